@@ -1,0 +1,36 @@
+# Everything happens in .venv, which the first target makes. tools/workspace.py does the work and skips what
+# has not changed.
+PYTHON ?= python3
+ARGS ?=
+export PLUGRAD_PURE ORACLE
+
+WORKSPACE = $(PYTHON) tools/workspace.py
+
+.PHONY: help demo test lint bench install clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@echo
+	@echo 'PYTHON=python3.12      the interpreter .venv is made with (3.11 or later)'
+	@echo 'PLUGRAD_PURE=1         install the core interpreted, without compiling it'
+	@echo 'ORACLE=torch           test: install PyTorch and compare with it'
+	@echo 'ARGS="..."             more arguments for pytest, the demo or the benchmarks'
+
+demo: ## Install into .venv and train the digits classifier
+	@$(WORKSPACE) demo $(ARGS)
+
+test: ## Install into .venv and run the suite, compiled and interpreted
+	@$(WORKSPACE) test $(ARGS)
+
+lint: ## ruff, mypy --strict and the floors of docs/design.md
+	@$(WORKSPACE) lint
+
+bench: ## Measure against PyTorch (if installed) and NumPy; writes docs/performance.md
+	@$(WORKSPACE) bench $(ARGS)
+
+install: ## Only install into .venv
+	@$(WORKSPACE) install
+
+clean: ## Back to a fresh clone: removes .venv, builds, generated code and caches
+	@$(WORKSPACE) clean

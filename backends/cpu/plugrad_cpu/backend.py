@@ -1,0 +1,51 @@
+"""The backend for `device="cpu"`: NumPy arrays, computed on the calling thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrad.dtype import DType
+from plugrad.plugins import Backend
+from plugrad_cpu.generator import CpuGenerator
+from plugrad_cpu.kernels import all_kernels
+from plugrad_cpu.memory import element_offset, element_strides
+
+Array = np.ndarray[Any, Any]
+
+
+class CpuBackend(Backend):
+    """NumPy on the host. Arrays are mutable, and views share memory."""
+
+    def __init__(self) -> None:
+        super().__init__("cpu", array_type=np.ndarray, key_name="CPU")
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Every kernel of `plugrad_cpu.kernels`."""
+        return all_kernels()
+
+    def as_array(self, value: Any) -> Array:
+        """NumPy functions return scalars where others return 0-dim arrays."""
+        return np.asarray(value)
+
+    def from_host(self, array: Array, index: int) -> Array:
+        """Host memory is this backend's memory: the array itself."""
+        return array
+
+    def to_host(self, array: Array) -> Array:
+        return array
+
+    def native_dtype(self, dtype: DType) -> np.dtype[Any]:
+        native: np.dtype[Any] = dtype.numpy
+        return native
+
+    def strides(self, array: Array) -> tuple[int, ...]:
+        return element_strides(array)
+
+    def storage_offset(self, array: Array) -> int:
+        return element_offset(array)
+
+    def make_generator(self, index: int) -> CpuGenerator:
+        return CpuGenerator()

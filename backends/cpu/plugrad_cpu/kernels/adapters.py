@@ -1,0 +1,106 @@
+"""Adapts ufuncs to what PyTorch does: refused dtypes, numbers as operands, 16-bit floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cpu.kernels.floating_errors import quiet
+
+Array = Any
+Kernel = Callable[..., Any]
+
+_TORCH_NAMES: Final = {
+    "bool": "Bool",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "float32": "Float",
+    "float64": "Double",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
+
+
+def not_implemented(name: str, dtype: Any) -> NotImplementedError:
+    """PyTorch's error for a kernel that lacks a dtype."""
+    return NotImplementedError(
+        f"\"{name}\" not implemented for '{_TORCH_NAMES.get(dtype.name, dtype.name)}'"
+    )
+
+
+def as_operand(number: Any, dtype: Any) -> Array:
+    """A Python number as a 0-dim array: ufuncs convert those faster than the number itself."""
+    try:
+        return np.array(number, dtype)
+    except OverflowError:
+        return np.array(number).astype(dtype)
+
+
+def with_number(kernel: Kernel) -> Kernel:
+    """The overload of a binary kernel whose second operand is a Python number."""
+
+    def number_kernel(a: Array, number: Any) -> Any:
+        return kernel(a, as_operand(number, a.dtype))
+
+    return number_kernel
+
+
+def with_number_first(kernel: Kernel) -> Kernel:
+    """The overload of a binary kernel whose first operand is a Python number."""
+
+    def number_kernel(number: Any, b: Array) -> Any:
+        return kernel(as_operand(number, b.dtype), b)
+
+    return number_kernel
+
+
+def rejecting(kinds: str, name: str, kernel: Kernel) -> Kernel:
+    """A unary kernel that refuses dtypes of some NumPy kinds, in PyTorch's words."""
+
+    def checked(a: Array) -> Any:
+        if a.dtype.kind in kinds:
+            raise not_implemented(name, a.dtype)
+        return kernel(a)
+
+    return checked
+
+
+def rejecting_binary(kinds: str, name: str, kernel: Kernel) -> Kernel:
+    """A binary kernel that refuses dtypes of some NumPy kinds, in PyTorch's words."""
+
+    def checked(a: Array, b: Array) -> Any:
+        if a.dtype.kind in kinds:
+            raise not_implemented(name, a.dtype)
+        return kernel(a, b)
+
+    return checked
+
+
+def in_float32(kernel: Kernel) -> Kernel:
+    """Computes 16-bit floats in float32, as several roundings to 16 bits would show."""
+
+    def widened(a: Array) -> Any:
+        if a.itemsize == 2:
+            return kernel(a.astype(np.float32)).astype(a.dtype)
+        return kernel(a)
+
+    return widened
+
+
+def wide_ternary(kernel: Kernel) -> Kernel:
+    """Computes 16-bit floats in float32: three arrays and a number or an array."""
+
+    def widened(a: Array, b: Array, c: Any, *rest: Any) -> Any:
+        if a.itemsize != 2 or a.dtype.kind in "iu":
+            return kernel(a, b, c, *rest)
+        wide = [x.astype(np.float32) if isinstance(x, np.ndarray) else x for x in (a, b, c)]
+        return kernel(*wide, *rest).astype(a.dtype)
+
+    return quiet(widened)

@@ -1,0 +1,497 @@
+"""Kernels that work element by element; NumPy broadcasts, the core has promoted the dtypes.
+
+Where a bare ufunc does what PyTorch does it stands here bare: on small arrays a Python frame
+around it is a fifth of the cost.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cpu.kernels.adapters import (
+    Array,
+    Kernel,
+    as_operand,
+    in_float32,
+    not_implemented,
+    rejecting,
+    rejecting_binary,
+    wide_ternary,
+    with_number,
+    with_number_first,
+)
+from plugrad_cpu.kernels.floating_errors import (
+    quiet_binary,
+    quiet_unary,
+    run_integer_division,
+    run_quiet,
+)
+
+_INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"
+
+
+# --- arithmetic
+
+
+def neg(a: Array) -> Any:
+    try:
+        return np.negative(a)
+    except TypeError:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
+        ) from None
+
+
+def divide_rounded(a: Array, b: Any, rounding_mode: str | None) -> Any:
+    if not isinstance(b, np.ndarray):
+        b = as_operand(b, a.dtype)
+    if rounding_mode is None:
+        return run_quiet(np.true_divide, a, b)
+    return floor_divide(a, b) if rounding_mode == "floor" else _divide_truncated(a, b)
+
+
+def rsub_number(a: Array, number: Any, alpha: Any) -> Any:
+    return np.subtract(
+        as_operand(number, a.dtype), a if alpha == 1 else a * as_operand(alpha, a.dtype)
+    )
+
+
+def floor_divide(a: Array, b: Array) -> Any:
+    kind = a.dtype.kind
+    if kind in "iu":
+        return run_integer_division(np.floor_divide, a, b)
+    if kind in "bc":
+        raise not_implemented("div_floor_cpu", a.dtype)
+    return run_quiet(np.floor_divide, a, b)
+
+
+def _truncated_quotient(a: Array, b: Array) -> Any:
+    quotient = np.floor_divide(a, b)
+    return quotient + ((quotient * b != a) & ((a < 0) != (b < 0)))
+
+
+def _divide_truncated(a: Array, b: Array) -> Any:
+    kind = a.dtype.kind
+    if kind in "iu":
+        return run_integer_division(_truncated_quotient, a, b)
+    if kind in "bc":
+        raise not_implemented("div_trunc_cpu", a.dtype)
+    return np.trunc(run_quiet(np.true_divide, a, b))
+
+
+def _modulo(ufunc: Kernel, name: str) -> Kernel:
+    def kernel(a: Array, b: Array) -> Any:
+        kind = a.dtype.kind
+        if kind in "iu":
+            return run_integer_division(ufunc, a, b)
+        if kind in "bc":
+            raise not_implemented(name, a.dtype)
+        return run_quiet(ufunc, a, b)
+
+    return kernel
+
+
+def pow_tensors(a: Array, b: Array) -> Any:
+    kind = a.dtype.kind
+    if kind not in _INTEGRAL:
+        return run_quiet(np.power, a, b)
+    if kind == "b":
+        raise not_implemented("pow", a.dtype)
+    try:
+        return np.power(a, b)
+    except ValueError:
+        # The truncated reciprocal: 0 except for bases 1 and -1, and PyTorch's 0 for base 0.
+        power = np.power(a, np.abs(b))
+        return np.where(b >= 0, power, np.where(np.abs(a) == 1, power, 0)).astype(a.dtype)
+
+
+def _one(a: Array) -> Any:
+    return np.ones_like(a)
+
+
+def _reciprocal_square(a: Array) -> Any:
+    return np.reciprocal(np.square(a))
+
+
+def rsqrt(a: Array) -> Any:
+    return np.reciprocal(np.sqrt(a))
+
+
+def _cube(a: Array) -> Any:
+    return a * a * a
+
+
+_EASY_POWERS: Final[dict[Any, Kernel]] = {
+    2: quiet_unary(np.square),
+    3: quiet_unary(in_float32(_cube)),
+    0.5: quiet_unary(np.sqrt),
+    -1: quiet_unary(np.reciprocal),
+    -2: quiet_unary(in_float32(_reciprocal_square)),
+    -0.5: quiet_unary(in_float32(rsqrt)),
+    1: np.positive,
+    0: _one,
+}
+
+
+def pow_number(a: Array, exponent: Any) -> Any:
+    kind = a.dtype.kind
+    if kind in _INTEGRAL:
+        if kind == "b":
+            return a.copy() if exponent else np.ones_like(a)
+        if exponent == 2:
+            return np.square(a)
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    else:
+        easy = _EASY_POWERS.get(exponent)
+        if easy is not None:
+            return easy(a)
+    return run_quiet(np.power, a, as_operand(exponent, a.dtype))
+
+
+# --- rounding and signs
+
+
+def sign(a: Array) -> Any:
+    kind = a.dtype.kind
+    if kind == "b":
+        return a.copy()
+    if kind == "c":
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. "
+            "Please use torch.sgn instead."
+        )
+    return _signs(a)
+
+
+def sgn(a: Array) -> Any:
+    return a.copy() if a.dtype.kind == "b" else _signs(a)
+
+
+_sign_quiet: Final = quiet_unary(np.sign)
+
+
+def _signs(a: Array) -> Any:
+    """Signs of numbers; PyTorch's sign of nan is 0, NumPy's is nan."""
+    signs = _sign_quiet(a)
+    kind = a.dtype.kind
+    if kind in "iuc":
+        return signs
+    # The squares of signs sum up to nan if one is nan: cheaper than looking at each.
+    any_nan = np.vdot(signs, signs) if kind == "f" else np.isnan(signs).any() * math.nan
+    if any_nan != any_nan:
+        return np.where(np.isnan(a), signs.dtype.type(0), signs)
+    return signs
+
+
+def round_to_even(a: Array) -> Any:
+    kind = a.dtype.kind
+    if kind in "iu":
+        return a.copy()
+    if kind in "bc":
+        raise not_implemented("round_vml_cpu", a.dtype)
+    return np.rint(a)
+
+
+def round_decimals(a: Array, decimals: int) -> Any:
+    if a.dtype.kind in "biuc":
+        raise not_implemented("round_cpu", a.dtype)
+    scale = as_operand(10.0 ** abs(decimals), a.dtype)
+    if decimals < 0:
+        return run_quiet(np.multiply, np.rint(a / scale), scale)
+    return run_quiet(np.divide, np.rint(a * scale), scale)
+
+
+def frac(a: Array) -> Any:
+    return a - np.trunc(a)
+
+
+def clamp(a: Array, low: Any, high: Any) -> Any:
+    """Bounds are arrays or numbers of the dtype's category, or None; the upper one wins."""
+    if low is not None:
+        a = np.maximum(a, low if isinstance(low, np.ndarray) else as_operand(low, a.dtype))
+    if high is not None:
+        a = np.minimum(a, high if isinstance(high, np.ndarray) else as_operand(high, a.dtype))
+    return a
+
+
+def clamp_min(a: Array, low: Any) -> Any:
+    return clamp(a, low, None)
+
+
+def clamp_max(a: Array, high: Any) -> Any:
+    return clamp(a, None, high)
+
+
+def nan_to_num(a: Array, nan: float, posinf: float, neginf: float) -> Any:
+    """The replacements are numbers of the dtype; integers have nothing to replace."""
+    result = np.array(a, copy=True)
+    if a.dtype.kind not in _INTEGRAL:
+        result[np.isnan(a)] = nan
+        result[a == math.inf] = posinf
+        result[a == -math.inf] = neginf
+    return result
+
+
+# --- exponentials and special functions
+
+
+def sigmoid(a: Array) -> Any:
+    if a.ndim == 0 or a.itemsize == 2:
+        return in_float32(_sigmoid_expression)(a)
+    result = np.negative(a)
+    np.exp(result, out=result)
+    np.add(result, 1, out=result)
+    return np.reciprocal(result, out=result)
+
+
+def _sigmoid_expression(a: Array) -> Any:
+    return np.reciprocal(np.exp(-a) + as_operand(1, a.dtype))
+
+
+def _load_special(name: str) -> Kernel:
+    """`scipy.special.<name>` when SciPy is there, else the function of `math`, slower."""
+    try:
+        special = importlib.import_module("scipy.special")
+    except ImportError:
+        of_objects = np.frompyfunc(getattr(math, name), 1, 1)
+
+        def by_elements(a: Array) -> Any:
+            return np.asarray(of_objects(a.astype(np.float64))).astype(a.dtype)
+
+        return by_elements
+    found: Kernel = getattr(special, name)
+    return found
+
+
+class _Special:
+    """A special function that is looked for when it is first called: SciPy imports slowly."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.function: Kernel | None = None
+
+    def __call__(self, a: Array) -> Any:
+        if self.function is None:
+            self.function = in_float32(_load_special(self.name))
+        return run_quiet(self.function, a)
+
+
+def conj_physical(a: Array) -> Any:
+    return np.conjugate(a) if a.dtype.kind == "c" else a.copy()
+
+
+def real(a: Array) -> Any:
+    return a.real if a.dtype.kind == "c" else a[...]
+
+
+def imag(a: Array) -> Any:
+    return a.imag
+
+
+def angle(a: Array) -> Any:
+    if a.dtype.kind == "c":
+        return np.arctan2(a.imag, a.real)
+    result = np.where(a < 0, a.dtype.type(math.pi), a.dtype.type(0))
+    return np.where(np.isnan(a), a, result)
+
+
+# --- comparison, logic, bits, choice
+
+
+def equal(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and bool(np.equal(a, b).all())
+
+
+def where(condition: Array, a: Any, b: Any) -> Any:
+    """At most one of `a` and `b` is a number; the arrays have one dtype."""
+    if not isinstance(a, np.ndarray):
+        a = as_operand(a, b.dtype)
+    elif not isinstance(b, np.ndarray):
+        b = as_operand(b, a.dtype)
+    return np.where(condition, a, b)
+
+
+def where_numbers(condition: Array, a: Any, b: Any, dtype: Any) -> Any:
+    return np.where(condition, as_operand(a, dtype), as_operand(b, dtype))
+
+
+# --- three operands
+
+
+def lerp(start: Array, end: Array, weight: Any) -> Any:
+    """From the nearer end, so that weight 1 gives `end` exactly."""
+    if not isinstance(weight, np.ndarray):
+        weight = as_operand(weight, start.dtype)
+    if weight.ndim == 0:
+        if abs(weight) < 0.5:
+            return start + weight * (end - start)
+        return end - (end - start) * (1 - weight)
+    difference = end - start
+    from_end = end - difference * (1 - weight)
+    return np.where(np.abs(weight) < 0.5, start + weight * difference, from_end)
+
+
+def addcmul(a: Array, b: Array, c: Array, value: Any) -> Any:
+    product = b * c if value == 1 else as_operand(value, b.dtype) * b * c
+    return a + product
+
+
+def addcdiv(a: Array, b: Array, c: Array, value: Any) -> Any:
+    return a + (b if value == 1 else as_operand(value, b.dtype) * b) / c
+
+
+_BARE_BINARY: Final[dict[str, Kernel]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+}
+
+_QUIET_BINARY: Final[dict[str, Kernel]] = {
+    "div": np.true_divide,
+    "atan2": np.arctan2,
+    "hypot": rejecting_binary("biuc", "hypot_cpu", np.hypot),
+    "logaddexp": rejecting_binary("biuc", "logaddexp_cpu", np.logaddexp),
+}
+
+_QUIET_UNARY: Final[dict[str, Kernel]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": in_float32(rsqrt),
+    "reciprocal": np.reciprocal,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "sigmoid": sigmoid,
+}
+
+_COMPARISONS: Final[dict[str, Kernel]] = {
+    "lt": rejecting_binary("c", "lt_cpu", np.less),
+    "le": rejecting_binary("c", "le_cpu", np.less_equal),
+    "gt": rejecting_binary("c", "gt_cpu", np.greater),
+    "ge": rejecting_binary("c", "ge_cpu", np.greater_equal),
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+_BITWISE: Final[dict[str, Kernel]] = {
+    "bitwise_and": rejecting_binary("fcV", "bitwise_and_cpu", np.bitwise_and),
+    "bitwise_or": rejecting_binary("fcV", "bitwise_or_cpu", np.bitwise_or),
+    "bitwise_xor": rejecting_binary("fcV", "bitwise_xor_cpu", np.bitwise_xor),
+    "bitwise_left_shift": rejecting_binary("bfcV", "lshift_cpu", np.left_shift),
+    "bitwise_right_shift": rejecting_binary("bfcV", "rshift_cpu", np.right_shift),
+}
+
+_MODULO: Final[dict[str, Kernel]] = {
+    "floor_divide": floor_divide,
+    "remainder": _modulo(np.remainder, "remainder_cpu"),
+    "fmod": _modulo(np.fmod, "fmod_cpu"),
+}
+
+KERNELS: Final[dict[str, Kernel]] = {
+    **_BARE_BINARY,
+    **{name: quiet_binary(ufunc) for name, ufunc in _QUIET_BINARY.items()},
+    **{name: quiet_unary(ufunc) for name, ufunc in _QUIET_UNARY.items()},
+    **_COMPARISONS,
+    **_BITWISE,
+    **_MODULO,
+    "div.Tensor_mode": divide_rounded,
+    "div.Scalar_mode": divide_rounded,
+    "real": real,
+    "imag": imag,
+    "rsub.Scalar": rsub_number,
+    "pow.Tensor_Tensor": pow_tensors,
+    "pow.Scalar": with_number_first(pow_tensors),
+    "pow.Tensor_Scalar": pow_number,
+    "neg": neg,
+    "abs": rejecting("b", "abs_cpu", np.abs),
+    "sign": sign,
+    "sgn": sgn,
+    "ceil": rejecting("bc", "ceil_vml_cpu", np.ceil),
+    "floor": rejecting("bc", "floor_vml_cpu", np.floor),
+    "trunc": rejecting("bc", "trunc_vml_cpu", np.trunc),
+    "round": round_to_even,
+    "round.decimals": round_decimals,
+    "frac": rejecting("biuc", "frac_cpu", quiet_unary(frac)),
+    "erf": rejecting("c", "erf_vml_cpu", _Special("erf")),
+    "erfc": rejecting("c", "erfc_vml_cpu", _Special("erfc")),
+    "conj_physical": conj_physical,
+    "angle": angle,
+    "nan_to_num": nan_to_num,
+    "maximum": rejecting_binary("c", "maximum", np.maximum),
+    "minimum": rejecting_binary("c", "minimum", np.minimum),
+    "fmax": rejecting_binary("c", "fmax", np.fmax),
+    "fmin": rejecting_binary("c", "fmin", np.fmin),
+    "clamp": clamp,
+    "clamp_min": clamp_min,
+    "clamp_max": clamp_max,
+    "lerp": wide_ternary(lerp),
+    "addcmul": wide_ternary(addcmul),
+    "addcdiv": wide_ternary(addcdiv),
+    "equal": equal,
+    "where": where,
+    "where.Scalar": where_numbers,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not,
+    "bitwise_not": rejecting("fcV", "bitwise_not_cpu", np.invert),
+}
+
+_WITH_NUMBER: Final = ("add", "sub", "mul", "div", *_MODULO, *_COMPARISONS)
+_SHIFTS: Final = ("bitwise_left_shift", "bitwise_right_shift")
+_BITS: Final = ("bitwise_and", "bitwise_or", "bitwise_xor")
+
+KERNELS.update({f"{name}.Scalar": with_number(KERNELS[name]) for name in (*_WITH_NUMBER, *_BITS)})
+KERNELS.update({f"{name}.Tensor_Scalar": with_number(KERNELS[name]) for name in _SHIFTS})
+KERNELS.update(
+    {
+        f"{name}.Scalar_Tensor": with_number_first(KERNELS[name])
+        for name in ("floor_divide", "remainder", *_BITS, *_SHIFTS)
+    }
+)
+
+
+def _in_place(ufunc: Kernel) -> Kernel:
+    def kernel(a: Array, b: Array) -> Any:
+        return ufunc(a, b, out=a)
+
+    return kernel
+
+
+def _in_place_with_number(ufunc: Kernel) -> Kernel:
+    def kernel(a: Array, number: Any) -> Any:
+        return ufunc(a, as_operand(number, a.dtype), out=a)
+
+    return kernel
+
+
+# What optimizers and gradient accumulation do in place. The others are derived by the core.
+for _name in ("add", "sub", "mul"):
+    KERNELS[f"{_name}_.Tensor"] = _in_place(_BARE_BINARY[_name])
+    KERNELS[f"{_name}_.Scalar"] = _in_place_with_number(_BARE_BINARY[_name])
+KERNELS["div_.Tensor"] = quiet_binary(_in_place(np.true_divide))
+KERNELS["div_.Scalar"] = quiet_binary(_in_place_with_number(np.true_divide))

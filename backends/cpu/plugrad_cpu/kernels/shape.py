@@ -1,0 +1,146 @@
+"""Kernels that copy: joining, repeating, reordering, sorting, casting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cpu.kernels.floating_errors import run_quiet
+from plugrad_cpu.kernels.views import diagonal
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+
+def cat(arrays: list[Array], dim: int) -> Array:
+    return np.concatenate(arrays, dim)
+
+
+def stack(arrays: list[Array], dim: int) -> Array:
+    return np.stack(arrays, dim)
+
+
+def flip(array: Array, dims: Shape) -> Array:
+    """A copy, since tensors have no negative strides."""
+    return np.flip(array, dims).copy()
+
+
+def roll(array: Array, shifts: Shape, dims: Shape) -> Array:
+    return np.roll(array, shifts, dims) if dims else np.roll(array, shifts[0])
+
+
+def repeat(array: Array, repeats: Shape) -> Array:
+    return np.tile(array, repeats)
+
+
+def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
+    if (repeats < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    result = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
+    if output_size is not None and output_size != result.size:
+        raise RuntimeError("allocated size does not match required size")
+    return result
+
+
+def tril(array: Array, diagonal: int) -> Array:
+    return np.tril(array, diagonal)
+
+
+def triu(array: Array, diagonal: int) -> Array:
+    return np.triu(array, diagonal)
+
+
+def _sortable(array: Array) -> Array:
+    """NumPy does not sort bfloat16."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def argsort(array: Array, dim: int, descending: bool) -> Array:
+    """Stable also when descending: the reversed array is sorted, and reversed again."""
+    keys = _sortable(array)
+    if not descending:
+        return np.argsort(keys, dim, kind="stable")
+    reverse = np.argsort(np.flip(keys, dim), dim, kind="stable")
+    return np.flip(array.shape[dim] - 1 - reverse, dim)
+
+
+def sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    if array.ndim == 0:
+        return array.copy(), np.zeros((), np.int64)
+    indices = np.ascontiguousarray(argsort(array, dim, descending))
+    return np.take_along_axis(array, indices, dim), indices
+
+
+def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    if array.ndim == 0:
+        return array.copy(), np.zeros((), np.int64)
+    order = argsort(array, dim, largest)
+    indices = np.ascontiguousarray(order[(*(slice(None),) * dim, slice(k))])
+    return np.take_along_axis(array, indices, dim), indices
+
+
+def diag_embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
+    length = array.shape[-1] + abs(offset)
+    sizes = list(array.shape[:-1])
+    for place in sorted((dim1, dim2)):
+        sizes.insert(place, length)
+    result = np.zeros(sizes, array.dtype)
+    diagonal(result, offset, dim1, dim2)[...] = array
+    return result
+
+
+def _order(array: Array) -> Any:
+    """Keeps the layout of dense arrays; where elements overlap, PyTorch lays out afresh."""
+    if array.flags.c_contiguous:
+        return "C"
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        if stride == 0 and size > 1:
+            return "C"
+    return "K"
+
+
+def clone(array: Array, keep_strides: bool) -> Array:
+    return array.copy(_order(array) if keep_strides else "C")
+
+
+def cast(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    result: Array = run_quiet(array.astype, dtype, _order(array))
+    return result
+
+
+def copy_(target: Array, source: Array) -> Array:
+    kind = target.dtype.kind
+    if source.dtype is not target.dtype:
+        if source.dtype.kind == "c" and kind not in "cb":
+            source = source.real
+        run_quiet(_copy_casting, target, source)
+    else:
+        np.copyto(target, source)
+    return target
+
+
+def _copy_casting(target: Array, source: Array) -> None:
+    np.copyto(target, source, casting="unsafe")
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "cat": cat,
+    "stack": stack,
+    "flip": flip,
+    "roll": roll,
+    "repeat": repeat,
+    "repeat_interleave.Tensor": repeat_interleave,
+    "tril": tril,
+    "triu": triu,
+    "sort": sort,
+    "topk": topk,
+    "diag_embed": diag_embed,
+    "clone": clone,
+    "_to_copy": cast,
+    "copy_": copy_,
+}

@@ -1,0 +1,189 @@
+"""Views of NumPy arrays, which share memory with their input, and the gradients that undo them.
+
+Shapes, dimensions and indices were checked by the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cpu.memory import flat_memory, strided
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+_ALL: Final = slice(None)
+_NOT_A_VIEW: Final = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension "
+    "spans across two contiguous subspaces). Use .reshape(...) instead."
+)
+
+
+def view(array: Array, size: Shape) -> Array:
+    if array.flags.c_contiguous:
+        return array.reshape(size)
+    try:
+        return array.reshape(size, copy=False)
+    except ValueError:
+        raise RuntimeError(_NOT_A_VIEW) from None
+
+
+def permute(array: Array, dims: Shape) -> Array:
+    return array.transpose(dims)
+
+
+def transpose(array: Array, dim0: int, dim1: int) -> Array:
+    return array.swapaxes(dim0, dim1) if array.ndim else array[...]
+
+
+def t(array: Array) -> Array:
+    return array.T
+
+
+def squeeze(array: Array, dims: Shape) -> Array:
+    return array.squeeze(dims)
+
+
+def unsqueeze(array: Array, dim: int) -> Array:
+    place: Any = (*(_ALL,) * dim, None, ...)
+    result: Array = array[place]
+    return result
+
+
+def expand(array: Array, size: Shape) -> Array:
+    """NumPy's own broadcast_to is read-only, and slower."""
+    added = len(size) - array.ndim
+    old = array.shape
+    strides = (0,) * added + tuple(
+        [
+            0 if old[i] == 1 and size[added + i] != 1 else stride
+            for i, stride in enumerate(array.strides)
+        ]
+    )
+    if array.flags.c_contiguous and array.size:
+        try:
+            return np.ndarray(size, array.dtype, array, 0, strides)
+        except (ValueError, TypeError):  # a dtype or array that exports no buffer
+            pass
+    return np.lib.stride_tricks.as_strided(array, size, strides)
+
+
+def select(array: Array, dim: int, index: int) -> Array:
+    place: Any = (*(_ALL,) * dim, index, ...)
+    result: Array = array[place]
+    return result
+
+
+def slice_(array: Array, dim: int, start: int, end: int, step: int) -> Array:
+    place: Any = (*(_ALL,) * dim, slice(start, end, step))
+    result: Array = array[place]
+    return result
+
+
+def split(array: Array, sizes: Shape, dim: int) -> tuple[Array, ...]:
+    parts: list[Array] = []
+    start = 0
+    for size in sizes:
+        parts.append(slice_(array, dim, start, start + size, 1))
+        start += size
+    return tuple(parts)
+
+
+def unbind(array: Array, dim: int) -> tuple[Array, ...]:
+    return tuple([select(array, dim, index) for index in range(array.shape[dim])])
+
+
+def diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
+    result = array.diagonal(offset, dim1, dim2)
+    if array.flags.writeable:
+        result.flags.writeable = True
+    return result
+
+
+def as_strided(array: Array, size: Shape, stride: Shape, storage_offset: int) -> Array:
+    return strided(flat_memory(array), size, stride, storage_offset)
+
+
+def select_backward(grad: Array, input_sizes: Shape, dim: int, index: int) -> Array:
+    result = np.zeros(input_sizes, grad.dtype)
+    select(result, dim, index)[...] = grad
+    return result
+
+
+def slice_backward(
+    grad: Array, input_sizes: Shape, dim: int, start: int, end: int, step: int
+) -> Array:
+    result = np.zeros(input_sizes, grad.dtype)
+    slice_(result, dim, start, end, step)[...] = grad
+    return result
+
+
+def diagonal_backward(
+    grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int
+) -> Array:
+    result = np.zeros(input_sizes, grad.dtype)
+    diagonal(result, offset, dim1, dim2)[...] = grad
+    return result
+
+
+def strided_sum(
+    array: Array,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int,
+    output_size: Shape,
+    output_stride: Shape,
+    output_offset: int,
+) -> Array:
+    if 0 in size or 0 in output_size:
+        return np.zeros(output_size, array.dtype)
+    reach = max(
+        storage_offset + _extent(size, stride), output_offset + _extent(output_size, output_stride)
+    )
+    memory = np.zeros(reach + 1, array.dtype)
+    # np.add.at, unlike `+=`, counts a cell as often as it occurs.
+    np.add.at(memory, _cells(size, stride, storage_offset).reshape(-1), array.reshape(-1))
+    result: Array = memory[_cells(output_size, output_stride, output_offset)]
+    return result
+
+
+def _extent(size: Shape, stride: Shape) -> int:
+    return sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
+def _cells(size: Shape, stride: Shape, offset: int) -> Array:
+    """The memory cell of every element."""
+    cells: Array = np.full(size, offset, np.int64)
+    for dim, (n, step) in enumerate(zip(size, stride, strict=True)):
+        cells += (np.arange(n) * step).reshape((n,) + (1,) * (len(size) - dim - 1))
+    return cells
+
+
+def unsafe_view(array: Array, size: Shape) -> Array:
+    return array.reshape(size)
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "view": view,
+    "_unsafe_view": unsafe_view,
+    "permute": permute,
+    "transpose": transpose,
+    "t": t,
+    "squeeze": squeeze,
+    "unsqueeze": unsqueeze,
+    "expand": expand,
+    "select": select,
+    "slice": slice_,
+    "split": split,
+    "split_with_sizes": split,
+    "unbind": unbind,
+    "diagonal": diagonal,
+    "_as_strided": as_strided,
+    "select_backward": select_backward,
+    "slice_backward": slice_backward,
+    "diagonal_backward": diagonal_backward,
+    "_strided_sum": strided_sum,
+}

@@ -1,0 +1,1 @@
+"""The place of the JAX backend: nothing is provided yet."""

@@ -1,0 +1,1 @@
+"""Measurements of plugrad beside PyTorch and the bare NumPy kernels: `python -m benchmarks`."""

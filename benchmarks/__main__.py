@@ -1,0 +1,47 @@
+"""`python -m benchmarks [--smoke] [--json PATH] [--markdown PATH] [names...]`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import deep_graph, import_time, mlp_step, sizes, small_ops
+from benchmarks.measure import Effort, Row
+from benchmarks.report import tables, write_json, write_markdown
+
+BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
+    "small_ops": small_ops.run,
+    "mlp_step": mlp_step.run,
+    "deep_graph": deep_graph.run,
+    "sizes": sizes.run,
+    "import_time": import_time.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures there")
+    parser.add_argument("--markdown", type=Path, metavar="PATH", help="write the tables there")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(BENCHMARKS):
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
+        )
+    if arguments.smoke:
+        print("A smoke run: it shows that everything runs, its figures mean nothing.")
+    rows: list[Row] = []
+    for name in arguments.names or BENCHMARKS:
+        found = BENCHMARKS[name](Effort(arguments.smoke))
+        print(tables(found), flush=True)
+        rows += found
+    if arguments.json:
+        write_json(arguments.json, rows)
+    if arguments.markdown:
+        write_markdown(arguments.markdown, rows)
+
+
+if __name__ == "__main__":
+    main()

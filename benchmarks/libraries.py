@@ -1,0 +1,38 @@
+"""The libraries that are compared, as far as they are installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measure import PLUGRAD, TORCH
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library with PyTorch's names."""
+
+    name: str
+    module: Any
+
+    def leaf(self, array: Array) -> Any:
+        """A tensor of its own memory that collects gradients."""
+        return self.constant(array).requires_grad_()
+
+    def constant(self, array: Array) -> Any:
+        return self.module.from_numpy(array.copy())
+
+
+def libraries() -> list[Library]:
+    """plugrad, and PyTorch if it is installed."""
+    found = [Library(PLUGRAD, importlib.import_module("plugrad"))]
+    if importlib.util.find_spec("torch"):
+        found.append(Library(TORCH, importlib.import_module("torch")))
+    return found

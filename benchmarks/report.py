@@ -1,0 +1,124 @@
+"""What was measured, as JSON for programs and as Markdown tables for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module, metadata
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.libraries import libraries
+from benchmarks.measure import NUMPY, PLUGRAD, TORCH, Row, Sample
+
+INTRODUCTION = """\
+# Performance
+
+plugrad beside PyTorch and beside the bare NumPy calls that the same work needs, measured in turn
+in one process. A cell is the median of the rounds, with the fastest round in brackets; a ratio is
+plugrad's figure over the other's, so less is better. A budget is what plugrad's median is held to;
+nothing here fails a build. This page is written by the command below.
+"""
+
+
+def environment() -> dict[str, str]:
+    """What the figures depend on."""
+    origin = import_module("plugrad.tensor.base").__file__ or ""
+    found = {
+        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
+        "plugrad": f"{metadata.version('plugrad')}, "
+        f"{'interpreted' if origin.endswith('.py') else 'compiled'} core",
+        "Python": platform.python_version(),
+        "NumPy": metadata.version("numpy"),
+        "machine": f"{os.cpu_count()} cores, {processor()}",
+    }
+    for library in libraries():
+        if library.name == TORCH:
+            threads = library.module.get_num_threads()
+            found[TORCH] = f"{library.module.__version__}, {threads} threads"
+    return found
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def write_json(path: Path, rows: Sequence[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"environment": environment(), "rows": [asdict(row) for row in rows]}
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def write_markdown(path: Path, rows: Sequence[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = "\n".join(
+        f"* {name}: `{value}`" if name == "command" else f"* {name}: {value}"
+        for name, value in environment().items()
+    )
+    path.write_text(f"{INTRODUCTION}\n{about}\n{tables(rows)}")
+
+
+def tables(rows: Sequence[Row]) -> str:
+    """One Markdown table for each benchmark."""
+    parts: list[str] = []
+    for name, group in groupby(rows, key=lambda row: row.benchmark):
+        found = list(group)
+        contestants = [
+            contestant
+            for contestant in (PLUGRAD, TORCH, NUMPY)
+            if any(contestant in row.samples for row in found)
+        ]
+        others = list(dict.fromkeys(key for row in found for key in row.ratios))
+        head = ["case", "unit", *contestants, *(f"to {other}" for other in others), "budget"]
+        body = [
+            [
+                row.case,
+                row.unit,
+                *(cell(row.samples.get(contestant)) for contestant in contestants),
+                *(cell(row.ratios.get(other)) for other in others),
+                budget(row),
+            ]
+            for row in found
+        ]
+        lines = [head, ["---"] * 2 + ["---:"] * (len(head) - 3) + ["---"], *body]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts.append(f"\n## {name}\n\n{table}\n")
+    return "".join(parts)
+
+
+def cell(sample: Sample | None) -> str:
+    if sample is None:
+        return ""
+    if sample.median == sample.minimum:
+        return number(sample.median)
+    return f"{number(sample.median)} ({number(sample.minimum)})"
+
+
+def number(value: float) -> str:
+    """Three significant digits, never in exponents."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def budget(row: Row) -> str:
+    """The limit and whether the median keeps it."""
+    figure = row.budget_figure()
+    if row.budget is None:
+        return ""
+    against = f" to {row.budget.against}" if row.budget.against else f" {row.unit}"
+    limit = f"{row.budget.limit:g}{against}"
+    if figure is None:
+        return f"{limit}: not measured"
+    return f"{limit}: {'kept' if figure <= row.budget.limit else 'missed'}"

@@ -1,0 +1,98 @@
+"""plugrad: automatic differentiation with PyTorch's semantics, over any array library.
+
+>>> import plugrad
+>>> x = plugrad.tensor([3.], requires_grad=True)
+>>> y = x * x
+>>> y
+tensor([9.], grad_fn=<MulBackward0>)
+>>> y.backward()
+>>> x.grad
+tensor([6.])
+"""
+
+from __future__ import annotations
+
+import builtins as _builtins
+import math as _math
+from typing import Any as _Any
+
+from plugrad import graph as _graph  # noqa: F401  # before the floors that build on it
+from plugrad._generated.functions import *
+from plugrad._shells import Tensor, device
+from plugrad.graph import copy_slices as _copy_slices  # noqa: F401  # registers its node class
+from plugrad import autograd, ops, plugins
+from plugrad.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from plugrad.dispatch.trace import (
+    install_from_environment as _install_trace,
+)
+from plugrad.dispatch.trace import (
+    record_dispatch_trace,
+    show_dispatch_trace,
+)
+from plugrad.dtype import (
+    DType as dtype,
+)
+from plugrad.dtype import (
+    bfloat16,
+    complex64,
+    complex128,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from plugrad.dtype import bool_ as bool
+from plugrad.dispatch import library
+from plugrad.plugins.selection import get_default_device, set_default_device
+from plugrad.tensor import random
+from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor
+from plugrad.tensor.interop import from_dlpack, from_numpy
+from plugrad.tensor.printing import set_printoptions
+from plugrad.tensor.promotion import can_cast, result_type
+from plugrad.tensor.random import (
+    Generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from plugrad.tensor.size import Size
+
+__version__ = "0.1.0"
+
+half = float16
+float = float32
+double = float64
+cfloat = complex64
+cdouble = complex128
+short = int16
+int = int32
+long = int64
+
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+newaxis = None
+strided = "strided"
+
+_install_trace()
+
+
+def is_tensor(obj: _Any) -> _builtins.bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def __getattr__(name: str) -> _Any:
+    return plugins.load_namespace(name)

@@ -1,0 +1,233 @@
+"""The interpreted subclasses of native classes: they can be referred to weakly and carry attributes.
+
+`Tensor` also is where methods stand that are no operators; each delegates to compiled code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad._generated import functions
+from plugrad._generated.methods import TensorMethods
+from plugrad.autograd import accumulate_grad, properties, retain
+from plugrad.autograd.run_backward import backward
+from plugrad.device import Device, as_device
+from plugrad.graph import history
+from plugrad.ops.composite import getitem
+from plugrad.tensor import base, interop, printing
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.size import as_size
+
+
+class AccumulateGrad(accumulate_grad.AccumulateGradBase):
+    """The node at a leaf; the leaf refers to it weakly."""
+
+
+class Tensor(TensorMethods):
+    """A multi-dimensional array of one dtype on one device, which autograd can follow."""
+
+    __module__ = "plugrad"
+    _printed_as = "tensor"
+
+    requires_grad = property(TensorBase.needs_grad, properties.set_requires_grad)
+    grad = property(properties.grad_of, properties.set_grad, lambda self: properties.set_grad(self, None))
+    grad_fn = property(history.grad_fn_of)
+    is_leaf = property(properties.is_leaf)
+    output_nr = property(properties.output_nr)
+    data = property(properties.data_of, properties.set_data)
+    _version = property(TensorBase.version)
+    T = property(functions.numpy_T)
+    mT = property(functions.mT)
+    H = property(functions.matrix_H)
+    mH = property(functions.mH)
+    real = property(functions.real)
+    imag = property(functions.imag)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length along one dimension."""
+        if dim is None:
+            return as_size(self.sizes())
+        sizes = self.sizes()
+        if not -len(sizes) <= dim < max(len(sizes), 1):
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(len(sizes), 1)}, "
+                f"{max(len(sizes), 1) - 1}], but got {dim})"
+            )
+        return sizes[dim]
+
+    ndimension = TensorMethods.dim
+
+    def nelement(self) -> int:
+        """The number of elements."""
+        return self.numel()
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * int(self.dtype.itemsize)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps in elements along each dimension, or along one."""
+        strides = interop.strides(self)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where the first element is in the memory that views share, in elements."""
+        return interop.storage_offset(self)
+
+    def is_contiguous(self) -> bool:
+        """Whether elements lie in memory in row-major order without gaps."""
+        return interop.is_contiguous(self)
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative values."""
+        return bool(self.dtype.is_signed)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the tensor lives on the host."""
+        return bool(self.device.type == "cpu")
+
+    @property
+    def _base(self) -> Any:
+        """What this is a view of, or None."""
+        return None if self.view_info is None else self.view_info.base
+
+    def _is_view(self) -> bool:
+        return self.view_info is not None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a non-leaf keeps its gradient."""
+        return self.meta is not None and bool(self.meta.retains_grad)
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Accumulate the gradient of this tensor into the leaves; see `plugrad.autograd.backward`."""
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` and return the tensor."""
+        properties.set_requires_grad(self, requires_grad)
+        return self
+
+    def detach_(self) -> Tensor:
+        """Cut the tensor out of the graph, in place."""
+        properties.detach_(self)
+        return self
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a non-leaf in `.grad`."""
+        retain.retain_grad(self)
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(grad)` when this tensor's gradient is there; a result replaces it."""
+        return retain.register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Call `hook(tensor)` after a gradient was accumulated into this leaf."""
+        return retain.register_post_accumulate_grad_hook(self, hook)
+
+    @staticmethod
+    def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
+        """A leaf of class `cls` that shares `data`'s memory."""
+        return properties.make_leaf(cls, data, require_grad)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return printing.tensor_repr(self)
+
+    __str__ = __repr__
+    __hash__ = TensorMethods.__hash__
+
+    def __getitem__(self, index: Any) -> Any:
+        return getitem.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        getitem.setitem(self, index, value)
+
+    def __len__(self) -> int:
+        return interop.length(self)
+
+    def __iter__(self) -> Any:
+        return interop.iterate(self)
+
+    def __contains__(self, element: Any) -> bool:
+        return interop.contains(self, element)
+
+    def __bool__(self) -> bool:
+        return interop.to_bool(self)
+
+    def __int__(self) -> int:
+        return interop.to_int(self)
+
+    def __float__(self) -> float:
+        return interop.to_float(self)
+
+    def __complex__(self) -> complex:
+        return interop.to_complex(self)
+
+    def __index__(self) -> int:
+        return interop.index(self)
+
+    def __format__(self, spec: str) -> str:
+        return interop.to_format(self, spec)
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers."""
+        return interop.tolist(self)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The values as a NumPy array, which shares memory if the tensor lives on the host."""
+        return interop.to_numpy(self, force=force)
+
+    __array_priority__ = 1000
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return interop.array(self, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return interop.dlpack(self, **options)
+
+    def __dlpack_device__(self) -> Any:
+        return interop.dlpack_device(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return interop.reduce_ex(self, protocol)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return interop.deepcopy(self, memo)
+
+
+class _DeviceType(type):
+    def __call__(cls, device: Any, index: int | None = None) -> Any:
+        return as_device(device, index)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Device)
+
+
+class device(metaclass=_DeviceType):
+    """Where a tensor lives: ``plugrad.device("cuda:1")`` or ``plugrad.device("cuda", 1)``.
+
+    Equal devices are one object. As a context manager it is the default within its block.
+    """
+
+    __module__ = "plugrad"
+
+
+base.set_tensor_class(Tensor)
+history.set_accumulate_grad_class(AccumulateGrad)

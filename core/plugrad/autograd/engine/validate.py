@@ -1,0 +1,82 @@
+"""Gradients must look like what they are gradients of: shape, dtype and device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mypy_extensions import i64
+
+from plugrad._generated import functions as F
+from plugrad.dtype import COMPLEX
+from plugrad.graph.node import Edge, InputMetadata
+from plugrad.tensor.base import TensorBase
+
+
+def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], name: str) -> None:
+    """Check what a node returned against where it goes, in place.
+
+    A gradient that was broadcast in the forward pass is summed down; one of another dtype is cast.
+
+    Raises:
+        RuntimeError: wrong number of gradients, or a shape that does not fit.
+    """
+    count: i64 = len(edges)
+    if len(grads) != count:
+        raise RuntimeError(
+            f"Function {name} returned an incorrect number of gradients (expected {count}, got "
+            f"{len(grads)})"
+        )
+    index: i64 = 0
+    while index < count:
+        edge = edges[index]
+        function = edge.function
+        grad = grads[index]
+        if function is not None and grad is not None:
+            metadata = function.input_metadata(edge.input_nr)
+            if metadata is not None and (
+                grad.dtype is not metadata.dtype or grad.sizes() != metadata.shape
+            ):
+                grads[index] = fit_gradient(grad, metadata, name, index)
+        index += 1
+
+
+def fit_gradient(grad: TensorBase, metadata: InputMetadata, name: str, index: i64) -> TensorBase:
+    """The gradient summed to the shape and cast to the dtype that it should have."""
+    result: Any = grad
+    if grad.sizes() != metadata.shape:
+        if not is_expandable_to(metadata.shape, grad.sizes()):
+            raise RuntimeError(
+                f"Function {name} returned an invalid gradient at index {int(index)} - got "
+                f"{list(grad.sizes())} but expected shape compatible with {list(metadata.shape)}"
+            )
+        result = sum_to_shape(result, metadata.shape)
+    if grad.dtype is not metadata.dtype:
+        if grad.dtype.category == COMPLEX and metadata.dtype.category != COMPLEX:
+            result = F.real(result)
+        if result.dtype is not metadata.dtype:
+            result = result.to(metadata.dtype)
+    fitted: TensorBase = result
+    return fitted
+
+
+def is_expandable_to(shape: tuple[int, ...], desired: tuple[int, ...]) -> bool:
+    """Whether a tensor of `shape` broadcasts to `desired`."""
+    if len(shape) > len(desired):
+        return False
+    for offset in range(1, len(shape) + 1):
+        if shape[-offset] != desired[-offset] and shape[-offset] != 1:
+            return False
+    return True
+
+
+def sum_to_shape(tensor: Any, shape: tuple[int, ...]) -> Any:
+    """Sum over the dimensions that broadcasting added or stretched."""
+    sizes = tensor.sizes()
+    added = len(sizes) - len(shape)
+    dims = [
+        dim
+        for dim in range(len(sizes))
+        if dim < added or (shape[dim - added] == 1 and sizes[dim] != 1)
+    ]
+    result = F.sum(tensor, dims, True) if dims else tensor
+    return F.reshape(result, shape) if added > 0 else result

@@ -1,0 +1,160 @@
+"""What a tensor says about its place in the graph: `requires_grad`, `grad`, `is_leaf`, `data`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.graph.history import grad_fn_of, refresh_view
+from plugrad.tensor.arguments import type_name
+from plugrad.tensor.base import TensorBase, make_tensor, make_tensor
+
+
+def is_leaf(tensor: TensorBase) -> bool:
+    return not tensor.needs_grad() or grad_fn_of(tensor) is None
+
+
+def set_requires_grad(tensor: TensorBase, value: Any) -> None:
+    """Set `requires_grad` of a leaf.
+
+    Raises:
+        RuntimeError: the tensor is no leaf, or of a dtype that has no gradient.
+    """
+    if not isinstance(value, bool):
+        raise RuntimeError(f"requires_grad must be a bool, not {type_name(value)}")
+    if not is_leaf(tensor):
+        hint = ""
+        if not value:
+            hint = (
+                " If you want to use a computed variable in a subgraph that doesn't require "
+                "differentiation use var_no_grad = var.detach()."
+            )
+        raise RuntimeError("you can only change requires_grad flags of leaf variables." + hint)
+    if value and not tensor.dtype.is_differentiable:
+        raise RuntimeError(
+            "only Tensors of floating point and complex dtype can require gradients"
+        )
+    if value or tensor.meta is not None:
+        tensor.materialize_meta().requires_grad = value
+
+
+def set_grad(tensor: TensorBase, value: Any) -> None:
+    """Assign `.grad`.
+
+    Raises:
+        TypeError: neither a Tensor nor None.
+        RuntimeError: it is the tensor itself, or of another shape, dtype or device.
+    """
+    if value is None:
+        if tensor.meta is not None:
+            tensor.meta.grad = None
+        return
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type_name(value)}"
+        )
+    if value is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
+            f"with dtype '{tensor.dtype.scalar_name}'. The gradient must match the tensor's dtype "
+            "(Float vs Double, for example)."
+        )
+    if value.device is not tensor.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient located on device {value.device} to a tensor "
+            f"located on device {tensor.device}"
+        )
+    if value.sizes() != tensor.sizes():
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.sizes())}' to a tensor of size "
+            f"'{list(tensor.sizes())}'. Please ensure that the gradient and the tensor are the same "
+            "size"
+        )
+    tensor.materialize_meta().grad = value
+
+
+def data_of(tensor: TensorBase) -> TensorBase:
+    """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
+    return make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+
+
+def set_data(tensor: TensorBase, value: Any) -> None:
+    """Assign `.data`: the tensor takes over another one's array; the graph does not notice.
+
+    Raises:
+        TypeError: not a Tensor.
+        RuntimeError: incompatible dtype kinds or backends.
+    """
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
+    if value.device.type != tensor.device.type:
+        raise RuntimeError(
+            f"Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+            f"incompatible tensor type: {tensor.device} and {value.device}"
+        )
+    meta = tensor.meta
+    if meta is not None and meta.requires_grad and not value.dtype.is_differentiable:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point "
+                           "or complex dtype")
+    tensor.dtype = value.dtype
+    tensor.device = value.device
+    tensor.replace_array(value.array)
+
+
+def detach_(tensor: TensorBase) -> None:
+    """Cut a tensor out of the graph in place.
+
+    Raises:
+        RuntimeError: it is a view.
+    """
+    if tensor.view_info is not None and tensor.needs_grad():
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients."
+        )
+    meta = tensor.meta
+    if meta is not None:
+        meta.grad_fn = None
+        meta.output_nr = 0
+        meta.requires_grad = False
+
+
+def grad_of(tensor: TensorBase) -> Any:
+    """`.grad`, with PyTorch's warning where it can only be None."""
+    meta = tensor.meta
+    if meta is None:
+        return None
+    if meta.grad is None and meta.grad_fn is not None and not meta.retains_grad:
+        import warnings
+
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+            "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+            "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+            "the leaf Tensor instead.",
+            stacklevel=3,
+        )
+    return meta.grad
+
+
+def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
+    """A leaf of class `cls` that shares the tensor's array: what `nn.Parameter` is."""
+    made = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+    # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
+    setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
+    made.storage = tensor.share_storage()
+    if requires_grad:
+        set_requires_grad(made, True)
+    return made
+
+
+def output_nr(tensor: TensorBase) -> int:
+    """Which output of its grad_fn a tensor is; 0 for a leaf."""
+    if tensor.view_info is not None:
+        refresh_view(tensor)
+    return 0 if tensor.meta is None else tensor.meta.output_nr

@@ -1,0 +1,135 @@
+"""`plugrad backends`: which backends are installed, whether they work, and which one is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+
+from plugrad.cli.output import print_json, print_line, print_table
+from plugrad.dispatch.backend import Backend, active_backends
+from plugrad.plugins import get_manager, selection
+from plugrad.plugins.manager import Plugin
+from plugrad.plugins.namespaces import PUBLISHED
+
+
+@dataclass(frozen=True)
+class BackendReport:
+    """What there is to say about one backend.
+
+    Attributes:
+        name: the device type; the plugin's name if it does not get as far as naming backends.
+        devices: how many there are.
+        status: ready, no device, or failed.
+        error: why it failed.
+        chosen: whether tensors are made on it unless told otherwise.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    devices: int
+    status: str
+    error: str
+    chosen: bool
+
+
+def report_backends(chosen: str) -> list[BackendReport]:
+    """Every backend of every installed plugin, and those that were activated by hand."""
+    plugins = get_manager().load_all()
+    reports = [
+        _report(backend, plugin.distribution, plugin.version, chosen)
+        for plugin in plugins
+        for backend in plugin.backends.values()
+    ]
+    known = {report.name for report in reports}
+    reports += [
+        _report(active.backend, "", "", chosen)
+        for active in active_backends()
+        if active.name not in known
+    ]
+    # What a plugin would have provided is not known when it fails; published ones are.
+    others = PUBLISHED.values()
+    reports += [
+        _failed(plugin, chosen)
+        for plugin in plugins
+        if plugin.error is not None and plugin.name not in others
+    ]
+    return sorted(reports, key=lambda report: report.name)
+
+
+def _failed(plugin: Plugin, chosen: str) -> BackendReport:
+    return BackendReport(
+        name=plugin.name,
+        distribution=plugin.distribution,
+        version=plugin.version,
+        devices=0,
+        status="failed",
+        error=plugin.problem,
+        chosen=plugin.name == chosen,
+    )
+
+
+def _report(backend: Backend, distribution: str, version: str, chosen: str) -> BackendReport:
+    devices, error = 0, ""
+    try:
+        devices = backend.device_count()
+        status = "ready" if devices else "no device"
+    except Exception as raised:
+        status, error = "failed", f"{type(raised).__name__}: {raised}"
+    is_chosen = backend.name == chosen
+    return BackendReport(backend.name, distribution, version, devices, status, error, is_chosen)
+
+
+def backends(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the installed backends and say which one is chosen, and by what.
+
+    A plugin that cannot be loaded is listed with its error; `plugrad doctor` tells more.
+    """
+    choice = selection.choose_device()
+    reports = report_backends(choice.device.type)
+    if as_json:
+        print_json(
+            {
+                "backends": [asdict(report) for report in reports],
+                "device": str(choice.device),
+                "source": choice.source,
+            }
+        )
+        return
+    if reports:
+        _print_reports(reports)
+    else:
+        print_line("No backend is installed. To compute with NumPy: pip install plugrad-cpu")
+    print_line(str(choice))
+    if not any(report.chosen for report in reports):
+        print_line(f"Backend '{choice.device.type}' is not installed.", style="red")
+    print_line(selection.how_to_choose())
+
+
+def _print_reports(reports: list[BackendReport]) -> None:
+    columns = {
+        "": False,
+        "backend": False,
+        "distribution": False,
+        "version": False,
+        "devices": False,
+        "status": True,
+    }
+    print_table(
+        columns,
+        (
+            (
+                "→" if report.chosen else "",
+                report.name,
+                report.distribution or "-",
+                report.version or "-",
+                str(report.devices),
+                f"{report.status}: {report.error}" if report.error else report.status,
+            )
+            for report in reports
+        ),
+    )

@@ -1,0 +1,242 @@
+"""`plugrad doctor`: what is installed, what is configured, and what is wrong with it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import platform
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import asdict, dataclass, field
+from importlib.machinery import EXTENSION_SUFFIXES
+from typing import Annotated
+
+import typer
+
+from plugrad.cli.backends import BackendReport, report_backends
+from plugrad.cli.output import print_json, print_line, print_table
+from plugrad.plugins import get_manager, selection
+from plugrad.plugins.config import Config, ConfigError, load_config
+
+DEPENDENCIES = ("numpy", "pluggy", "ml_dtypes", "typer", "rich", "PyYAML", "safetensors")
+
+# One of each package that the build compiles.
+COMPILED = (
+    "plugrad.dtype",
+    "plugrad.device",
+    "plugrad.dispatch.operator",
+    "plugrad.tensor.base",
+    "plugrad.graph.node",
+    "plugrad._generated.functions",
+    "plugrad.autograd.engine.engine",
+)
+
+
+@dataclass(frozen=True)
+class PluginReport:
+    """An installed plugin, what it provides, and its error."""
+
+    name: str
+    distribution: str
+    version: str
+    status: str
+    provides: list[str]
+    error: str
+
+
+@dataclass
+class Report:
+    """Everything that the doctor looked at.
+
+    Attributes:
+        core: compiled, interpreted, partly compiled or incomplete.
+        compiler: the C compiler that a build would use, empty if there is none.
+        device: the default device.
+        source: what chose it.
+        settings: configured keys with value and source.
+        problems: what is broken; the doctor's exit code says whether there are any.
+        notes: what could be better.
+    """
+
+    versions: dict[str, str]
+    core: str
+    compiler: str
+    plugins: list[PluginReport] = field(default_factory=list)
+    backends: list[BackendReport] = field(default_factory=list)
+    device: str = ""
+    source: str = ""
+    settings: list[dict[str, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def core_version() -> str:
+    """The version of the core that is imported."""
+    version: str = importlib.import_module("plugrad").__version__
+    return version
+
+
+def examine() -> Report:
+    """Look at everything; what fails becomes a problem in the report, never an exception."""
+    report = Report(_versions(), _core_kind(), _compiler())
+    if report.core.startswith("incomplete"):
+        report.problems.append(f"The core is {report.core}; reinstall plugrad.")
+    elif report.core != "compiled":
+        remedy = "reinstall plugrad" if report.compiler else "install a C compiler and reinstall"
+        report.notes.append(f"The core is {report.core}; {remedy} to have it compiled.")
+    for plugin in get_manager().load_all():
+        provides = [f"backend {name}" for name in plugin.backends]
+        provides += [f"plugrad.{name}" for name in plugin.namespaces]
+        if plugin.libraries:
+            provides.append("operators")
+        report.plugins.append(
+            PluginReport(
+                plugin.name,
+                plugin.distribution,
+                plugin.version,
+                plugin.status,
+                provides,
+                plugin.problem,
+            )
+        )
+        if plugin.error is not None:
+            report.problems.append(f"Plugin {plugin.name} ({plugin.origin}): {plugin.problem}")
+    _examine_choice(report)
+    return report
+
+
+def _examine_choice(report: Report) -> None:
+    try:
+        config = load_config()
+        report.settings = _settings(config)
+        choice = selection.choose_device()
+    except ConfigError as error:
+        report.problems.append(f"Configuration: {error}")
+        report.backends = report_backends("")
+        return
+    report.device, report.source = str(choice.device), choice.source
+    report.backends = report_backends(choice.device.type)
+    problem = _try_device(report.device)
+    if problem:
+        report.problems.append(f"Device '{report.device}' (chosen by {choice.source}): {problem}")
+
+
+def _try_device(device: str) -> str:
+    """Compute a small gradient; returns what went wrong, empty if it is right."""
+    try:
+        plugrad = importlib.import_module("plugrad")
+        x = plugrad.tensor([1.0, 2.0], device=device, requires_grad=True)
+        (x * x).sum().backward()
+        gradient = x.grad.tolist()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if gradient == [2.0, 4.0] else f"the gradient of x*x at [1, 2] came as {gradient}"
+
+
+def _settings(config: Config) -> list[dict[str, str]]:
+    settings = [*config.environment.items(), *config.from_file.items()]
+    rows = [
+        {"key": key, "value": setting.value, "source": setting.source} for key, setting in settings
+    ]
+    if config.plugins:
+        source = f"'plugins' in {config.file}"
+        rows.append({"key": "plugins", "value": ", ".join(config.plugins), "source": source})
+    return rows
+
+
+def _versions() -> dict[str, str]:
+    versions = {
+        "plugrad": core_version(),
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "platform": platform.platform(),
+    }
+    return versions | {name: _version(name) or "not installed" for name in DEPENDENCIES}
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _core_kind() -> str:
+    kinds = set()
+    for name in COMPILED:
+        try:
+            spec = importlib.util.find_spec(name)
+        except ImportError as error:
+            return f"incomplete: {error}"
+        origin = "" if spec is None else spec.origin or ""
+        if not origin:
+            return f"incomplete: {name} is missing"
+        kinds.add("compiled" if origin.endswith(tuple(EXTENSION_SUFFIXES)) else "interpreted")
+    return kinds.pop() if len(kinds) == 1 else "partly compiled"
+
+
+def _compiler() -> str:
+    command = shlex.split(sysconfig.get_config_var("CC") or "cc")
+    path = shutil.which(command[0])
+    if path is None:
+        return ""
+    try:
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return path
+    return f"{path} ({answer.stdout.strip().splitlines()[0]})" if answer.stdout.strip() else path
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Check the installation: versions, compiled core, plugins, configuration, a first gradient.
+
+    The exit code is 1 if anything is broken, otherwise 0.
+    """
+    report = examine()
+    if as_json:
+        print_json(asdict(report))
+    else:
+        _print_report(report)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def _print_report(report: Report) -> None:
+    facts = report.versions | {
+        "core": report.core,
+        "C compiler": report.compiler or "none",
+        "default device": f"{report.device}, chosen by {report.source}" if report.device else "-",
+    }
+    print_table({"": False, " ": True}, facts.items())
+    print_line("Plugins", style="bold")
+    print_table(
+        {"name": False, "distribution": False, "status": False, "provides": True},
+        (
+            (
+                plugin.name,
+                f"{plugin.distribution} {plugin.version}".strip() or "-",
+                plugin.status,
+                plugin.error or ", ".join(plugin.provides) or "-",
+            )
+            for plugin in report.plugins
+        ),
+    )
+    print_line("Configuration", style="bold")
+    if report.settings:
+        rows = [(row["key"], row["value"], row["source"]) for row in report.settings]
+        print_table({"key": False, "value": False, "from": True}, rows)
+    else:
+        print_line("nothing is configured")
+    print_line()
+    for note in report.notes:
+        print_line(f"Note: {note}", style="yellow")
+    for problem in report.problems:
+        print_line(f"Problem: {problem}", style="red")
+    if not report.problems:
+        print_line("Everything works.", style="green")

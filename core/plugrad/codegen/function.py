@@ -1,0 +1,154 @@
+"""Emits the public functions of a family: exact signatures, argument checks, `out=`."""
+
+from __future__ import annotations
+
+from plugrad.codegen.groups import Group
+from plugrad.codegen.model import Entry
+from plugrad.codegen.signature import (
+    Parameter,
+    parameters,
+    returns_one_tensor,
+    takes_varargs,
+)
+from plugrad.codegen.source import Source
+
+
+def emit_function(out: Source, group: Group) -> None:
+    """The public function of a group that has the function variant."""
+    if not any(entry.is_function for entry in group.entries):
+        return
+    out.line()
+    out.line()
+    if group.kind == "overloaded":
+        _emit_overloaded(out, group)
+    else:
+        _emit_exact(out, group)
+
+
+def emit_overload_table(out: Source, group: Group) -> None:
+    """`OVERLOADS_max`: what the run-time resolution chooses from."""
+    out.line()
+    out.line(f"OVERLOADS_{group.name}: Final = (")
+    for entry in group.entries:
+        out.line(f"    (OP_{entry.identifier}, call_{entry.identifier}),")
+    out.line(")")
+
+
+def _emit_overloaded(out: Source, group: Group) -> None:
+    with out.block(f"def {group.name}(*args: Any, **kwargs: Any) -> Any:"):
+        out.docstring(_documentation(group))
+        out.line(f"return call_overload({group.name!r}, OVERLOADS_{group.name}, args, kwargs)")
+
+
+def _emit_exact(out: Source, group: Group) -> None:
+    entry = group.first
+    has_out = "out" in entry.variants and returns_one_tensor(entry)
+    returned = "Tensor" if returns_one_tensor(entry) else "Any"
+    header, before = python_header(entry, group, has_out)
+    with out.block(f"def {group.name}({header}) -> {returned}:"):
+        out.docstring(_documentation(group))
+        for line in before:
+            out.line(line)
+        emit_conversions(out, entry, group, skip=())
+        emit_result(out, entry, group, has_out)
+
+
+def python_header(entry: Entry, group: Group, has_out: bool) -> tuple[str, list[str]]:
+    """Parameters of the public function, and lines that gather separate integers into a tuple."""
+    varargs = takes_varargs(entry)
+    positional: list[str] = []
+    keyword_only: list[str] = []
+    before: list[str] = []
+    for parameter in parameters(entry):
+        text = f"{parameter.name}: Any"
+        default = f" = {parameter.default}" if parameter.default else ""
+        if varargs is not None and parameter.argument is varargs:
+            positional.append("*args: Any")
+            keyword_only.append(f"{parameter.name}: Any = None")
+            before.append(
+                f"{parameter.name} = gather_varargs(args, {parameter.name}, {group.name!r}, "
+                f"{parameter.name!r}, {parameter.default or 'MISSING'})"
+            )
+        elif parameter.kwarg_only:
+            keyword_only.append(text + default)
+        else:
+            positional.append(text + default)
+    if has_out:
+        keyword_only.append("out: Any = None")
+    if entry.takes_requires_grad:
+        keyword_only.append("requires_grad: bool = False")
+    if keyword_only and varargs is None:
+        positional.append("*")
+    return ", ".join(positional + keyword_only), before
+
+
+def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, ...]) -> None:
+    """Check and normalise each argument; `skip` names those that are right already."""
+    for index, parameter in enumerate(parameters(entry)):
+        if parameter.name in skip or index == group.position:
+            continue
+        emit_conversion(out, parameter, group.name, index)
+
+
+def emit_conversion(out: Source, parameter: Parameter, function: str, index: int) -> None:
+    if parameter.converter in ("any_argument", "optional_any_argument"):
+        out.line(f"a{index} = {parameter.name}")
+        return
+    size = parameter.argument.type.list_size
+    expand = f", {size}" if parameter.argument.type.base == "int" and size is not None else ""
+    out.line(
+        f"a{index} = {parameter.converter}({parameter.name}, {function!r}, {parameter.name!r}, "
+        f"{index + 1}{expand})"
+    )
+
+
+def emit_result(
+    out: Source, entry: Entry, group: Group, has_out: bool, module: str = ""
+) -> None:
+    """Call the operator with the converted arguments `a0, a1, ...`, and return."""
+    count = len(entry.schema.arguments)
+    names = [f"a{index}" for index in range(count)]
+    if group.kind == "scalar_or_tensor":
+        position = group.position
+        parameter = parameters(entry)[position]
+        tensor_first = ", ".join(
+            "tensor_value" if index == position else name for index, name in enumerate(names)
+        )
+        scalar = ", ".join(
+            "scalar_value" if index == position else name for index, name in enumerate(names)
+        )
+        with out.block(f"if isinstance({parameter.name}, TensorBase):"):
+            out.line(f"tensor_value = {parameter.name}")
+            out.line(f"result = {module}call_{group.by_type('Tensor').identifier}({tensor_first})")
+        with out.block("else:"):
+            out.line(
+                f"scalar_value = scalar_argument({parameter.name}, {group.name!r}, "
+                f"{parameter.name!r}, {position + 1}, True)"
+            )
+            out.line(f"result = {module}call_{group.by_type('Scalar').identifier}({scalar})")
+    else:
+        out.line(f"result = {module}call_{entry.identifier}({', '.join(names)})")
+    if has_out:
+        with out.block("if out is not None:"):
+            out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
+    if entry.takes_requires_grad:
+        with out.block("if requires_grad:"):
+            out.line("require_grad(result)")
+    out.line("return result")
+
+
+def _documentation(group: Group) -> str:
+    entry = group.first
+    parts = [entry.doc or f"The operator plugrad::{entry.schema.full_name}."]
+    if len(group.entries) > 1:
+        for other in group.entries[1:]:
+            if other.doc and other.doc != entry.doc:
+                parts.append(other.doc)
+    schemas = "\n".join(f"    {item.schema}" for item in group.entries)
+    parts.append(f"Schema:\n\n{schemas}")
+    if entry.source:
+        parts.append(f"Source: {entry.source}")
+    if entry.example:
+        parts.append(entry.example)
+    text = "\n\n".join(parts)
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')

@@ -1,0 +1,383 @@
+"""Writes the generated modules: one per family, and those that gather functions and methods."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from plugrad.codegen import stub
+from plugrad.codegen.formula import Formula
+from plugrad.codegen.function import emit_function, emit_overload_table
+from plugrad.codegen.groups import Group, group_entries
+from plugrad.codegen.kernel import (
+    emit_autograd_kernel,
+    emit_call,
+    emit_declaration,
+    emit_node,
+    formulas_of,
+)
+from plugrad.codegen.methods import emit_methods
+from plugrad.codegen.model import Entry, EntryError, parse_entries
+from plugrad.codegen.source import Source
+
+HEADER = '''"""{title}. Generated from {origin}; not to be edited."""
+
+# mypy: disable-error-code="no-any-return, redundant-cast, unused-ignore, misc"
+# ruff: noqa
+from __future__ import annotations
+
+'''
+
+IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch.keys import (
+    AD_INPLACE_OR_VIEW_KEY,
+    AFTER_AUTOGRAD,
+    AUTOGRAD_ALIAS,
+    BACKEND_SELECT_BIT,
+    BACKEND_SELECT_KEY,
+    COMPOSITE_EXPLICIT_AUTOGRAD,
+    COMPOSITE_IMPLICIT_AUTOGRAD,
+)
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.operator import BelowAutograd, Operator, WithoutKeyset, declare
+from plugrad.graph.history import (
+    any_needs_grad,
+    check_inplace,
+    gradient_edge,
+    optional_edge,
+    optional_needs_grad,
+    rebase_history,
+    set_history,
+)
+from plugrad.graph.node import Edge, Node
+from plugrad.graph.saved_variable import SavedVariable, raise_freed, save
+from plugrad.graph.support import (
+    CompositeInplace,
+    any_defined,
+    any_edge,
+    copy_of,
+    save_list,
+    set_history_list,
+    unpack_list,
+)
+from plugrad.tensor.arguments import (
+    MISSING,
+    any_argument,
+    bool_argument,
+    bool_list_argument,
+    device_argument,
+    dtype_argument,
+    float_argument,
+    float_list_argument,
+    gather_varargs,
+    generator_argument,
+    int_argument,
+    int_list_argument,
+    keyset_of_list,
+    optional_bool_argument,
+    optional_device_argument,
+    optional_dtype_argument,
+    optional_float_argument,
+    optional_float_list_argument,
+    optional_generator_argument,
+    optional_int_argument,
+    optional_int_list_argument,
+    optional_keyset,
+    optional_scalar_argument,
+    optional_str_argument,
+    optional_tensor_argument,
+    optional_tensor_list_argument,
+    require_grad,
+    scalar_argument,
+    scalar_list_argument,
+    str_argument,
+    tensor_argument,
+    tensor_list_argument,
+    write_out,
+)
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.kernels import BackendSelectKernel, MutationKernel, ViewKernel
+from plugrad.tensor.overloads import call_overload
+from plugrad.tensor.promotion import is_scalar
+"""
+
+METHODS_TYPE = """
+from plugrad._generated.unpack import unpack, unpack_optional
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+"""
+
+
+def generate(source: Path, target: Path) -> list[Path]:
+    """Generate every module for the YAML files in `source`; files that did not change stay.
+
+    Returns the generated Python files.
+    """
+    import yaml
+
+    families = [
+        (path.stem, parse_entries(path.stem, yaml.safe_load(path.read_text()) or []))
+        for path in sorted(source.glob("*.yaml"))
+    ]
+    groups = group_entries([entry for _, entries in families for entry in entries])
+    by_family = {
+        family: [group for group in groups if group.first.family == family]
+        for family, _ in families
+    }
+    files = {
+        "__init__.py": '"""Written by plugrad.codegen from ops/*.yaml."""\n',
+        "unpack.py": UNPACK,
+        "functions.py": _functions_module(by_family),
+        "calls.py": _calls_module(by_family),
+        "methods.py": _methods_module(by_family),
+    }
+    for family, entries in families:
+        functions = _defined_functions(source / "formulas" / f"{family}.py")
+        files[f"{family}.py"] = generate_family(
+            family, entries, by_family[family], functions, "plugrad"
+        )
+    target.mkdir(parents=True, exist_ok=True)
+    for old in target.glob("*.py"):
+        if old.name not in files:
+            old.unlink()
+    for name, text in files.items():
+        _write_if_changed(target / name, text)
+    _write_if_changed(target.parent / "__init__.pyi", _stub_module(source, groups))
+    return [target / name for name in files]
+
+
+def _write_if_changed(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def _defined_functions(path: Path) -> set[str]:
+    """Names of the functions that a formula module defines."""
+    if not path.exists():
+        return set()
+    tree = ast.parse(path.read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def generate_family(
+    family: str,
+    entries: list[Entry],
+    groups: list[Group],
+    formula_functions: set[str],
+    namespace: str,
+) -> str:
+    """The text of one family's module."""
+    taken = [(entry, formulas_of(entry)) for entry in entries]
+    names = _node_names(entries)
+    out = Source()
+    for entry, formulas in taken:
+        for formula in formulas:
+            formula.code = _qualify(formula, formula_functions)
+        if formulas:
+            if entry.functional is None:
+                emit_node(out, entry, formulas, names[entry.schema.full_name])
+            emit_autograd_kernel(out, entry, formulas)
+    for entry in entries:
+        emit_call(out, entry)
+    for group in groups:
+        emit_function(out, group)
+    title = f"Operators: {family.replace('_', ' ')}"
+    text = HEADER.format(title=title, origin=f"ops/{family}.yaml") + IMPORTS
+    if namespace == "plugrad":
+        text += METHODS_TYPE
+    # Formula and composite modules import the families in turn: by now these are defined.
+    last = Source()
+    last.line()
+    last.line()
+    if namespace == "plugrad":
+        last.lines(_family_imports(family, entries, taken, formula_functions))
+    for entry in entries:
+        emit_declaration(last, entry, namespace)
+        if entry.derivatives:
+            op = f"OP_{entry.identifier}"
+            last.line(f"{op}.register(AUTOGRAD_ALIAS, autograd_{entry.identifier})")
+    for group in groups:
+        if group.kind == "overloaded":
+            emit_overload_table(last, group)
+    return text + out.text() + last.text()
+
+
+def _family_imports(
+    family: str,
+    entries: list[Entry],
+    taken: list[tuple[Entry, list[Formula]]],
+    formula_functions: set[str],
+) -> str:
+    lines = ["from plugrad._generated import functions as F"]
+    if any(entry.prepare for entry in entries):
+        lines.append(f"from plugrad.ops.prepare import {family} as prepare")
+    if any(entry.composite or entry.explicit for entry in entries):
+        lines.append(f"from plugrad.ops.composite import {family} as composite")
+    if any(
+        name in formula_functions
+        for _, formulas in taken
+        for formula in formulas
+        for name in formula.functions
+    ):
+        lines.append(f"from plugrad.ops.formulas import {family} as formulas")
+    return "\n".join(lines) + "\n"
+
+
+def _qualify(formula: Formula, formula_functions: set[str]) -> str:
+    """Put the module in front of every function name in an expression."""
+
+    class Qualifier(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            if node.id in formula_functions:
+                return ast.Attribute(ast.Name("formulas", ast.Load()), node.id, ast.Load())
+            if node.id in formula.functions and node.id not in PYTHON_NAMES:
+                return ast.Attribute(ast.Name("F", ast.Load()), node.id, ast.Load())
+            return node
+
+    return ast.unparse(Qualifier().visit(ast.parse(formula.code, mode="eval")))
+
+
+# Python's own functions that expressions may use; `sum`, `max` and others mean the operators.
+PYTHON_NAMES = frozenset({"len", "tuple", "list", "range", "zip", "enumerate", "isinstance", "int"})
+
+
+def _node_names(entries: list[Entry]) -> dict[str, str]:
+    """`MulBackward0` for `mul.Tensor`, by PyTorch's rule: the base name, numbered by overload.
+
+    A Scalar overload beside a Tensor one goes by the same name, and so does an in-place variant.
+    """
+    names: dict[str, str] = {}
+    counters: dict[str, int] = {}
+    groups = {group.name: group for group in group_entries(entries)}
+    for entry in entries:
+        if not entry.derivatives:
+            continue
+        if entry.functional is not None:
+            names[entry.schema.full_name] = names[entry.functional.schema.full_name]
+            continue
+        base = "".join(
+            part[:1].upper() + part[1:] for part in entry.schema.name.strip("_").split("_")
+        )
+        if entry.node:
+            names[entry.schema.full_name] = entry.node
+            continue
+        group = groups[entry.python_name]
+        if group.kind == "scalar_or_tensor":
+            names[entry.schema.full_name] = f"{base}Backward0"
+            continue
+        number = counters.get(base, 0)
+        counters[base] = number + 1
+        names[entry.schema.full_name] = f"{base}Backward{number}"
+    return names
+
+
+def _functions_module(by_family: dict[str, list[Group]]) -> str:
+    out = Source()
+    exported: list[str] = []
+    for family, groups in by_family.items():
+        names = [g.name for g in groups if any(e.is_function for e in g.entries)]
+        exported += names
+        if names:
+            out.line(f"from plugrad._generated.{family} import (")
+            for name in names:
+                out.line(f"    {name} as {name},")
+            out.line(")")
+    out.line()
+    out.line("__all__ = [")
+    for name in sorted(exported):
+        out.line(f"    {name!r},")
+    out.line("]")
+    header = HEADER.format(title="Every operator as a public function", origin="ops/*.yaml")
+    return header + out.text()
+
+
+def _calls_module(by_family: dict[str, list[Group]]) -> str:
+    """For code that has checked arguments already: the typed entries into dispatch."""
+    out = Source()
+    for family, groups in by_family.items():
+        for group in groups:
+            for entry in group.entries:
+                name = f"call_{entry.identifier}"
+                out.line(f"from plugrad._generated.{family} import {name} as {name}")
+    header = HEADER.format(title="Every operator, unchecked", origin="ops/*.yaml")
+    return header + out.text()
+
+
+def _methods_module(by_family: dict[str, list[Group]]) -> str:
+    out = Source()
+    groups = [group for family in by_family.values() for group in family]
+    out.line()
+    out.line()
+    out.line("@mypyc_attr(allow_interpreted_subclasses=True)")
+    with out.block("class TensorMethods(TensorBase):"):
+        out.docstring("A tensor with every operator as a method.")
+        emit_methods(out, groups)
+        out.line()
+        with out.block("def item(self) -> Any:"):
+            out.docstring("The value of a tensor with one element, as a Python number.")
+            out.line("return interop.item(self)")
+        out.line()
+        with out.block("def __hash__(self) -> int:"):
+            out.line("return id(self)")
+    out.line()
+    out.line()
+    out.line("Tensor = TensorMethods")
+    modules = Source()
+    for family, members in by_family.items():
+        if members:
+            modules.line(f"from plugrad._generated import {family}")
+    header = HEADER.format(title="Every operator as a method of Tensor", origin="ops/*.yaml")
+    imports = IMPORTS.replace(
+        "from mypy_extensions import i64", "from mypy_extensions import i64, mypyc_attr"
+    )
+    modules.line("from plugrad.tensor import interop")
+    return header + imports + modules.text() + out.text()
+
+
+UNPACK = HEADER.format(title="Unpacking saved tensors as Tensor", origin="nothing") + '''
+from typing import TYPE_CHECKING, Any, cast
+
+from plugrad.graph.node import Node
+from plugrad.graph.saved_variable import SavedVariable, raise_freed
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def unpack(saved: SavedVariable | None, node: Node) -> Tensor:
+    """The saved tensor; RuntimeError if it was let go or modified."""
+    if saved is None:
+        raise_freed()
+    return cast("Tensor", saved.unpack(node))
+
+
+def unpack_optional(saved: SavedVariable | None, node: Node) -> Any:
+    """`unpack` for an argument that may have been None."""
+    return None if saved is None else saved.unpack(node)
+'''
+
+
+def _stub_module(source: Path, groups: list[Group]) -> str:
+    """`plugrad/__init__.pyi`: the hand-written part with the operators put in."""
+    template = (source.parent / "codegen" / "public.pyi.in").read_text()
+    functions = Source()
+    stub.emit_function_stubs(functions, groups)
+    methods = Source()
+    methods._depth = 1
+    stub.emit_method_stubs(methods, groups)
+    return template.replace("#@METHODS@", methods.text()).replace(
+        "#@FUNCTIONS@", functions.text()
+    )
+
+
+def entries_of(data: Any, family: str) -> list[Entry]:
+    """Entries of parsed YAML; EntryError names what is wrong."""
+    if data is None:
+        raise EntryError(f"{family}.yaml: the file is empty")
+    return parse_entries(family, data)

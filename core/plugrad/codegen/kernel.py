@@ -1,0 +1,395 @@
+"""Emits, for one operator: its declaration, its node, its autograd kernel and its call function."""
+
+from __future__ import annotations
+
+from plugrad.codegen.formula import Formula, analyse, local_name
+from plugrad.codegen.model import Entry
+from plugrad.codegen.signature import default_source, native_type, returns_one_tensor
+from plugrad.codegen.source import Source
+from plugrad.dispatch.schema import Argument
+
+
+def formulas_of(entry: Entry) -> list[Formula]:
+    return [analyse(entry, inputs, expression) for inputs, expression in entry.derivatives]
+
+
+def node_class_name(entry: Entry) -> str:
+    """The name of the generated class; an in-place operator shares the functional one's."""
+    owner = entry if entry.functional is None else entry.functional
+    return f"Node_{owner.identifier}"
+
+
+def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
+    """`OP_mul_Tensor`, registered with everything that does not depend on a backend."""
+    op = f"OP_{entry.identifier}"
+    prepare = f"prepare.{entry.prepare}" if entry.prepare else "None"
+    out.line(f"{op}: Final = declare(")
+    out.line(
+        f"    Operator({namespace!r}, {entry.schema.name!r}, {entry.schema.overload!r}, "
+        f"{str(entry.schema)!r}, "
+    )
+    out.line(
+        f"        {entry.structure!r}, {entry.result!r}, {prepare}, "
+        f"{bool(entry.derivatives) or bool(entry.composite)})"
+    )
+    out.line(")")
+    if entry.doc:
+        out.line(f"{op}.doc = {_one_line(entry.doc)!r}")
+    if entry.is_factory:
+        out.line(f"{op}.register(BACKEND_SELECT_KEY, BackendSelectKernel({op}))")
+    elif entry.schema.mutates:
+        out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, MutationKernel({op}))")
+    elif entry.schema.is_view and not entry.composite:
+        out.line(
+            f"{op}.register(AD_INPLACE_OR_VIEW_KEY, ViewKernel({op}, {bool(entry.derivatives)}))"
+        )
+    if entry.composite:
+        function = entry.composite
+        if entry.functional is not None:
+            out.line(
+                f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
+                f"CompositeInplace(OP_{entry.functional.identifier}))"
+            )
+        else:
+            out.line(
+                f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, WithoutKeyset(composite.{function}))"
+            )
+    if entry.explicit:
+        out.line(
+            f"{op}.register(COMPOSITE_EXPLICIT_AUTOGRAD, BelowAutograd(composite.{entry.explicit}))"
+        )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> None:
+    """The node class: saved values, `apply`, `release_variables`."""
+    saved = _saved_tensors(entry, formulas)
+    results = _saved_outputs(formulas)
+    attributes = _saved_attributes(formulas)
+    scalars = _saved_scalars(formulas)
+    lists = {a.name for a in entry.tensor_arguments() if a.type.is_list}
+    inputs = differentiable_arguments(entry)
+    counted = [argument.name for argument in inputs if argument.type.is_list]
+    out.line()
+    out.line()
+    out.line("@final")
+    with out.block(f"class {node_class_name(entry)}(Node):"):
+        with out.block("def __init__(self, sequence_nr: i64) -> None:"):
+            out.line("super().__init__(sequence_nr)")
+            for argument in saved:
+                kind = "list[SavedVariable | None]" if argument in lists else "SavedVariable"
+                out.line(f"self.saved_{argument}: {kind} | None = None")
+            for number in results:
+                out.line(f"self.saved_result{number}: SavedVariable | None = None")
+            for attribute in [*_attribute_names(attributes), *scalars]:
+                out.line(f"self.with_{attribute}: Any = None")
+            for argument in counted:
+                out.line(f"self.count_{argument}: i64 = 0")
+        out.line()
+        with out.block("def name(self) -> str:"):
+            out.line(f"return {name!r}")
+        out.line()
+        header = "def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:"
+        with out.block(header):
+            if saved or results:
+                with out.block("if self.released:"):
+                    out.line("raise_freed()")
+            _emit_apply(out, entry, formulas, lists)
+        if saved or results:
+            out.line()
+            with out.block("def release_variables(self) -> None:"):
+                out.line("self.released = True")
+                for argument in saved:
+                    out.line(f"self.saved_{argument} = None")
+                for number in results:
+                    out.line(f"self.saved_result{number} = None")
+
+
+def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[str]) -> None:
+    inputs = differentiable_arguments(entry)
+    single = returns_one_tensor(entry)
+    has_lists = any(argument.type.is_list for argument in inputs)
+    count = "len(self.next_edges)" if has_lists else str(len(inputs))
+    if not any(formula.uses_grads for formula in formulas):
+        out.line("grad_in = grads[0]")
+        with out.block("if grad_in is None:"):
+            out.line(f"return [None] * {count}" if has_lists else _nones(len(inputs)))
+        out.line('grad = cast("Tensor", grad_in)')
+    else:
+        with out.block("if not any_defined(grads):"):
+            out.line(f"return [None] * {count}")
+        out.line("given: list[Any] = list(grads)")
+    out.line("edges = self.next_edges")
+    out.line(
+        f"found: list[TensorBase | None] = [None] * {count}"
+        if has_lists
+        else f"found: list[TensorBase | None] = [{', '.join(['None'] * len(inputs))}]"
+    )
+    if any(formula.uses_mask for formula in formulas):
+        out.line("mask: Any = ()")
+    if any(len(formula.inputs) > 1 or inputs[_place(inputs, formula.inputs[0])].type.is_list
+           for formula in formulas):
+        out.line("several: Any = ()")
+    for formula in formulas:
+        places = [_place(inputs, name) for name in formula.inputs]
+        condition = " or ".join(_wanted(inputs, place) for place in places)
+        with out.block(f"if {condition}:"):
+            _emit_unpack(out, entry, formula, lists)
+            if formula.uses_mask:
+                out.line(f"mask = ({', '.join(_wanted(inputs, place) for place in places)},)")
+            if len(places) > 1:
+                out.line(f"several = {formula.code}")
+                for position, place in enumerate(places):
+                    with out.block(f"if {_wanted(inputs, place)}:"):
+                        out.line(f"found[{_offset(inputs, place)}] = several[{position}]")
+            elif inputs[places[0]].type.is_list:
+                start = _offset(inputs, places[0])
+                name = inputs[places[0]].name
+                out.line(f"several = {formula.code}")
+                with out.block(f"for position in range(self.count_{name}):"):
+                    with out.block(f"if edges[{start} + position].function is not None:"):
+                        out.line(f"found[{start} + position] = several[position]")
+            else:
+                out.line(f"found[{_offset(inputs, places[0])}] = {formula.code}")
+    out.line("return found")
+
+
+def _nones(count: int) -> str:
+    return f"return [{', '.join(['None'] * count)}]"
+
+
+def _emit_unpack(out: Source, entry: Entry, formula: Formula, lists: set[str]) -> None:
+    optional = {a.name for a in entry.tensor_arguments() if a.type.optional}
+    for name in formula.tensors:
+        unpack = "unpack_list" if name in lists else "unpack"
+        if name in optional:
+            unpack = "unpack_optional"
+        out.line(f"{local_name(name)} = {unpack}(self.saved_{name}, self)")
+    for number in formula.outputs:
+        out.line(f"result{number} = unpack(self.saved_result{number}, self)")
+    for name, attribute in formula.attributes:
+        out.line(f"{local_name(name)}_{attribute} = self.with_{name}_{attribute}")
+    for name in formula.scalars:
+        out.line(f"{local_name(name)} = self.with_{name}")
+
+
+def _place(inputs: list[Argument], name: str) -> int:
+    return next(index for index, argument in enumerate(inputs) if argument.name == name)
+
+
+def _offset(inputs: list[Argument], place: int) -> str:
+    """Where an input's edges start: lists before it count with all their tensors."""
+    lists = [a.name for a in inputs[:place] if a.type.is_list]
+    fixed = place - len(lists)
+    return " + ".join([str(fixed), *(f"self.count_{name}" for name in lists)]) if lists else str(fixed)
+
+
+def _wanted(inputs: list[Argument], place: int) -> str:
+    start = _offset(inputs, place)
+    argument = inputs[place]
+    if argument.type.is_list:
+        return f"any_edge(edges, {start}, self.count_{argument.name})"
+    return f"edges[{start}].function is not None"
+
+
+def differentiable_arguments(entry: Entry) -> list[Argument]:
+    """The arguments that have a derivative, in schema order: the node's edges."""
+    named = {name for inputs, _ in entry.derivatives for name in inputs}
+    return [argument for argument in entry.schema.arguments if argument.name in named]
+
+
+def _saved_tensors(entry: Entry, formulas: list[Formula]) -> list[str]:
+    used = {name for formula in formulas for name in formula.tensors}
+    return [a.name for a in entry.schema.arguments if a.name in used]
+
+
+def _saved_outputs(formulas: list[Formula]) -> list[int]:
+    return sorted({number for formula in formulas for number in formula.outputs})
+
+
+def _saved_attributes(formulas: list[Formula]) -> list[tuple[str, str]]:
+    return sorted({pair for formula in formulas for pair in formula.attributes})
+
+
+def _attribute_names(attributes: list[tuple[str, str]]) -> list[str]:
+    return [f"{name}_{attribute}" for name, attribute in attributes]
+
+
+def _saved_scalars(formulas: list[Formula]) -> list[str]:
+    return sorted({name for formula in formulas for name in formula.scalars})
+
+
+def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> None:
+    """The kernel of the Autograd key: record a node if anybody wants gradients, redispatch."""
+    arguments = entry.schema.arguments
+    names = [argument.name for argument in arguments]
+    inputs = differentiable_arguments(entry)
+    op = f"OP_{entry.identifier}"
+    single = returns_one_tensor(entry)
+    inplace = entry.schema.is_inplace
+    returned = "TensorBase" if single else "Any"
+    typed = ", ".join(f"{a.name}: {native_type(a.type)}" for a in arguments)
+    out.line()
+    out.line()
+    with out.block(f"def autograd_{entry.identifier}(keyset: i64, {typed}) -> {returned}:"):
+        out.line("state = current_state()")
+        out.line(f"node: {node_class_name(entry)} | None = None")
+        wanted = " or ".join(_needs_grad(argument) for argument in inputs)
+        with out.block(f"if state.grad_enabled and ({wanted}):"):
+            if inplace:
+                out.line("check_inplace(self)")
+            out.line("number = state.sequence_nr")
+            out.line("state.sequence_nr = number + 1")
+            out.line(f"made = {node_class_name(entry)}(number)")
+            out.line("node = made")
+            _emit_edges(out, inputs)
+            _emit_saves(out, entry, formulas)
+        if inplace:
+            with out.block("elif state.grad_enabled and self.needs_grad():"):
+                out.line("check_inplace(self)")
+        out.line("below = keyset & AFTER_AUTOGRAD")
+        passed = "".join(f", {name}" for name in names)
+        tuple_of = "(" + ", ".join(names) + ",)"
+        with out.block("if state.trace is not None:"):
+            out.line(f'out: {returned} = state.trace.dispatch("redispatch", {op}, below, {tuple_of})')
+        with out.block("else:"):
+            out.line(f"out = {op}.lookup(below)(below{passed})")
+        with out.block("if node is not None:"):
+            _emit_history(out, entry)
+            for number in _saved_outputs(formulas):
+                output = "out" if single else f"out[{number}]"
+                if inplace:
+                    output = "self"
+                out.line(f"node.saved_result{number} = SavedVariable({output}, {number})")
+        out.line("return out")
+
+
+def _needs_grad(argument: Argument) -> str:
+    if argument.type.is_list:
+        return f"any_needs_grad({argument.name})"
+    if argument.type.optional:
+        return f"optional_needs_grad({argument.name})"
+    return f"{argument.name}.needs_grad()"
+
+
+def _emit_edges(out: Source, inputs: list[Argument]) -> None:
+    if not any(argument.type.is_list for argument in inputs):
+        edges: list[str] = []
+        for position, argument in enumerate(inputs):
+            function = "optional_edge" if argument.type.optional else "gradient_edge"
+            out.line(f"edge{position} = {function}({argument.name})")
+            edges.append(f"edge{position}")
+        out.line(f"made.set_next_edges(({', '.join(edges)},))")
+        return
+    out.line("edge_list: list[Edge] = []")
+    for argument in inputs:
+        name = argument.name
+        if argument.type.is_list:
+            out.line(f"for item in {name}:")
+            out.line("    edge_list.append(optional_edge(item))")
+            out.line(f"made.count_{name} = len({name})")
+        else:
+            out.line(f"edge_list.append(optional_edge({name}))")
+    out.line("edges = tuple(edge_list)")
+    out.line("made.set_next_edges(edges)")
+
+
+def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
+    """Save a tensor only if a formula that uses it will be asked for."""
+    inputs = differentiable_arguments(entry)
+    by_name = {argument.name: argument for argument in entry.schema.arguments}
+    has_lists = any(argument.type.is_list for argument in inputs)
+    for name in _saved_tensors(entry, formulas):
+        users = [formula for formula in formulas if name in formula.tensors]
+        needed = {user for formula in users for user in formula.inputs}
+        argument = by_name[name]
+        if argument.type.is_list:
+            save = f"made.saved_{name} = save_list({name})"
+        elif argument.type.optional:
+            save = f"made.saved_{name} = save({name})"
+        elif entry.schema.is_inplace and name == "self":
+            save = f"made.saved_{name} = SavedVariable(copy_of(self))"
+        else:
+            save = f"made.saved_{name} = SavedVariable({name})"
+        if has_lists or needed == {a.name for a in inputs}:
+            out.line(save)
+        else:
+            places = [i for i, a in enumerate(inputs) if a.name in needed]
+            condition = " or ".join(f"edge{place}.function is not None" for place in places)
+            with out.block(f"if {condition}:"):
+                out.line(save)
+    for name, attribute in _saved_attributes(formulas):
+        argument = by_name[name]
+        read = {
+            "shape": "{}.sizes()",
+            "dtype": "{}.dtype",
+            "device": "{}.device",
+            "ndim": "len({}.sizes())",
+        }[attribute]
+        if argument.type.is_list:
+            value = f"[{read.format('item')} for item in {name}]"
+        elif argument.type.optional:
+            value = f"None if {name} is None else {read.format(name)}"
+        else:
+            value = read.format(name)
+        out.line(f"made.with_{name}_{attribute} = {value}")
+    for name in _saved_scalars(formulas):
+        out.line(f"made.with_{name} = {name}")
+
+
+def _emit_history(out: Source, entry: Entry) -> None:
+    if entry.schema.is_inplace:
+        out.line("rebase_history(self, node)")
+    elif returns_one_tensor(entry):
+        out.line("set_history(out, node)")
+    elif len(entry.schema.returns) == 1:
+        out.line("set_history_list(out, node)")
+    else:
+        for number, item in enumerate(entry.schema.returns):
+            if item.type.base == "Tensor":
+                out.line(f"set_history(out[{number}], node)")
+
+
+def emit_call(out: Source, entry: Entry) -> None:
+    """The typed entry into dispatch, with the key set computed in line."""
+    arguments = entry.schema.arguments
+    names = [argument.name for argument in arguments]
+    op = f"OP_{entry.identifier}"
+    returned = "Tensor" if returns_one_tensor(entry) else "Any"
+    typed = ", ".join(
+        f"{a.name}: {native_type(a.type)}" + (f" = {default_source(a)}" if _trails(arguments, i) else "")
+        for i, a in enumerate(arguments)
+    )
+    out.line()
+    out.line()
+    with out.block(f"def call_{entry.identifier}({typed}) -> {returned}:"):
+        out.line("state = current_state()")
+        out.line(f"keyset = ({_keyset(entry)} | state.included) & state.kept")
+        tuple_of = "(" + ", ".join(names) + ("," if names else "") + ")"
+        with out.block("if state.trace is not None:"):
+            out.line(f'return cast("{returned}", state.trace.dispatch("call", {op}, keyset, {tuple_of}))')
+        passed = "".join(f", {name}" for name in names)
+        out.line(f'return cast("{returned}", {op}.lookup(keyset)(keyset{passed}))')
+
+
+def _trails(arguments: tuple[Argument, ...], index: int) -> bool:
+    """Whether an argument and all after it have defaults."""
+    return all(argument.has_default for argument in arguments[index:])
+
+
+def _keyset(entry: Entry) -> str:
+    parts: list[str] = []
+    for argument in entry.tensor_arguments():
+        name = argument.name
+        if argument.type.is_list:
+            parts.append(f"keyset_of_list({name})")
+        elif argument.type.optional:
+            parts.append(f"optional_keyset({name})")
+        else:
+            parts.append(f"{name}.keyset")
+    if not parts:
+        return "BACKEND_SELECT_BIT"
+    return " | ".join(parts)

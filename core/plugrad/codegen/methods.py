@@ -1,0 +1,106 @@
+"""Emits TensorMethods: the native class with every operator as a method, and the dunders."""
+
+from __future__ import annotations
+
+from plugrad.codegen.function import emit_conversions, emit_result, python_header
+from plugrad.codegen.groups import Group
+from plugrad.codegen.model import Entry
+from plugrad.codegen.signature import parameters, returns_one_tensor
+from plugrad.codegen.source import Source
+
+UNARY_DUNDERS = ("neg", "pos", "abs", "invert")
+
+
+def emit_methods(out: Source, groups: list[Group]) -> None:
+    """All methods of all groups, in the body of the class."""
+    for group in groups:
+        methods = [entry for entry in group.entries if entry.is_method]
+        if methods:
+            _emit_method(out, group)
+    for name, group in sorted(dunders(groups).items()):
+        _emit_dunder(out, name, group)
+
+
+def _emit_method(out: Source, group: Group) -> None:
+    entry = group.first
+    out.line()
+    if group.kind == "overloaded":
+        with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
+            out.docstring(f"See `plugrad.{group.name}`.")
+            out.line(
+                f"return call_overload({group.name!r}, {entry.family}.OVERLOADS_{group.name}, "
+                "(self, *args), kwargs)"
+            )
+        return
+    header, before = python_header(entry, group, False)
+    others = ", ".join(
+        part for part in header.split(", ") if not part.startswith("input:")
+    )
+    returned = "Tensor" if returns_one_tensor(entry) else "Any"
+    signature = f"self, {others}" if others else "self"
+    with out.block(f"def {group.name}({signature}) -> {returned}:"):
+        out.docstring(_one_line(entry.doc) or f"See `plugrad.{group.name}`.")
+        for line in before:
+            out.line(line)
+        emit_conversions(out, entry, group, skip=("input",))
+        index = [parameter.name for parameter in parameters(entry)].index("input")
+        out.line(f"a{index} = self")
+        emit_result(out, entry, group, False, f"{entry.family}.")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("\\", "\\\\").replace('"', "'")
+
+
+def dunders(groups: list[Group]) -> dict[str, Group]:
+    """Dunder name without underscores -> the group that serves it."""
+    found: dict[str, Group] = {}
+    for group in groups:
+        for entry in group.entries:
+            for name in entry.dunder:
+                found[name] = group
+    return found
+
+
+def _emit_dunder(out: Source, name: str, group: Group) -> None:
+    entry = next(item for item in group.entries if name in item.dunder)
+    out.line()
+    if name in UNARY_DUNDERS:
+        with out.block(f"def __{name}__(self) -> Tensor:"):
+            out.line(f"return {entry.family}.call_{entry.identifier}(self)")
+        return
+    ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
+    with out.block(f"def __{name}__(self, other: Any) -> Any:{ignore}"):
+        _emit_binary_dunder(out, name, group, entry)
+
+
+def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry) -> None:
+    family = entry.family
+    tensor = _overload(group, name, "Tensor")
+    scalar = _overload(group, name, "Scalar")
+    if tensor is not None:
+        with out.block("if isinstance(other, TensorBase):"):
+            out.line(f"return {family}.call_{tensor.identifier}(self, other)")
+    if scalar is not None:
+        first = scalar.schema.arguments[0]
+        arguments = "other, self" if first.type.base == "Scalar" else "self, other"
+        with out.block("if is_scalar(other):"):
+            out.line(f"return {family}.call_{scalar.identifier}({arguments})")
+    if name.startswith("i"):
+        out.line(f"return {family}.{group.name}(self, other)" if group.kind != "single" else "return NotImplemented")
+        return
+    out.line("return NotImplemented")
+
+
+def _overload(group: Group, dunder: str, base: str) -> Entry | None:
+    """The overload for an `other` of a type, among those the dunder was given for."""
+    for entry in group.entries:
+        arguments = entry.schema.arguments
+        if len(arguments) < 2 or not entry.dunder or dunder not in entry.dunder:
+            continue
+        bases = [argument.type.base for argument in arguments[:2]]
+        if base == "Scalar" and "Scalar" in bases:
+            return entry
+        if base == "Tensor" and bases == ["Tensor", "Tensor"]:
+            return entry
+    return None

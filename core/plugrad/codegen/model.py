@@ -1,0 +1,213 @@
+"""What an operator's YAML entry says, checked: the generator's input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from plugrad.dispatch.schema import (
+    Alias,
+    Argument,
+    FunctionSchema,
+    Return,
+    SchemaType,
+    parse_schema,
+)
+
+ENTRY_KEYS = (
+    "func",
+    "variants",
+    "dunder",
+    "structure",
+    "result",
+    "prepare",
+    "composite",
+    "explicit",
+    "derivatives",
+    "differentiable",
+    "node",
+    "jvp",
+    "doc",
+    "example",
+    "source",
+)
+VARIANTS = ("function", "method", "inplace", "out")
+STRUCTURES = ("", "unary", "binary", "binary_alpha")
+RESULTS = ("promote", "float", "bool")
+
+
+class EntryError(ValueError):
+    """An operator's YAML entry is wrong; the message names the file, the operator and the key."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One operator.
+
+    Attributes:
+        family: the YAML file's stem; names the modules its functions come from.
+        derivatives: pairs of input names and the expression that yields their gradients.
+        functional: for an in-place operator made by `variants`, the entry it was made from.
+    """
+
+    family: str
+    schema: FunctionSchema
+    variants: frozenset[str]
+    dunder: tuple[str, ...] = ()
+    structure: str = ""
+    result: str = "promote"
+    prepare: str = ""
+    composite: str = ""
+    explicit: str = ""
+    derivatives: tuple[tuple[tuple[str, ...], str], ...] = ()
+    differentiable: bool = True
+    node: str = ""
+    doc: str = ""
+    example: str = ""
+    source: str = ""
+    functional: Entry | None = field(default=None, compare=False)
+
+    @property
+    def identifier(self) -> str:
+        """`mul_Tensor` for `mul.Tensor`: what generated names end in."""
+        return self.schema.full_name.replace(".", "_")
+
+    @property
+    def python_name(self) -> str:
+        return self.schema.name
+
+    @property
+    def is_factory(self) -> bool:
+        """Makes a tensor from no tensor: has a Device argument and no Tensor argument."""
+        bases = [argument.type.base for argument in self.schema.arguments]
+        return "Device" in bases and "Tensor" not in bases
+
+    @property
+    def takes_requires_grad(self) -> bool:
+        """Whether the public function has a `requires_grad` argument, as factories do."""
+        names = {argument.name for argument in self.schema.arguments}
+        if not {"dtype", "device"} <= names or self.schema.is_view:
+            return False
+        name = self.schema.name
+        return self.is_factory or name.endswith("_like") or name.startswith("new_")
+
+    @property
+    def is_method(self) -> bool:
+        """Whether tensors have it as a method: that takes an argument called `self`."""
+        names = [argument.name for argument in self.schema.arguments]
+        return "method" in self.variants and "self" in names
+
+    @property
+    def is_function(self) -> bool:
+        return "function" in self.variants
+
+    def tensor_arguments(self) -> list[Argument]:
+        return [argument for argument in self.schema.arguments if argument.type.base == "Tensor"]
+
+
+def parse_entries(family: str, data: Any) -> list[Entry]:
+    """The entries of one YAML file, in-place variants included, in order."""
+    if not isinstance(data, Sequence) or isinstance(data, str):
+        raise EntryError(f"{family}.yaml: expected a list of operators, got {type(data).__name__}")
+    entries: list[Entry] = []
+    for item in data:
+        entry = _parse_entry(family, item)
+        entries.append(entry)
+        if "inplace" in entry.variants:
+            entries.append(_inplace(entry))
+    return entries
+
+
+def _parse_entry(family: str, item: Any) -> Entry:
+    if not isinstance(item, Mapping) or "func" not in item:
+        raise EntryError(f"{family}.yaml: every entry needs a 'func:' with a schema, got {item!r}")
+    where = f"{family}.yaml: {item['func']}"
+    for key in item:
+        if key not in ENTRY_KEYS:
+            near = get_close_matches(str(key), ENTRY_KEYS, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise EntryError(f"{where}: unknown key {key!r}{hint}")
+    schema = parse_schema(str(item["func"]))
+    variants = frozenset(item.get("variants", ("function", "method")))
+    _choose(where, "variants", variants, VARIANTS)
+    _choose(where, "structure", {item.get("structure", "")}, STRUCTURES)
+    _choose(where, "result", {item.get("result", "promote")}, RESULTS)
+    entry = Entry(
+        family=family,
+        schema=schema,
+        variants=variants,
+        dunder=tuple(item.get("dunder", ())),
+        structure=item.get("structure", ""),
+        result=item.get("result", "promote"),
+        prepare=item.get("prepare", ""),
+        composite=item.get("composite", ""),
+        explicit=item.get("explicit", ""),
+        derivatives=_derivatives(where, schema, item.get("derivatives", {})),
+        differentiable=bool(item.get("differentiable", True)),
+        node=item.get("node", ""),
+        doc=str(item.get("doc", "")).strip(),
+        example=str(item.get("example", "")).strip("\n"),
+        source=str(item.get("source", "")).strip(),
+    )
+    if not entry.doc and not schema.name.startswith("_"):
+        raise EntryError(f"{where}: a public operator needs a 'doc:'")
+    said = [bool(entry.derivatives), bool(entry.composite), not entry.differentiable]
+    if sum(said) != 1:
+        raise EntryError(
+            f"{where}: say exactly one of 'derivatives:', 'composite:' and 'differentiable: false'"
+        )
+    return entry
+
+
+def _choose(where: str, key: str, given: Any, valid: tuple[str, ...]) -> None:
+    for value in given:
+        if value not in valid:
+            raise EntryError(
+                f"{where}: {key} must be among {', '.join(filter(None, valid))}; got {value!r}"
+            )
+
+
+def _derivatives(
+    where: str, schema: FunctionSchema, given: Mapping[str, Any]
+) -> tuple[tuple[tuple[str, ...], str], ...]:
+    tensors = {argument.name for argument in schema.arguments if argument.type.base == "Tensor"}
+    found: list[tuple[tuple[str, ...], str]] = []
+    for names, expression in given.items():
+        inputs = tuple(name.strip() for name in names.split(","))
+        for name in inputs:
+            if name not in tensors:
+                raise EntryError(
+                    f"{where}: derivatives names {name!r}, which is no Tensor argument"
+                )
+        found.append((inputs, str(expression).strip()))
+    return tuple(found)
+
+
+def _inplace(entry: Entry) -> Entry:
+    """`mul_.Tensor(Tensor(a!) self, ...) -> Tensor(a!)` for `mul.Tensor`."""
+    schema = entry.schema
+    first = schema.arguments[0]
+    alias = Alias(("a",), True, ())
+    written = SchemaType("Tensor", alias=alias)
+    arguments = (Argument(first.name, written, None, False, False), *schema.arguments[1:])
+    made = FunctionSchema(
+        schema.namespace,
+        schema.name + "_",
+        schema.overload,
+        arguments,
+        (Return(written),),
+    )
+    return replace(
+        entry,
+        schema=parse_schema(str(made)),
+        variants=frozenset({"method", "function"}) & (entry.variants | {"method"}),
+        dunder=tuple("i" + name for name in entry.dunder if not name.startswith("r")),
+        prepare="",
+        explicit="",
+        node="",
+        doc=f"The in-place version of `{schema.name}`: writes the result into `self`.",
+        example="",
+        functional=entry,
+    )

@@ -1,0 +1,135 @@
+"""From a schema to Python parameters, and the conversions that a public function makes of them."""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass
+
+from plugrad.codegen.model import Entry
+from plugrad.dispatch.schema import Argument, SchemaType
+
+# Schema type -> (converter in plugrad.tensor.arguments, its type in stubs).
+_SCALAR_TYPES = {
+    "Tensor": ("tensor", "Tensor"),
+    "Scalar": ("scalar", "Number"),
+    "int": ("int", "builtins.int"),
+    "float": ("float", "builtins.float"),
+    "bool": ("bool", "builtins.bool"),
+    "str": ("str", "str"),
+    "ScalarType": ("dtype", "DType"),
+    "Device": ("device", "DeviceLike"),
+    "Generator": ("generator", "Generator"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a public function.
+
+    Attributes:
+        name: the parameter's name; `input` for the schema's `self`.
+        default: source of its default, or "" if it has none.
+        kwarg_only: whether it comes after `*`.
+        stub_type: its annotation in stubs.
+        converter: function that checks and normalises it.
+        argument: the schema argument behind it.
+    """
+
+    name: str
+    default: str
+    kwarg_only: bool
+    stub_type: str
+    converter: str
+    argument: Argument
+
+
+def python_parameter(argument: Argument) -> Parameter:
+    name = "input" if argument.name == "self" else argument.name
+    if keyword.iskeyword(name):
+        name += "_"
+    return Parameter(
+        name,
+        default_source(argument) if argument.has_default else "",
+        argument.kwarg_only,
+        stub_type(argument.type),
+        converter(argument.type),
+        argument,
+    )
+
+
+def parameters(entry: Entry) -> list[Parameter]:
+    return [python_parameter(argument) for argument in entry.schema.arguments]
+
+
+def default_source(argument: Argument) -> str:
+    """Source text of a default; `int[2] stride=1` means one 1 per element."""
+    default = argument.default
+    size = argument.type.list_size
+    if argument.type.is_list and size is not None and isinstance(default, int):
+        return repr((default,) * size)
+    if isinstance(default, float) and default in (float("inf"), float("-inf")):
+        return f"float({str(default)!r})"
+    return repr(default)
+
+
+def converter(type: SchemaType) -> str:
+    """Name of the function in plugrad.tensor.arguments that checks a value of a schema type."""
+    base = _SCALAR_TYPES.get(type.base, ("any", "object"))[0]
+    name = base + ("_list" if type.is_list else "") + "_argument"
+    if type.element_optional:
+        return "optional_" + base + "_list_argument"
+    return ("optional_" if type.optional else "") + name
+
+
+def stub_type(type: SchemaType) -> str:
+    """The annotation of a schema type in stubs."""
+    base = _SCALAR_TYPES.get(type.base, ("any", "Any"))[1]
+    if type.is_list:
+        element = f"{base} | None" if type.element_optional else base
+        base = f"Sequence[{element}]"
+        if type.base == "int" and type.list_size is not None:
+            base = f"builtins.int | {base}"
+    return f"{base} | None" if type.optional else base
+
+
+def native_type(type: SchemaType) -> str:
+    """The annotation inside generated code: native for tensors, loose for what is passed on."""
+    if type.base != "Tensor":
+        return "Any"
+    if type.is_list:
+        element = "TensorBase | None" if type.element_optional else "TensorBase"
+        return f"list[{element}]"
+    return "TensorBase | None" if type.optional else "TensorBase"
+
+
+def takes_varargs(entry: Entry) -> Argument | None:
+    """The leading `int[]` argument that may be given as separate integers, if there is one."""
+    arguments = [a for a in entry.schema.arguments if a.name != "self"]
+    if not arguments or arguments[0].kwarg_only:
+        return None
+    first = arguments[0]
+    if first.type.base != "int" or not first.type.is_list or first.type.list_size is not None:
+        return None
+    if any(not argument.kwarg_only for argument in arguments[1:]):
+        return None
+    return first
+
+
+def return_stub(entry: Entry) -> str:
+    returns = entry.schema.returns
+    if not returns:
+        return "None"
+    if len(returns) > 1:
+        return f"tuple[{', '.join(_return_type(item.type) for item in returns)}]"
+    return _return_type(returns[0].type)
+
+
+def _return_type(type: SchemaType) -> str:
+    if type.base == "Tensor" and type.is_list:
+        return "list[Tensor]"
+    return _SCALAR_TYPES.get(type.base, ("any", "Any"))[1]
+
+
+def returns_one_tensor(entry: Entry) -> bool:
+    returns = entry.schema.returns
+    return len(returns) == 1 and returns[0].type.base == "Tensor" and not returns[0].type.is_list

@@ -1,0 +1,27 @@
+"""Dispatch: keys, operators, kernels, and the calls between them."""
+
+from __future__ import annotations
+
+from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key
+from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys
+from plugrad.dispatch.operator import Operator, all_operators, find_operator
+from plugrad.dispatch.schema import FunctionSchema, SchemaError, parse_schema
+from plugrad.dispatch.trace import TraceEvent, record_dispatch_trace, show_dispatch_trace
+
+__all__ = [
+    "DispatchKey",
+    "ExcludeKeys",
+    "FunctionSchema",
+    "IncludeKeys",
+    "KeySet",
+    "Operator",
+    "SchemaError",
+    "TraceEvent",
+    "all_keys",
+    "all_operators",
+    "dispatch_key",
+    "find_operator",
+    "parse_schema",
+    "record_dispatch_trace",
+    "show_dispatch_trace",
+]

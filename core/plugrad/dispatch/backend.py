@@ -1,0 +1,333 @@
+"""The contract of a backend, and the registry of those that are active in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from plugrad.device import CPU, Device, as_device
+from plugrad.dispatch.keys import register_backend_key, tensor_keyset
+from plugrad.dtype import DType
+from plugrad.dtype import from_numpy as dtype_from_numpy
+from plugrad.errors import BackendNotFoundError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+API_VERSION: Final = 1
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Backend:
+    """An array library that plugrad computes with. Subclass it, and fill in what differs.
+
+    A backend for arrays in host memory needs a name, the array type and kernels:
+
+        class FooBackend(Backend):
+            def __init__(self) -> None:
+                super().__init__("foo", array_type=foo.Array)
+
+            def kernels(self):
+                return {"mul": foo.multiply, "exp": foo.exp, ...}
+
+            def from_host(self, array, index):
+                return foo.asarray(array)
+
+            def to_host(self, array):
+                return array.to_numpy()
+
+    Attributes:
+        name: the device type, as in ``device="foo"``; a lower-case identifier.
+        array_type: what kernels return; anything else goes through `as_array`.
+        key_name: name of its dispatch key, by default the name with a capital: ``Foo``.
+        mutable: whether kernels may write into arrays.
+        api_version: the version of this contract that the backend was written for.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        array_type: Any,
+        *,
+        key_name: str | None = None,
+        mutable: bool = True,
+        api_version: int = API_VERSION,
+    ) -> None:
+        self.name = name
+        self.array_type: Any = array_type
+        self.key_name = key_name
+        self.mutable = mutable
+        self.api_version = api_version
+
+    def device_count(self) -> int:
+        """How many devices there are; a backend with one device names it without an index."""
+        return 1
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Operator name (``"mul.Tensor"``, or ``"mul"`` for all overloads) to raw kernel."""
+        return {}
+
+    def as_array(self, value: Any) -> Any:
+        """Turn what a kernel returned, and is no `array_type`, into an array: a NumPy scalar,
+        say."""
+        return value
+
+    def from_host(self, array: np.ndarray[Any, Any], index: int) -> Any:
+        """Copy host data to device `index`; may share memory if the backend lives on the host."""
+        return array
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """Host data of an array; may share memory if the backend lives on the host."""
+        result: np.ndarray[Any, Any] = array
+        return result
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """The backend's own object for a dtype; TypeError if it has none."""
+        return dtype.numpy
+
+    def dtype_of(self, array: Any) -> DType:
+        """The dtype of an array."""
+        return dtype_from_numpy(array.dtype)
+
+    def strides(self, array: Any) -> tuple[int, ...]:
+        """Strides in elements; by default those of a contiguous array."""
+        strides: list[int] = []
+        step = 1
+        for size in reversed(array.shape):
+            strides.append(step)
+            step *= max(int(size), 1)
+        return tuple(reversed(strides))
+
+    def storage_offset(self, array: Any) -> int:
+        """Offset in elements of the first element in the memory that views share."""
+        return 0
+
+    def make_generator(self, index: int) -> Any:
+        """A new random generator for a device, with `manual_seed`, `seed`, `initial_seed`,
+        `get_state` and `set_state`; random kernels receive it."""
+        raise NotImplementedError(f"backend {self.name!r} has no random generator")
+
+    def make_queue(self, index: int) -> DeviceQueue:
+        """The order in which a device works, as the engine sees it."""
+        return DeviceQueue()
+
+    def synchronize(self, index: int) -> None:
+        """Wait until a device has finished what was asked of it."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DeviceQueue:
+    """How the engine talks to a device that works asynchronously.
+
+    The defaults suit a synchronous backend: its work is done when a kernel returns.
+    """
+
+    def activate(self) -> None:
+        """Make the device and its stream current on the calling thread."""
+
+    def record_event(self) -> Any:
+        """A mark after the work that was queued so far."""
+        return None
+
+    def wait_event(self, event: Any) -> None:
+        """Make work queued from now on wait for a mark, possibly of another device."""
+
+    def synchronize(self) -> None:
+        """Block the calling thread until the queued work is done."""
+
+
+@final
+class ActiveBackend:
+    """A backend with what the core keeps beside it: its bits, kernels, generators and queues."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.name = backend.name
+        self.array_type: Any = backend.array_type
+        self.number = register_backend_key(backend.name, backend.key_name)
+        self.tensor_keyset: i64 = tensor_keyset(self.number)
+        self.kernels: Mapping[str, Any] = backend.kernels()
+        self.generators: dict[int, Any] = {}
+        self.queues: dict[int, DeviceQueue] = {}
+
+    def raw_kernel(self, name: str, overload: str) -> Any:
+        """The raw kernel for an operator: under its full name, else its base name, else None."""
+        if overload:
+            found = self.kernels.get(name + "." + overload)
+            if found is not None:
+                return found
+        return self.kernels.get(name)
+
+    def generator(self, index: int) -> Any:
+        """The device's default generator."""
+        found = self.generators.get(index)
+        if found is None:
+            made = self.backend.make_generator(index)
+            if _seed.value is not None:
+                made.manual_seed(_seed.value)
+            found = self.generators.setdefault(index, made)
+        return found
+
+    def queue(self, index: int) -> DeviceQueue:
+        found = self.queues.get(index)
+        if found is None:
+            found = self.queues.setdefault(index, self.backend.make_queue(index))
+        return found
+
+    def device(self, index: int | None) -> Device:
+        """The canonical device: without an index if the backend has but one device."""
+        count = self.backend.device_count()
+        if count == 1 and (index is None or index == 0):
+            return as_device(self.name)
+        chosen = 0 if index is None else index
+        if chosen >= count:
+            raise RuntimeError(
+                f"device index {chosen} is out of range: backend {self.name!r} has "
+                f"{count} device{'s' if count != 1 else ''}"
+            )
+        return as_device(self.name, chosen)
+
+
+@final
+class _Hooks:
+    """What the plugin floor above tells this one: how to find backends, and the default device."""
+
+    def __init__(self) -> None:
+        self.loader: Callable[[str], Backend | None] | None = None
+        self.default_device: Callable[[], Device] | None = None
+        self.on_change: Callable[[], None] | None = None
+
+
+@final
+class _Seed:
+    """The seed for generators that are yet to be made."""
+
+    def __init__(self) -> None:
+        self.value: int | None = None
+
+
+_hooks: Final = _Hooks()
+_seed: Final = _Seed()
+_active: Final[dict[str, ActiveBackend]] = {}
+_lock: Final = threading.RLock()
+
+
+def set_backend_loader(loader: Callable[[str], Backend | None] | None) -> None:
+    """`loader(name)` is asked for a backend that is not active yet; it returns None or raises."""
+    _hooks.loader = loader
+
+
+def set_default_device_source(source: Callable[[], Device] | None) -> None:
+    """`source()` is asked for the device of tensors that are made without naming one."""
+    _hooks.default_device = source
+
+
+def set_change_listener(listener: Callable[[], None]) -> None:
+    """`listener()` is called when a backend came or went: resolved kernels are then stale."""
+    _hooks.on_change = listener
+
+
+def activate_backend(backend: Backend) -> ActiveBackend:
+    """Register a backend: hand out its dispatch bits, make its kernels known.
+
+    Raises:
+        TypeError: `backend` is no Backend.
+        ValueError: its name is no identifier, or belongs to another active backend.
+        RuntimeError: it was written for another version of the contract.
+    """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"activate_backend(): expected a plugrad.plugins.Backend, got {type(backend).__name__}"
+        )
+    if not backend.name.isidentifier():
+        raise ValueError(f"a backend's name must be an identifier, got {backend.name!r}")
+    if backend.api_version != API_VERSION:
+        raise RuntimeError(
+            f"backend {backend.name!r} was written for version {backend.api_version} of the "
+            f"backend contract; this plugrad speaks version {API_VERSION}: install matching "
+            "releases of both"
+        )
+    with _lock:
+        known = _active.get(backend.name)
+        if known is not None:
+            if known.backend is backend:
+                return known
+            raise ValueError(f"a backend named {backend.name!r} is active already")
+        active = ActiveBackend(backend)
+        _active[backend.name] = active
+    if _hooks.on_change is not None:
+        _hooks.on_change()
+    return active
+
+
+def deactivate_backend(name: str) -> None:
+    """Forget an active backend; its dispatch bits stay reserved for its name."""
+    with _lock:
+        _active.pop(name, None)
+    if _hooks.on_change is not None:
+        _hooks.on_change()
+
+
+def active_backends() -> list[ActiveBackend]:
+    return list(_active.values())
+
+
+def find_backend(name: str) -> ActiveBackend:
+    """The active backend of a device type; loads it if an installed plugin provides it.
+
+    Raises:
+        BackendNotFoundError: nobody provides it; the message says what to install.
+    """
+    found = _active.get(name)
+    if found is not None:
+        return found
+    with _lock:
+        found = _active.get(name)
+        if found is not None:
+            return found
+        loaded = None if _hooks.loader is None else _hooks.loader(name)
+        if loaded is None:
+            raise BackendNotFoundError(
+                f"no backend named {name!r} is active; active: {', '.join(_active) or 'none'}"
+            )
+        return activate_backend(loaded)
+
+
+def backend_by_number(number: int) -> ActiveBackend | None:
+    """The active backend that was handed out dispatch bit `number`."""
+    for active in list(_active.values()):
+        if active.number == number:
+            return active
+    return None
+
+
+def default_device() -> Device:
+    """The device of tensors that are made without naming one."""
+    if _hooks.default_device is None:
+        return CPU
+    return canonical_device(_hooks.default_device())
+
+
+def canonical_device(device: object) -> Device:
+    """A device whose backend is loaded and whose index is valid; None means the default."""
+    if device is None:
+        return default_device()
+    wanted = as_device(device)
+    return find_backend(wanted.type).device(wanted.index)
+
+
+def generator_of(device: Device) -> Any:
+    """The default random generator of a device."""
+    return find_backend(device.type).generator(device.index or 0)
+
+
+
+def seed_everything(seed: int) -> None:
+    """Seed the default generator of every device that is active, and of those that become so."""
+    _seed.value = seed
+    for active in active_backends():
+        for generator in list(active.generators.values()):
+            generator.manual_seed(seed)

@@ -1,0 +1,245 @@
+"""Dispatch keys: functionality x backend, and the bit masks that sets of them are.
+
+A key set is one integer. Its low bits say which functionalities apply, its high bits which
+backends take part:
+
+    bit  0     1              2            3               4         5 ...  8       12 13 14 ...
+         Dense BackendSelect  Functionalize ADInplaceOrView Autograd Batched Python  backends
+
+The kernel that runs is the one of the highest functionality; `Dense` and `Autograd` come once
+per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then `CUDA`.
+Backends get their bit when they register. Meta, the backend without data, has the lowest one.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, final
+
+from mypy_extensions import i64
+
+DENSE: Final = 0
+BACKEND_SELECT: Final = 1
+FUNCTIONALIZE: Final = 2
+AD_INPLACE_OR_VIEW: Final = 3
+AUTOGRAD: Final = 4
+BATCHED: Final = 5
+AUTOCAST: Final = 6
+TRACER: Final = 7
+PYTHON: Final = 8
+FUNCTIONALITY_COUNT: Final = 9
+
+BACKEND_SHIFT: Final = 12
+MAX_BACKENDS: Final = 48
+
+DENSE_BIT: Final = 1 << 0
+BACKEND_SELECT_BIT: Final = 1 << 1
+AD_INPLACE_OR_VIEW_BIT: Final = 1 << 3
+AUTOGRAD_BIT: Final = 1 << 4
+
+FUNCTIONALITY_MASK: Final = (1 << 12) - 1
+BACKEND_MASK: Final = ((1 << 48) - 1) << 12
+# What remains of a key set once a functionality has had its turn.
+AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 4) - 1)
+AFTER_AD_INPLACE_OR_VIEW: Final = BACKEND_MASK | ((1 << 3) - 1)
+AUTOGRAD_KEYS: Final = AUTOGRAD_BIT | AD_INPLACE_OR_VIEW_BIT
+
+_FUNCTIONALITY_NAMES: Final = (
+    "Dense",
+    "BackendSelect",
+    "Functionalize",
+    "ADInplaceOrView",
+    "Autograd",
+    "Batched",
+    "Autocast",
+    "Tracer",
+    "PythonMode",
+)
+
+
+@final
+class DispatchKey:
+    """One slot of an operator's kernel table, such as `AutogradCPU`.
+
+    Attributes:
+        name: the key's name.
+        functionality: its functionality's bit number; -1 for an alias key.
+        backend: its backend's number for per-backend functionalities, else -1.
+    """
+
+    def __init__(self, name: str, functionality: int, backend: int) -> None:
+        self.name = name
+        self.functionality = functionality
+        self.backend = backend
+
+    @property
+    def is_alias(self) -> bool:
+        return self.functionality < 0
+
+    @property
+    def mask(self) -> int:
+        """The key set that holds just this key; 0 for an alias."""
+        if self.functionality < 0:
+            return 0
+        bits = 1 << self.functionality
+        if self.backend >= 0:
+            bits |= 1 << (BACKEND_SHIFT + self.backend)
+        return bits
+
+    def __repr__(self) -> str:
+        return f"DispatchKey.{self.name}"
+
+
+_lock: Final = threading.Lock()
+_by_name: Final[dict[str, DispatchKey]] = {}
+_dense: Final[list[DispatchKey]] = []
+_autograd: Final[list[DispatchKey]] = []
+_backend_names: Final[dict[str, int]] = {}
+_shared: Final[list[DispatchKey]] = []
+
+
+def _declare(name: str, functionality: int, backend: int = -1) -> DispatchKey:
+    key = DispatchKey(name, functionality, backend)
+    _by_name[name] = key
+    return key
+
+
+for _functionality in range(FUNCTIONALITY_COUNT):
+    _shared.append(DispatchKey(_FUNCTIONALITY_NAMES[_functionality], _functionality, -1))
+    if _functionality not in (DENSE, AUTOGRAD):
+        _by_name[_FUNCTIONALITY_NAMES[_functionality]] = _shared[_functionality]
+
+# Alias keys stand for many: they are looked at when the exact key has no kernel.
+COMPOSITE_IMPLICIT_AUTOGRAD: Final = _declare("CompositeImplicitAutograd", -1)
+COMPOSITE_EXPLICIT_AUTOGRAD: Final = _declare("CompositeExplicitAutograd", -1)
+AUTOGRAD_ALIAS: Final = _declare("Autograd", -1)
+BACKEND_SELECT_KEY: Final = _shared[BACKEND_SELECT]
+AD_INPLACE_OR_VIEW_KEY: Final = _shared[AD_INPLACE_OR_VIEW]
+
+
+def register_backend_key(backend: str, key_name: str | None = None) -> int:
+    """Hand out a backend's bit and declare its keys `Foo` and `AutogradFoo`; returns the number.
+
+    Registering the same backend again returns the same number.
+
+    Raises:
+        ValueError: the key's name belongs to another backend or functionality.
+        RuntimeError: all 48 bits are taken.
+    """
+    name = backend.capitalize() if key_name is None else key_name
+    with _lock:
+        known = _backend_names.get(backend)
+        if known is not None:
+            return known
+        if name in _by_name:
+            raise ValueError(
+                f"backend {backend!r} asks for the dispatch key {name!r}, which is taken; "
+                "give it another `key_name`"
+            )
+        number = len(_dense)
+        if number >= MAX_BACKENDS:
+            raise RuntimeError(
+                f"no dispatch bit is left for backend {backend!r}: "
+                f"{MAX_BACKENDS} backends are registered"
+            )
+        _dense.append(_declare(name, DENSE, number))
+        _autograd.append(_declare("Autograd" + name, AUTOGRAD, number))
+        _backend_names[backend] = number
+        return number
+
+
+def backend_number(backend: str) -> int:
+    """The number handed out to a backend, -1 if there is none."""
+    return _backend_names.get(backend, -1)
+
+
+def dispatch_key(name: str) -> DispatchKey:
+    """The key called `name`, such as ``"AutogradCPU"``; ValueError lists the names there are."""
+    found = _by_name.get(name)
+    if found is None:
+        raise ValueError(f"unknown dispatch key {name!r}; expected one of {', '.join(_by_name)}")
+    return found
+
+
+def all_keys() -> list[DispatchKey]:
+    """Every declared key, aliases included."""
+    return list(_by_name.values())
+
+
+def tensor_keyset(backend: int) -> int:
+    """The key set of an ordinary tensor of a backend: dense, ADInplaceOrView and autograd."""
+    return DENSE_BIT | AUTOGRAD_BIT | AD_INPLACE_OR_VIEW_BIT | (1 << (BACKEND_SHIFT + backend))
+
+
+def keys_of(keyset: i64) -> list[DispatchKey]:
+    """The keys in a set, highest priority first."""
+    keys: list[DispatchKey] = []
+    bits: int = keyset
+    for functionality in range(FUNCTIONALITY_COUNT - 1, -1, -1):
+        if not bits >> functionality & 1:
+            continue
+        if functionality not in (DENSE, AUTOGRAD):
+            keys.append(_shared[functionality])
+            continue
+        table = _dense if functionality == DENSE else _autograd
+        for number in range(len(table) - 1, -1, -1):
+            if bits >> (BACKEND_SHIFT + number) & 1:
+                keys.append(table[number])
+    return keys
+
+
+META: Final = register_backend_key("meta", "Meta")
+
+
+@final
+class KeySet:
+    """A readable view of a key-set mask, for people and tests; the dispatcher uses the integer.
+
+    >>> from plugrad.dispatch import KeySet, dispatch_key
+    >>> ks = KeySet.of(dispatch_key("Meta"), dispatch_key("AutogradMeta"))
+    >>> ks, ks.highest()
+    (DispatchKeySet(AutogradMeta, Meta), DispatchKey.AutogradMeta)
+    """
+
+    def __init__(self, mask: int = 0) -> None:
+        self.mask = mask
+
+    @staticmethod
+    def of(*keys: DispatchKey) -> KeySet:
+        mask = 0
+        for key in keys:
+            mask |= key.mask
+        return KeySet(mask)
+
+    def has(self, key: DispatchKey) -> bool:
+        return key.mask != 0 and self.mask & key.mask == key.mask
+
+    def highest(self) -> DispatchKey | None:
+        keys = keys_of(self.mask)
+        return keys[0] if keys else None
+
+    def __or__(self, other: object) -> KeySet:
+        assert isinstance(other, KeySet)
+        return KeySet(self.mask | other.mask)
+
+    def __and__(self, other: object) -> KeySet:
+        assert isinstance(other, KeySet)
+        return KeySet(self.mask & other.mask)
+
+    def __sub__(self, other: object) -> KeySet:
+        """Without the other's functionalities; backend bits stay, as in PyTorch."""
+        assert isinstance(other, KeySet)
+        return KeySet(self.mask & ~(other.mask & FUNCTIONALITY_MASK))
+
+    def __bool__(self) -> bool:
+        return self.mask != 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeySet) and self.mask == other.mask
+
+    def __hash__(self) -> int:
+        return hash(self.mask)
+
+    def __repr__(self) -> str:
+        names = ", ".join(key.name for key in keys_of(self.mask))
+        return f"DispatchKeySet({names})"

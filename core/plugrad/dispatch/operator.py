@@ -1,0 +1,411 @@
+"""Operators: a name, a schema, a table of kernels by dispatch key, and the cache of decisions.
+
+Calling one is three steps, which generated code spells out in line:
+
+    keyset = (union of the tensors' key sets | included) & kept
+    kernel = operator.lookup(keyset)          # one dict look-up, filled on first use
+    result = kernel(keyset, *args)
+
+A kernel for a functionality above the backends does its part and calls
+`operator.lookup(keyset & AFTER_ITS_KEY)` to go on: that is redispatch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.backend import ActiveBackend, backend_by_number, set_change_listener
+from plugrad.dispatch.keys import DispatchKey
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.schema import FunctionSchema, parse_schema
+from plugrad.errors import OperatorNotFoundError
+
+
+@final
+class _Fallthrough:
+    """The kernel that is not there: dispatch goes on to the next key."""
+
+    def __repr__(self) -> str:
+        return "fallthrough_kernel"
+
+
+FALLTHROUGH: Final = _Fallthrough()
+
+
+@final
+class WithoutKeyset:
+    """Adapts a function of the operator's arguments alone to the kernel calling convention."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        return self.function(*args)
+
+
+@final
+class BelowAutograd:
+    """Adapts a function that calls other operators and whose gradient is known already.
+
+    It runs where autograd has had its turn, so the operators it calls must not record again.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        state = current_state()
+        kept = state.kept
+        state.kept = kept & ~keys.AUTOGRAD_KEYS
+        try:
+            return self.function(*args)
+        finally:
+            state.kept = kept
+
+
+@final
+class FallbackFor:
+    """A key's fallback, told which operator it stands in for."""
+
+    def __init__(self, op: Operator, function: Any) -> None:
+        self.op = op
+        self.function = function
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        return self.function(self.op, keyset, *args)
+
+
+@final
+class RegistrationHandle:
+    """Undoes one registration: `remove()`, or leaving it as a context manager."""
+
+    def __init__(
+        self,
+        kernels: dict[DispatchKey, list[Any]],
+        key: DispatchKey,
+        kernel: Any,
+        op: Operator | None = None,
+    ) -> None:
+        self._kernels: dict[DispatchKey, list[Any]] | None = kernels
+        self._key = key
+        self._kernel = kernel
+        self._op = op
+
+    def remove(self) -> None:
+        """Take the kernel out again; an earlier one for the key is back. Idempotent."""
+        with _lock:
+            kernels = self._kernels
+            if kernels is None:
+                return
+            self._kernels = None
+            # Readers take no lock: they must find a list that stays as it is.
+            stack = list(kernels[self._key])
+            for position in range(len(stack) - 1, -1, -1):
+                if stack[position] is self._kernel:
+                    del stack[position]
+                    break
+            if stack:
+                kernels[self._key] = stack
+            else:
+                del kernels[self._key]
+            if self._op is None:
+                _forget_resolved()
+            else:
+                self._op.resolved = {}
+
+    def __enter__(self) -> RegistrationHandle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()
+
+
+class Operator:
+    """One overload of an operator, such as ``plugrad::mul.Tensor``.
+
+    Attributes:
+        namespace, name, overload: the parts of its name.
+        structure: "unary", "binary" or "binary_alpha" if the core promotes and broadcasts for it.
+        result: how a structured operator's dtype follows: "promote", "float" or "bool".
+        prepare: checks and normalises arguments before a raw kernel sees them, or None.
+        differentiable: whether a gradient flows; composites inherit it from what they call.
+    """
+
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        overload: str,
+        schema_text: str,
+        structure: str = "",
+        result: str = "promote",
+        prepare: Any = None,
+        differentiable: bool = False,
+    ) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.overload = overload
+        self.full_name: str = f"{name}.{overload}" if overload else name
+        self.qualified_name: str = f"{namespace}::{self.full_name}"
+        self.schema_text = schema_text
+        self.structure = structure
+        self.result = result
+        self.prepare: Any = prepare
+        self.differentiable = differentiable
+        self.doc: str = ""
+        self._schema: FunctionSchema | None = None
+        self._kernels: dict[DispatchKey, list[Any]] = {}
+        self.resolved: dict[int, Any] = {}
+
+    @property
+    def schema(self) -> FunctionSchema:
+        """The parsed schema."""
+        if self._schema is None:
+            self._schema = parse_schema(self.schema_text)
+        return self._schema
+
+    def lookup(self, keyset: i64) -> Any:
+        """The kernel that serves a key set."""
+        kernel = self.resolved.get(keyset)
+        if kernel is None:
+            return self._resolve(keyset)
+        return kernel
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the operator as its schema says, dispatching on its tensors."""
+        values = self.bind(args, kwargs)
+        state = current_state()
+        keyset = (_keyset_of(values) | state.included) & state.kept
+        if state.trace is not None:
+            return state.trace.dispatch("call", self, keyset, values)
+        return self.lookup(keyset)(keyset, *values)
+
+    def redispatch(self, keyset: i64, *args: Any) -> Any:
+        """Go on with a reduced key set, from within a kernel; all arguments by position."""
+        state = current_state()
+        if state.trace is not None:
+            return state.trace.dispatch("redispatch", self, keyset, args)
+        return self.lookup(keyset)(keyset, *args)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments in schema order, defaults filled in; TypeError as Python would raise."""
+        arguments = self.schema.arguments
+        values: list[Any] = []
+        positional = 0
+        used = 0
+        for argument in arguments:
+            if not argument.kwarg_only and positional < len(args):
+                if argument.name in kwargs:
+                    raise TypeError(
+                        f"{self.full_name}() got multiple values for argument '{argument.name}'"
+                    )
+                values.append(args[positional])
+                positional += 1
+            elif argument.name in kwargs:
+                values.append(kwargs[argument.name])
+                used += 1
+            elif argument.has_default:
+                values.append(argument.default)
+            else:
+                raise TypeError(
+                    f"{self.full_name}() missing required argument '{argument.name}' "
+                    f"(schema: {self.schema_text})"
+                )
+        if positional < len(args):
+            raise TypeError(
+                f"{self.full_name}() takes {positional} positional arguments but {len(args)} "
+                f"were given (schema: {self.schema_text})"
+            )
+        if used < len(kwargs):
+            names = {argument.name for argument in arguments}
+            unknown = next((name for name in kwargs if name not in names), "")
+            raise TypeError(
+                f"{self.full_name}() got an unexpected keyword argument '{unknown}' "
+                f"(schema: {self.schema_text})"
+            )
+        return tuple(values)
+
+    def register(self, key: DispatchKey, kernel: Any) -> RegistrationHandle:
+        """Add a kernel that follows the calling convention `kernel(keyset, *args)`.
+
+        A later registration for the same key takes precedence until its handle removes it.
+        """
+        with _lock:
+            self._kernels[key] = [*self._kernels.get(key, ()), kernel]
+            self.resolved = {}
+        return RegistrationHandle(self._kernels, key, kernel, self)
+
+    def kernel_for(self, key: DispatchKey) -> Any:
+        """The kernel registered for exactly this key, or None."""
+        stack = self._kernels.get(key)
+        return stack[-1] if stack else None
+
+    def registered_keys(self) -> list[DispatchKey]:
+        return list(self._kernels)
+
+    def resolve_key(self, keyset: i64) -> str:
+        """Name of the key whose kernel serves a key set: what a trace prints."""
+        key, _ = self._find(keyset)
+        return key.name
+
+    def _resolve(self, keyset: i64) -> Any:
+        # A registration replaces the dict, so what is found is never stored in a newer one.
+        resolved = self.resolved
+        _, kernel = self._find(keyset)
+        resolved[keyset] = kernel
+        return kernel
+
+    def _find(self, keyset: i64) -> tuple[DispatchKey, Any]:
+        candidates = keys.keys_of(keyset)
+        for key in candidates:
+            kernel = self._kernel_at(key)
+            if kernel is not None and kernel is not FALLTHROUGH:
+                return key, kernel
+        if keyset & keys.BACKEND_MASK == 0:
+            # No tensor among the arguments: a decomposition needs none to tell the backend.
+            key = keys.COMPOSITE_IMPLICIT_AUTOGRAD
+            kernel = self.kernel_for(key)
+            if kernel is not None:
+                return key, kernel
+        raise self._no_kernel(keyset)
+
+    def _kernel_at(self, key: DispatchKey) -> Any:
+        kernel = self.kernel_for(key)
+        if kernel is not None:
+            return kernel
+        if key.functionality == keys.DENSE:
+            active = backend_by_number(key.backend)
+            if active is not None:
+                made = _kernel_factory.make(self, active)
+                if made is not None:
+                    return made
+            explicit = self.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD)
+            if explicit is not None:
+                return explicit
+            implicit = self.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
+            if implicit is not None:
+                return implicit
+        elif key.functionality == keys.AUTOGRAD:
+            kernel = self.kernel_for(keys.AUTOGRAD_ALIAS)
+            if kernel is not None:
+                return kernel
+            if not self._has_own_backend_kernel(key):
+                implicit = self.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
+                if implicit is not None:
+                    return implicit
+        stack = _fallbacks.get(key)
+        if not stack:
+            return None
+        fallback = stack[-1]
+        return fallback if fallback is FALLTHROUGH else FallbackFor(self, fallback)
+
+    def _has_own_backend_kernel(self, autograd_key: DispatchKey) -> bool:
+        """Whether a backend overrides a decomposition; its gradient must then be given too."""
+        name = autograd_key.name[len("Autograd") :]
+        return self.kernel_for(keys.dispatch_key(name)) is not None
+
+    def _no_kernel(self, keyset: i64) -> OperatorNotFoundError:
+        wanted = keys.keys_of(keyset)
+        backends = [key.name for key in wanted if key.functionality == keys.DENSE]
+        registered = [key.name for key in self.registered_keys()]
+        if backends:
+            what = f"with arguments from the '{backends[0]}' backend"
+        else:
+            what = f"for the dispatch keys {keys.KeySet(keyset)}"
+        return OperatorNotFoundError(
+            f"Could not run '{self.qualified_name}' {what}: the backend has no kernel for it and "
+            f"it has no decomposition. Kernels are registered for: "
+            f"{', '.join(registered) or 'no key'}."
+        )
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.namespace}.{self.name}', overload='{self.overload or 'default'}')>"
+
+
+@final
+class _KernelFactory:
+    """How a raw kernel on arrays becomes one on tensors; the tensor floor installs it."""
+
+    def __init__(self) -> None:
+        self.function: Callable[[Operator, ActiveBackend], Any] | None = None
+        self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
+
+    def make(self, op: Operator, active: ActiveBackend) -> Any:
+        if self.function is None:
+            return None
+        return self.function(op, active)
+
+
+_kernel_factory: Final = _KernelFactory()
+_lock: Final = threading.RLock()
+_operators: Final[dict[str, Operator]] = {}
+_fallbacks: Final[dict[DispatchKey, list[Any]]] = {}
+
+
+def set_kernel_factory(
+    factory: Callable[[Operator, ActiveBackend], Any],
+    keyset_of: Callable[[tuple[Any, ...]], int],
+) -> None:
+    """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments."""
+    _kernel_factory.function = factory
+    _kernel_factory.keyset_of = keyset_of
+
+
+def _keyset_of(values: tuple[Any, ...]) -> int:
+    if _kernel_factory.keyset_of is None:
+        return 0
+    return _kernel_factory.keyset_of(values)
+
+
+def _forget_resolved() -> None:
+    for op in list(_operators.values()):
+        op.resolved = {}
+
+
+set_change_listener(_forget_resolved)
+
+
+def declare(op: Operator) -> Operator:
+    """Make an operator known under its qualified name; RuntimeError if the name is taken."""
+    with _lock:
+        if op.qualified_name in _operators:
+            raise RuntimeError(
+                f"the operator {op.qualified_name} is defined already, with the schema "
+                f"{_operators[op.qualified_name].schema_text}"
+            )
+        _operators[op.qualified_name] = op
+    return op
+
+
+def retract(op: Operator) -> None:
+    """Forget an operator that `declare` made known."""
+    with _lock:
+        if _operators.get(op.qualified_name) is op:
+            del _operators[op.qualified_name]
+
+
+def find_operator(qualified_name: str) -> Operator | None:
+    """The operator called ``ns::name.overload``, or None."""
+    return _operators.get(qualified_name)
+
+
+def all_operators() -> list[Operator]:
+    return list(_operators.values())
+
+
+def register_fallback(key: DispatchKey, kernel: Any) -> RegistrationHandle:
+    """A kernel for every operator that has none of its own for a key.
+
+    It is called as `kernel(op, keyset, *args)`; `FALLTHROUGH` lets dispatch go on.
+    """
+    if key.is_alias:
+        raise ValueError(f"a fallback needs a key of its own, got the alias {key.name}")
+    with _lock:
+        _fallbacks.setdefault(key, []).append(kernel)
+        _forget_resolved()
+    return RegistrationHandle(_fallbacks, key, kernel)

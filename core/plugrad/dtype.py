@@ -1,0 +1,254 @@
+"""Element types: their names, categories, NumPy counterparts and PyTorch's promotion table."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+BOOL: Final = 0
+INTEGER: Final = 1
+FLOATING: Final = 2
+COMPLEX: Final = 3
+
+
+@final
+class DType:
+    """One element type, such as ``plugrad.float32``. There is exactly one object for each.
+
+    Attributes:
+        name: ``"float32"``.
+        scalar_name: PyTorch's name in error messages, ``"Float"``.
+        itemsize: bytes per element.
+        category: 0 bool, 1 integer, 2 floating point, 3 complex.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        scalar_name: str,
+        itemsize: int,
+        category: int,
+        index: int,
+        is_signed: bool = True,
+    ) -> None:
+        self.name = name
+        self.scalar_name = scalar_name
+        self.itemsize = itemsize
+        self.category = category
+        self.index = index
+        self.is_floating_point = category == FLOATING
+        self.is_complex = category == COMPLEX
+        self.is_signed = is_signed
+        self.is_differentiable = category >= FLOATING
+        self._numpy: Any = None
+
+    @property
+    def numpy(self) -> Any:
+        """The `numpy.dtype` with this layout (bfloat16 comes from ml_dtypes)."""
+        if self._numpy is None:
+            import numpy
+
+            if self.name == "bfloat16":
+                try:
+                    import ml_dtypes
+                except ImportError as error:
+                    raise RuntimeError(
+                        "plugrad.bfloat16 on NumPy needs ml_dtypes: pip install ml_dtypes"
+                    ) from error
+                self._numpy = numpy.dtype(ml_dtypes.bfloat16)
+            else:
+                self._numpy = numpy.dtype(self.name)
+        return self._numpy
+
+    def to_real(self) -> DType:
+        """The dtype of the real part: complex64 gives float32, a real dtype itself."""
+        if self.category != COMPLEX:
+            return self
+        return float32 if self is complex64 else float64
+
+    def to_complex(self) -> DType:
+        """The complex dtype that holds this one: float64 gives complex128."""
+        if self.category == COMPLEX:
+            return self
+        return complex128 if self is float64 else complex64
+
+    def __repr__(self) -> str:
+        return "plugrad." + self.name
+
+    def __hash__(self) -> int:
+        return self.index
+
+    def __reduce__(self) -> Any:
+        return (dtype_by_name, (self.name,))
+
+    def __copy__(self) -> DType:
+        return self
+
+    def __deepcopy__(self, memo: object) -> DType:
+        return self
+
+
+uint8: Final = DType("uint8", "Byte", 1, INTEGER, 0, is_signed=False)
+int8: Final = DType("int8", "Char", 1, INTEGER, 1)
+int16: Final = DType("int16", "Short", 2, INTEGER, 2)
+int32: Final = DType("int32", "Int", 4, INTEGER, 3)
+int64: Final = DType("int64", "Long", 8, INTEGER, 4)
+float16: Final = DType("float16", "Half", 2, FLOATING, 5)
+float32: Final = DType("float32", "Float", 4, FLOATING, 6)
+float64: Final = DType("float64", "Double", 8, FLOATING, 7)
+complex64: Final = DType("complex64", "ComplexFloat", 8, COMPLEX, 8)
+complex128: Final = DType("complex128", "ComplexDouble", 16, COMPLEX, 9)
+bool_: Final = DType("bool", "Bool", 1, BOOL, 10, is_signed=False)
+bfloat16: Final = DType("bfloat16", "BFloat16", 2, FLOATING, 11)
+
+ALL_DTYPES: Final[tuple[DType, ...]] = (
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+    bool_,
+    bfloat16,
+)
+_BY_NAME: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
+
+
+def dtype_by_name(name: str) -> DType:
+    """The dtype called `name`; ValueError lists the names there are."""
+    found = _BY_NAME.get(name)
+    if found is None:
+        raise ValueError(f"unknown dtype {name!r}; expected one of {', '.join(sorted(_BY_NAME))}")
+    return found
+
+
+def from_numpy(numpy_dtype: Any) -> DType:
+    """The dtype with the layout of a `numpy.dtype`; TypeError when there is none."""
+    found = _BY_NAME.get(numpy_dtype.name)
+    if found is None:
+        supported = ", ".join(dtype.name for dtype in ALL_DTYPES)
+        raise TypeError(
+            f"can't convert np.ndarray of type {numpy_dtype.name}. The only supported types are: "
+            f"{supported}."
+        )
+    return found
+
+
+def _promotion_table() -> list[list[DType]]:
+    width = {BOOL: 0, INTEGER: 1, FLOATING: 2, COMPLEX: 3}
+
+    def promote(a: DType, b: DType) -> DType:
+        if a is b:
+            return a
+        low, high = (a, b) if width[a.category] <= width[b.category] else (b, a)
+        if low.category != high.category:
+            if high.category == COMPLEX and low is float64:
+                return complex128
+            return high
+        if a.category == INTEGER:
+            wide, narrow = (a, b) if a.itemsize >= b.itemsize else (b, a)
+            if wide.is_signed == narrow.is_signed or wide.itemsize > narrow.itemsize:
+                return wide if wide.is_signed or not narrow.is_signed else int16
+            return int16
+        if a.itemsize == b.itemsize:
+            return float32
+        return a if a.itemsize > b.itemsize else b
+
+    return [
+        [promote(ALL_DTYPES[i], ALL_DTYPES[j]) for j in range(len(ALL_DTYPES))]
+        for i in range(len(ALL_DTYPES))
+    ]
+
+
+_PROMOTION: Final = _promotion_table()
+
+
+def promote_types(type1: DType, type2: DType) -> DType:
+    """The smallest dtype that holds both, by PyTorch's table.
+
+    >>> import plugrad
+    >>> plugrad.promote_types(plugrad.int32, plugrad.float16)
+    plugrad.float16
+    """
+    return _PROMOTION[type1.index][type2.index]
+
+
+class _Default:
+    def __init__(self) -> None:
+        self.dtype = float32
+
+
+_default: Final = _Default()
+
+
+def get_default_dtype() -> DType:
+    """The dtype that Python floats become: float32 until `set_default_dtype` says otherwise."""
+    return _default.dtype
+
+
+def set_default_dtype(d: DType) -> None:
+    """Set the dtype that Python floats become; it must be a floating point dtype."""
+    if not isinstance(d, DType) or not d.is_floating_point:
+        raise TypeError(
+            f"only floating-point types are supported as the default type, got {d!r}"
+        )
+    _default.dtype = d
+
+
+@final
+class finfo:
+    """Limits of a floating point dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
+
+    def __init__(self, type: DType | None = None) -> None:
+        dtype = get_default_dtype() if type is None else type
+        if dtype.category < FLOATING:
+            raise TypeError(
+                f"plugrad.finfo() requires a floating point input type, got {dtype!r}. "
+                "Use plugrad.iinfo for integer types."
+            )
+        real = dtype.to_real()
+        if real is bfloat16:
+            import ml_dtypes
+
+            info: Any = ml_dtypes.finfo(real.numpy)
+        else:
+            import numpy
+
+            info = numpy.finfo(real.numpy)
+        self.dtype = real.name
+        self.bits: int = real.itemsize * 8
+        self.eps = float(info.eps)
+        self.max = float(info.max)
+        self.min = float(info.min)
+        self.tiny = float(info.smallest_normal)
+        self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+@final
+class iinfo:
+    """Limits of an integer dtype: bits, max, min."""
+
+    def __init__(self, type: DType) -> None:
+        if type.category != INTEGER:
+            raise TypeError(
+                f"plugrad.iinfo() requires an integer input type, got {type!r}. "
+                "Use plugrad.finfo for floating point types."
+            )
+        self.dtype = type.name
+        self.bits: int = type.itemsize * 8
+        self.max: int = 2 ** (self.bits - 1) - 1 if type.is_signed else 2**self.bits - 1
+        self.min: int = -(2 ** (self.bits - 1)) if type.is_signed else 0
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

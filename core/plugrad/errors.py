@@ -1,0 +1,15 @@
+"""Error types that plugrad adds to Python's own; all of them are subclasses of what PyTorch raises."""
+
+from __future__ import annotations
+
+
+class BackendNotFoundError(RuntimeError):
+    """A device names a backend that is not installed; the message says what to pip install."""
+
+
+class PluginError(RuntimeError):
+    """A plugin is installed but cannot be used: it failed to import or speaks another API version."""
+
+
+class OperatorNotFoundError(NotImplementedError):
+    """No kernel serves an operator for the dispatch keys of its arguments."""

@@ -1,0 +1,1 @@
+"""The autograd graph: nodes, edges, saved variables."""

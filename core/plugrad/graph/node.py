@@ -1,0 +1,248 @@
+"""Nodes and edges: the graph that backward runs over.
+
+    forward      x ---\
+                       mul ---> y
+                 w ---/
+
+    graph        AccumulateGrad(x) <--edge 0-- MulBackward0 <-- y.grad_fn
+                 AccumulateGrad(w) <--edge 1--/
+
+A node's *inputs* are gradients of the forward outputs; its *outputs* travel along `next_edges`,
+one for each differentiable forward input.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from plugrad.device import Device
+from plugrad.dtype import DType
+
+if TYPE_CHECKING:
+    from plugrad.tensor.base import TensorBase
+
+# AccumulateGrad's sequence number: it runs before everything else that is ready.
+MAX_SEQUENCE_NR: Final = (1 << 62) - 1
+
+
+@final
+class Edge:
+    """Points to an input of a node; `function` is None where no gradient flows."""
+
+    def __init__(self, function: Node | None, input_nr: i64) -> None:
+        self.function = function
+        self.input_nr: i64 = input_nr
+
+    def is_valid(self) -> bool:
+        return self.function is not None
+
+
+NO_EDGE: Final = Edge(None, 0)
+
+
+@final
+class InputMetadata:
+    """What a gradient must look like: the forward output's shape, dtype and device."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, device: Device) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+
+
+@final
+class NodeHooks:
+    """A node's hooks; made only when somebody registers one.
+
+    Attributes:
+        pre: called before the node runs, with all its inputs; may replace them.
+        post: called after, with outputs and inputs; may replace the outputs.
+        tensor_pre: per input number, the hooks of the tensor it is the gradient of.
+        retains_grad: per input number, a weak reference to the tensor that retains its gradient.
+    """
+
+    def __init__(self) -> None:
+        self.pre: dict[int, Any] = {}
+        self.post: dict[int, Any] = {}
+        self.tensor_pre: dict[int, dict[int, Any]] = {}
+        self.retains_grad: dict[int, Any] = {}
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Node:
+    """One step of backward: computes gradients of forward inputs from those of its outputs.
+
+    It lives as long as a tensor whose `grad_fn` it is, or a node with an edge to it. Saved
+    tensors go when it has run, unless the graph is retained.
+
+    Attributes:
+        next_edges: where the outputs go.
+        sequence_nr: counts up per thread; the later node runs first.
+        topological_nr: longest path to a leaf; a path X -> Y implies a larger number at X.
+        has_parent: set once the number was read; after that edges must not be added.
+        owner, pending, buffer: the engine's notes while a backward pass runs over the node.
+    """
+
+    def __init__(self, sequence_nr: i64) -> None:
+        self.next_edges: tuple[Edge, ...] = ()
+        self.sequence_nr: i64 = sequence_nr
+        self.topological_nr: i64 = 0
+        self.pending: i64 = 0
+        self.has_parent: bool = False
+        self.released: bool = False
+        self.metadata0: InputMetadata | None = None
+        self.more_metadata: list[InputMetadata | None] | None = None
+        self.hooks: NodeHooks | None = None
+        self.owner: object = None
+        self.buffer: object = None
+        self.extra: dict[Any, Any] | None = None
+
+    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
+        """Gradients for `next_edges` from those of the inputs; None stands for zero."""
+        raise NotImplementedError(f"{self.name()}.apply")
+
+    def release_variables(self) -> None:
+        """Let go of saved tensors."""
+
+    def name(self) -> str:
+        """The class name, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    def set_next_edges(self, edges: tuple[Edge, ...]) -> None:
+        if self.has_parent:
+            raise RuntimeError(
+                f"{self.name()}: edges cannot change once another node points to this one, or "
+                "topological numbers would lie"
+            )
+        self.next_edges = edges
+        top: i64 = 0
+        for edge in edges:
+            function = edge.function
+            if function is not None:
+                function.has_parent = True
+                if function.topological_nr >= top:
+                    top = function.topological_nr + 1
+        self.topological_nr = top
+
+    def add_next_edge(self, edge: Edge) -> None:
+        self.set_next_edges((*self.next_edges, edge))
+
+    def should_compute_output(self, index: i64) -> bool:
+        """Whether anybody wants output `index`."""
+        return self.next_edges[index].function is not None
+
+    def add_input_metadata(self, tensor: TensorBase | None) -> i64:
+        """Note how the next input looks; returns its number. None for an undefined input."""
+        metadata: InputMetadata | None = None
+        if tensor is not None:
+            metadata = InputMetadata(tensor.sizes(), tensor.dtype, tensor.device)
+        if self.more_metadata is not None:
+            self.more_metadata.append(metadata)
+            return len(self.more_metadata)
+        if self.metadata0 is None:
+            if metadata is None:
+                self.metadata0 = UNDEFINED_INPUT
+            else:
+                self.metadata0 = metadata
+            return 0
+        self.more_metadata = [metadata]
+        return 1
+
+    def num_inputs(self) -> i64:
+        if self.more_metadata is not None:
+            return len(self.more_metadata) + 1
+        return 0 if self.metadata0 is None else 1
+
+    def input_metadata(self, index: i64) -> InputMetadata | None:
+        if index == 0:
+            first = self.metadata0
+            return None if first is UNDEFINED_INPUT else first
+        if self.more_metadata is None:
+            return None
+        return self.more_metadata[index - 1]
+
+    def ensure_hooks(self) -> NodeHooks:
+        hooks = self.hooks
+        if hooks is None:
+            hooks = NodeHooks()
+            self.hooks = hooks
+        return hooks
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Pairs of node and input number that the outputs go to."""
+        return tuple((edge.function, edge.input_nr) for edge in self.next_edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for whatever a user wants to keep with the node."""
+        if self.extra is None:
+            self.extra = {}
+        return self.extra
+
+    @property
+    def _input_metadata(self) -> list[InputMetadata | None]:
+        return [self.input_metadata(index) for index in range(self.num_inputs())]
+
+    def _sequence_nr(self) -> int:
+        return self.sequence_nr
+
+    def register_hook(self, fn: Any) -> Any:
+        """Call `fn(grad_inputs, grad_outputs)` after the node ran; it may return new grad_inputs.
+
+        Returns a handle with `remove()`.
+        """
+        return RemovableHandle(self.ensure_hooks().post, fn)
+
+    def register_prehook(self, fn: Any) -> Any:
+        """Call `fn(grad_outputs)` before the node runs; it may return new ones.
+
+        Returns a handle with `remove()`.
+        """
+        return RemovableHandle(self.ensure_hooks().pre, fn)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+UNDEFINED_INPUT: Final = InputMetadata((), DType("undefined", "Undefined", 0, 0, -1), Device("", None))
+
+
+@final
+class _HandleIds:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.next = 0
+
+    def take(self) -> int:
+        with self.lock:
+            self.next += 1
+            return self.next
+
+
+_ids: Final = _HandleIds()
+
+
+@final
+class RemovableHandle:
+    """Takes a hook out again: `remove()`, or leaving it as a context manager."""
+
+    def __init__(self, hooks: dict[int, Any], fn: Any) -> None:
+        self.id = _ids.take()
+        self._hooks: dict[int, Any] | None = hooks
+        hooks[self.id] = fn
+
+    def remove(self) -> None:
+        """Remove the hook; idempotent."""
+        if self._hooks is not None:
+            self._hooks.pop(self.id, None)
+            self._hooks = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()

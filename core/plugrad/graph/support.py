@@ -1,0 +1,80 @@
+"""Small pieces that generated autograd kernels and nodes share."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.graph.history import set_history
+from plugrad.graph.node import Edge, Node
+from plugrad.graph.saved_variable import SavedVariable, save
+from plugrad.tensor.base import TensorBase
+
+
+@final
+class _Operators:
+    """Operators that floor 2 calls by name, looked up once."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Operator] = {}
+
+    def __getitem__(self, name: str) -> Operator:
+        op = self._found.get(name)
+        if op is None:
+            op = find_operator("plugrad::" + name)
+            if op is None:
+                raise RuntimeError(f"the operator plugrad::{name} is not defined")
+            self._found[name] = op
+        return op
+
+
+operators: Final = _Operators()
+
+
+def any_defined(grads: list[TensorBase | None]) -> bool:
+    for grad in grads:
+        if grad is not None:
+            return True
+    return False
+
+
+def any_edge(edges: tuple[Edge, ...], start: i64, count: i64) -> bool:
+    """Whether any of `count` edges from `start` on leads somewhere."""
+    for index in range(start, start + count):
+        if edges[index].function is not None:
+            return True
+    return False
+
+
+def save_list(tensors: Any) -> list[SavedVariable | None]:
+    return [save(tensor) for tensor in tensors]
+
+
+def unpack_list(saved: list[SavedVariable | None] | None, node: Node) -> list[Any]:
+    assert saved is not None
+    return [None if item is None else item.unpack(node) for item in saved]
+
+
+def set_history_list(tensors: Any, node: Node) -> None:
+    for tensor in tensors:
+        set_history(tensor, node)
+
+
+def copy_of(tensor: TensorBase) -> TensorBase:
+    """A copy of what an in-place operator is about to overwrite and its gradient needs."""
+    copy: TensorBase = operators["clone"](tensor)
+    return copy
+
+
+@final
+class CompositeInplace:
+    """The in-place version of a composite operator: compute, then copy."""
+
+    def __init__(self, functional: Operator) -> None:
+        self.functional = functional
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        operators["copy_"](target, self.functional(target, *args))
+        return target

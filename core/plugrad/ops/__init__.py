@@ -1,0 +1,13 @@
+"""Operators by name (`plugrad.ops.ns.name.overload`); also the room of their YAML entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from plugrad.ops.namespace import find_namespace
+
+    return find_namespace(name)

@@ -1,0 +1,1 @@
+"""Operators made of other operators; one module per operator family."""

@@ -1,0 +1,266 @@
+"""Indexing: `x[index]` and `x[index] = value` by view operators, `index` and `index_put_`.
+
+Integers select, slices slice, None unsqueezes, and Ellipsis stands for the dimensions that are not
+named. Tensors, lists and arrays are collected as advanced indices, one per dimension, and go to one
+`index` at the end.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from plugrad._generated import functions as F
+from plugrad.dtype import INTEGER, bool_, int64, uint8
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.creation import tensor
+from plugrad.tensor.interop import host_array, item
+from plugrad.tensor.promotion import check_scalar_fits, is_scalar
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+_LONGEST_LIST_TAKEN_AS_TUPLE: Final = 32
+
+
+def getitem(self: Tensor, index: object) -> Tensor:
+    """`self[index]`: a view if `index` holds only integers, slices, None and Ellipsis, else a copy.
+
+    Raises:
+        IndexError: out of bounds, too many indices, shapes that do not match, or an index of
+            another type.
+        ValueError: a slice with a step below one.
+        TypeError: slice bounds that are no integers.
+    """
+    if isinstance(index, int) and not isinstance(index, bool):
+        return _select(self, 0, 0, index)
+    if isinstance(index, slice):
+        return _slice(self, 0, index, False)
+    if index is None:
+        return F.unsqueeze(self, 0)
+    view, advanced = _basic(self, _as_tuple(index))
+    if advanced:
+        return F.index(view, advanced)
+    return F.alias(view) if view is self else view
+
+
+def setitem(self: Tensor, index: object, value: object) -> None:
+    """`self[index] = value`, in place; `value` is a number or a tensor that broadcasts.
+
+    Raises what `getitem` raises, and:
+        TypeError: `value` is neither a number nor a tensor.
+        RuntimeError: it does not broadcast or does not fit the dtype.
+    """
+    if not isinstance(value, TensorBase) and not is_scalar(value):
+        raise TypeError(
+            f"can't assign a {_type_name(value)} to a plugrad.{self.dtype.scalar_name}Tensor"
+        )
+    view = self
+    advanced: list[Any] = []
+    if isinstance(index, bool):
+        if not index:
+            return
+    elif isinstance(index, int):
+        view = _select(self, 0, 0, index)
+    elif index is not None and index is not Ellipsis:
+        view, advanced = _basic(self, _as_tuple(index))
+    source: Any = value
+    if advanced:
+        if not isinstance(value, TensorBase):
+            check_scalar_fits(value, self.dtype)
+            source = tensor(value, dtype=self.dtype, device=self.device)
+        view.index_put_(advanced, _without_leading_ones(source, 0))
+    elif isinstance(value, TensorBase):
+        # A source of the same shape may share memory with the target: x[...] = x.
+        if source is not view:
+            source = _without_leading_ones(source, len(view.sizes()))
+            if source.sizes() != view.sizes():
+                source = F.expand(source, view.sizes())
+            view.copy_(source)
+    else:
+        check_scalar_fits(value, self.dtype)
+        view.fill_(source)
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _without_leading_ones(source: Tensor, ndim: int) -> Tensor:
+    """`source` as a view, without its leading dimensions of size 1 if it has more than `ndim`."""
+    sizes = source.sizes()
+    extra = 0
+    while extra < len(sizes) and sizes[extra] == 1:
+        extra += 1
+    return source if extra == 0 or len(sizes) <= ndim else F.reshape(source, sizes[extra:])
+
+
+def _select(self: Tensor, dim: int, place: int, position: int) -> Tensor:
+    """`self.select(dim, position)` with the errors of indexing, which name the index's `place`."""
+    sizes = self.sizes()
+    if not sizes:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    size = sizes[dim]
+    if position >= size or position < -size:
+        raise IndexError(
+            f"index {position} is out of bounds for dimension {place} with size {size}"
+        )
+    return F.select(self, dim, position)
+
+
+def _slice(self: Tensor, dim: int, index: slice, keep_whole: bool) -> Tensor:
+    """`self` sliced along `dim`; itself if the slice takes everything and `keep_whole` is set."""
+    sizes = self.sizes()
+    if not sizes:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    size = sizes[dim]
+    start, stop, step = index.indices(size)
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    if keep_whole and start == 0 and stop == size and step == 1:
+        return self
+    return F.slice(self, dim, start, max(start, stop), step)
+
+
+def _as_tuple(index: object) -> tuple[Any, ...]:
+    """The indices by dimension; a short list with more than numbers in it counts as a tuple."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and len(index) < _LONGEST_LIST_TAKEN_AS_TUPLE:
+        for element in index:
+            if element is None or isinstance(
+                element, (list, tuple, slice, EllipsisType, TensorBase, np.ndarray)
+            ):
+                warnings.warn(
+                    "Using a non-tuple sequence for multidimensional indexing is deprecated; use "
+                    "x[tuple(seq)] instead of x[seq]. In the future this will be interpreted as "
+                    "tensor index, x[plugrad.tensor(seq)], which will result either in an error "
+                    "or a different result",
+                    UserWarning,
+                    stacklevel=4,
+                )
+                return tuple(index)
+    return (index,)
+
+
+def _index_tensor(index: Any, device: object) -> Any:
+    """An advanced index as a tensor, a mask as a bool tensor; None if `index` is neither."""
+    if isinstance(index, TensorBase):
+        if index.dtype is not uint8:
+            return index
+        warnings.warn(
+            "indexing with dtype plugrad.uint8 is now deprecated, please use a dtype plugrad.bool "
+            "instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+        public: Any = index
+        return public.to(bool_)
+    if isinstance(index, (list, tuple, range)):
+        return tensor(index, dtype=None if len(index) else int64, device=device)
+    if isinstance(index, np.ndarray):
+        return tensor(index, device=device)
+    if isinstance(index, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(index).__name__}'")
+    return None
+
+
+def _named_dimensions(indices: list[Any]) -> int:
+    """How many dimensions of the tensor the indices take up."""
+    count = 0
+    for index in indices:
+        if isinstance(index, TensorBase):
+            count += index.ndim if index.dtype is bool_ else 1
+        elif index is not None and index is not Ellipsis and not isinstance(index, bool):
+            count += 1
+    return count
+
+
+def _basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Any]]:
+    """The view that the basic indices give, and the advanced ones by its dimensions."""
+    indices: list[Any] = []
+    for entry in index:
+        converted = _index_tensor(entry, self.device)
+        indices.append(entry if converted is None else converted)
+    named = _named_dimensions(indices)
+    ndim = self.ndim
+    if named > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    view = self
+    advanced: list[Any] = []
+    dim = 0
+    for place, entry in enumerate(indices):
+        if entry is Ellipsis:
+            dim += ndim - named
+        elif entry is None:
+            view = F.unsqueeze(view, dim)
+            dim += 1
+        elif isinstance(entry, slice):
+            view = _slice(view, dim, entry, True)
+            dim += 1
+        elif isinstance(entry, bool):
+            view = F.unsqueeze(view, dim)
+            _put(advanced, dim, _flag(entry, self.device))
+            dim += 1
+        elif isinstance(entry, TensorBase):
+            if entry.ndim > 0 or entry.dtype.category > INTEGER:
+                if entry.dtype is bool_:
+                    _check_mask(view, entry, dim)
+                _put(advanced, dim, entry)
+                # A mask stands for as many dimensions as it has.
+                dim += entry.ndim if entry.dtype is bool_ else 1
+            elif entry.dtype is bool_:
+                view = F.unsqueeze(view, dim)
+                _put(advanced, dim, _flag(bool(item(entry)), self.device))
+                dim += 1
+            else:
+                view = _select(view, dim, place, item(entry))
+        else:
+            view = _select(view, dim, place, _as_integer(entry))
+    return view, advanced
+
+
+def _put(advanced: list[Any], dim: int, index: Any) -> None:
+    """Record an advanced index for `dim`; those before it without one get None."""
+    last = advanced[-1] if advanced else None
+    if last is not None and last.dtype is bool_ and last.ndim > 1:
+        # Only at the end may one entry of the list stand for several dimensions.
+        del advanced[-1]
+        advanced.extend(
+            [tensor(column, device=last.device) for column in host_array(last).nonzero()]
+        )
+    while len(advanced) < dim:
+        advanced.append(None)
+    advanced.append(index)
+
+
+def _check_mask(self: TensorBase, mask: TensorBase, dim: int) -> None:
+    for offset, size in enumerate(mask.sizes()):
+        if size != self.sizes()[dim + offset]:
+            raise IndexError(
+                f"The shape of the mask {list(mask.sizes())} at index {offset} does not match the "
+                f"shape of the indexed tensor {list(self.sizes())} at index {dim + offset}"
+            )
+
+
+def _flag(value: bool, device: object) -> TensorBase:
+    """What True or False selects from the dimension of size 1 that it adds."""
+    return tensor([0] if value else [], dtype=int64, device=device)
+
+
+def _as_integer(index: Any) -> int:
+    try:
+        return operator.index(index)
+    except TypeError:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            f"valid indices (got {_type_name(index)})"
+        ) from None

@@ -1,0 +1,207 @@
+"""Products that are made of `mm`, `bmm`, `mv` and `dot`."""
+
+# Tensor dunders may return NotImplemented: Any.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import calls as C
+from plugrad._generated import functions as F
+from plugrad.ops.composite.einsum import contract
+from plugrad.ops.prepare.linalg import (
+    check_expands,
+    check_same_matrix_dtype,
+    raise_cannot_multiply,
+)
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.kernels import broadcast_shapes
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def matmul_nh(self: Tensor, other: Tensor) -> Tensor:
+    return F.matmul(self, other.mH)
+
+
+def matmul_hn(self: Tensor, other: Tensor) -> Tensor:
+    return F.matmul(self.mH, other)
+
+
+def linear_by_matmul(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product = F.matmul(input, weight.t())
+    return product if bias is None else product + bias
+
+
+def linear_backward_by_matmul(
+    input: Tensor, grad_output: Tensor, weight: Tensor, mask: tuple[bool, bool, bool]
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    to_input: Tensor | None = None
+    to_weight: Tensor | None = None
+    to_bias: Tensor | None = None
+    features = weight.sizes()[-1]
+    if weight.ndim == 1:
+        weight = weight.unsqueeze(0)
+        grad_output = grad_output.unsqueeze(-1)
+        found = linear_backward_by_matmul(input, grad_output, weight, (mask[0], mask[1], False))
+        return (found[0], None if found[1] is None else found[1].squeeze(0), None)
+    rows = grad_output.reshape((-1, weight.sizes()[0]))
+    if mask[0]:
+        to_input = F.matmul(grad_output, weight.conj())
+    if mask[1]:
+        to_weight = F.mm(rows.t(), input.reshape((-1, features)).conj())
+    if mask[2]:
+        to_bias = rows.sum(dim=(0,))
+    return (to_input, to_weight, to_bias)
+
+
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    if self.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument self, but got {self.ndim}-D")
+    if vec2.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument vec2, but got {vec2.ndim}-D")
+    return self.unsqueeze(-1) * vec2
+
+
+def matmul(self: Tensor, other: Tensor) -> Tensor:
+    a = self.sizes()
+    b = other.sizes()
+    left = len(a)
+    right = len(b)
+    if left == 2 and right == 2:
+        return C.call_mm(self, other)
+    if left == 0 or right == 0:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D"
+        )
+    if right == 1:
+        if left == 1:
+            return C.call_dot(self, other)
+        if left == 2:
+            return C.call_mv(self, other)
+        return _fold_left(self, other.unsqueeze(1)).squeeze(-1)
+    if left == 1:
+        if right == 2:
+            return C.call_mm(self.unsqueeze(0), other).squeeze(0)
+        return _batched(self.unsqueeze(0), other).squeeze(-2)
+    if right == 2:
+        return _fold_left(self, other)
+    return _batched(self, other)
+
+
+def _fold_left(a: Tensor, b: Tensor) -> Tensor:
+    """Many matrices times one: one tall matrix times it."""
+    sizes = a.sizes()
+    rows = 1
+    for size in sizes[:-1]:
+        rows *= size
+    inner = b.sizes()[0]
+    if sizes[-1] != inner:
+        raise_cannot_multiply(rows, sizes[-1], b.sizes())
+    flat = C.call_mm(a.reshape((rows, sizes[-1])), b)
+    return flat.reshape((*sizes[:-1], b.sizes()[1]))
+
+
+def _batched(a: Tensor, b: Tensor) -> Tensor:
+    left = a.sizes()
+    right = b.sizes()
+    if len(left) == 3 and len(right) == 3 and left[0] == right[0]:
+        return C.call_bmm(a, b)
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    count = 1
+    for size in batch:
+        count *= size
+    flat = C.call_bmm(
+        a.expand((*batch, *left[-2:])).reshape((count, *left[-2:])),
+        b.expand((*batch, *right[-2:])).reshape((count, *right[-2:])),
+    )
+    return flat.reshape((*batch, left[-2], right[-1]))
+
+
+def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    check_expands(self.sizes(), product.sizes())
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    return product + (self if beta == 1 else self * beta)
+
+
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Tensor:
+    return _blend(self, F.mv(mat, vec), beta, alpha)
+
+
+def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    return _blend(self, F.bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    return _blend(self, F.bmm(batch1, batch2).sum(dim=(0,)), beta, alpha)
+
+
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    if self.ndim == 0 or other.ndim == 0:
+        return self * other
+    a = self.sizes()
+    b = other.sizes()
+    if a[-1] != b[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(a)} and {list(b)}"
+        )
+    return tensordot(self, other, (-1,), (-1,))
+
+
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    ndim = max(self.ndim, other.ndim)
+    a = (1,) * (ndim - self.ndim) + self.sizes()
+    b = (1,) * (ndim - other.ndim) + other.sizes()
+    left: list[int] = []
+    right: list[int] = []
+    for i in range(ndim):
+        left += [a[i], 1]
+        right += [1, b[i]]
+    product = self.reshape(tuple(left)) * other.reshape(tuple(right))
+    return product.reshape(tuple([a[i] * b[i] for i in range(ndim)]))
+
+
+def tensordot(
+    self: Tensor, other: Tensor, dims_self: tuple[int, ...], dims_other: tuple[int, ...]
+) -> Tensor:
+    if len(dims_self) != len(dims_other):
+        raise RuntimeError("both dimension lists should have same length")
+    a = self.sizes()
+    b = other.sizes()
+    summed_a = [wrap_dim(dim, len(a)) for dim in dims_self]
+    summed_b = [wrap_dim(dim, len(b)) for dim in dims_other]
+    count = 1
+    for position, (i, j) in enumerate(zip(summed_a, summed_b)):
+        if a[i] != b[j] and a[i] != 1 and b[j] != 1:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a[i]} in dim "
+                f"{dims_self[position]} and second has size {b[j]} in dim {dims_other[position]}"
+            )
+        # A dimension of size 1 broadcasts, so the other tensor is summed along it beforehand.
+        if a[i] == 1 and b[j] != 1:
+            other = other.sum(dim=(j,), keepdim=True)
+        elif b[j] == 1 and a[i] != 1:
+            self = self.sum(dim=(i,), keepdim=True)
+        count *= min(a[i], b[j])
+    kept_a = [i for i in range(len(a)) if i not in summed_a]
+    kept_b = [j for j in range(len(b)) if j not in summed_b]
+    rows = 1
+    for i in kept_a:
+        rows *= a[i]
+    columns = 1
+    for j in kept_b:
+        columns *= b[j]
+    check_same_matrix_dtype(self, other)
+    left = self.permute((*kept_a, *summed_a)).reshape((rows, count))
+    right = other.permute((*summed_b, *kept_b)).reshape((count, columns))
+    return F.mm(left, right).reshape(tuple([a[i] for i in kept_a] + [b[j] for j in kept_b]))
+
+
+def einsum(equation: str, tensors: list[Tensor], path: Any) -> Tensor:
+    return contract(equation, tensors, path)

@@ -1,0 +1,241 @@
+"""Loss functions made of other operators, and decompositions of fused ones."""
+
+# mypy: disable-error-code="no-any-return"  # tensor dunders may return NotImplemented: Any
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import calls as C
+from plugrad._generated import functions as F
+from plugrad.dtype import FLOATING
+from plugrad.ops.formulas.loss import reduced
+from plugrad.ops.prepare.loss import check_reduction
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def cross_entropy_loss(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Tensor:
+    check_reduction(reduction)
+    shape = self.sizes()
+    dim = 0 if len(shape) == 1 else 1
+    if shape == target.sizes():
+        return _with_probabilities(
+            self, target, weight, reduction, ignore_index, label_smoothing, dim
+        )
+    if label_smoothing != 0.0:
+        return _with_smoothed_labels(
+            self, target, weight, reduction, ignore_index, label_smoothing, dim
+        )
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    return nll_loss(C.call__log_softmax(self, dim, False), target, weight, reduction, ignore_index)
+
+
+def _with_probabilities(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+    dim: int,
+) -> Tensor:
+    shape = self.sizes()
+    if target.dtype.category < FLOATING:
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{target.dtype.scalar_name}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    _check_smoothing(label_smoothing)
+    classes = shape[dim] if shape else 1
+    if label_smoothing > 0.0:
+        target = target * (1.0 - label_smoothing) + label_smoothing / classes
+    losses = F.log_softmax(self, dim) * target
+    if weight is not None:
+        _check_weight("cross_entropy: ", weight, classes)
+        losses = losses * _along_classes(weight, len(shape))
+    if reduction == "none":
+        return -losses.sum(dim=(dim,))
+    count = 1
+    for size in shape:
+        count *= size
+    total = -losses.sum()
+    # An empty batch has no mean: PyTorch divides by the number of samples all the same.
+    return total / (count // max(classes, 1)) if reduction == "mean" else total
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        )
+
+
+def _check_weight(where: str, weight: Tensor, classes: int) -> None:
+    if weight.sizes() != (classes,):
+        raise RuntimeError(
+            f"{where}weight tensor should be defined either for all {classes} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.sizes())}"
+        )
+
+
+def _along_classes(weight: Tensor, ndim: int) -> Tensor:
+    return weight if ndim < 2 else weight.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _with_smoothed_labels(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+    dim: int,
+) -> Tensor:
+    """A mixture of the loss for the labels and the mean of those for all classes."""
+    _check_smoothing(label_smoothing)
+    shape = self.sizes()
+    classes = shape[dim]
+    logarithms = F._log_softmax(self, dim, False)
+    labelled = nll_loss(logarithms, target, weight, reduction, ignore_index)
+    if weight is None:
+        smooth = -logarithms.sum(dim=(dim,))
+    else:
+        smooth = -(logarithms * _along_classes(weight, len(shape))).sum(dim=(dim,))
+    ignored = target == ignore_index
+    if smooth.ndim == ignored.ndim:
+        smooth = smooth.masked_fill(ignored, 0.0)
+    if reduction == "none":
+        mixed = smooth
+    elif reduction == "sum":
+        mixed = smooth.sum()
+    elif weight is None:
+        mixed = smooth.sum() / ignored.logical_not().sum()
+    else:
+        known = ignored.logical_not()
+        counted = weight.gather(0, target.masked_fill(ignored, 0).flatten())
+        mixed = smooth.sum() / counted.masked_select(known.flatten()).sum()
+    return labelled * (1.0 - label_smoothing) + mixed * (label_smoothing / classes)
+
+
+def nll_loss(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+) -> Tensor:
+    shape = self.sizes()
+    ndim = len(shape)
+    if ndim == 2 and target.ndim == 1 and target.sizes()[0] == shape[0]:
+        return C.call_nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+    check_reduction(reduction)
+    if ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    _check_target(shape, target.sizes())
+    return C.call_nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+
+
+def _check_target(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    ndim = len(shape)
+    if ndim == 1:
+        if len(target) > 1 or (target and target[0] != 1):
+            raise RuntimeError(
+                "0D or 1D target tensor expected, multi-target not supported"
+                if len(target) > 1
+                else f"size mismatch (got input: {list(shape)}, target: {list(target)})"
+            )
+        return
+    batch = target[0] if target else 0
+    if shape[0] != batch:
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch})."
+        )
+    if ndim == 2:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target[1:] != shape[2:]:
+        if ndim == 4 and len(target) != 3:
+            raise RuntimeError(
+                "only batches of spatial targets supported (3D tensors) but got targets of "
+                f"dimension: {len(target)}"
+            )
+        if ndim == 4:
+            raise RuntimeError(
+                f"size mismatch (got input: {list(shape)} , target: {list(target)}"
+            )
+        raise RuntimeError(
+            f"Expected target size {[shape[0], *shape[2:]]}, got {list(target)}"
+        )
+
+
+def mse_loss_by_square(self: Tensor, target: Tensor, reduction: str) -> Tensor:
+    difference = self - target
+    return reduced(difference * difference, reduction)
+
+
+def mse_loss_backward_by_product(
+    grad: Tensor, self: Tensor, target: Tensor, reduction: str
+) -> Tensor:
+    difference = self - target
+    factor = 2.0 / max(difference.numel(), 1) if reduction == "mean" else 2.0
+    return difference * factor * grad
+
+
+def l1_loss(self: Tensor, target: Tensor, reduction: str) -> Tensor:
+    check_reduction(reduction)
+    return reduced((self - target).abs(), reduction)
+
+
+def smooth_l1_loss(self: Tensor, target: Tensor, reduction: str, beta: float) -> Tensor:
+    check_reduction(reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(self, target, reduction)
+    difference = self - target
+    distance = difference.abs()
+    near = difference * difference * (0.5 / beta)
+    return reduced(F.where(distance < beta, near, distance - 0.5 * beta), reduction)
+
+
+def huber_loss(self: Tensor, target: Tensor, reduction: str, delta: float) -> Tensor:
+    check_reduction(reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    difference = self - target
+    distance = difference.abs()
+    near = difference * difference * 0.5
+    return reduced(
+        F.where(distance <= delta, near, (distance - 0.5 * delta) * delta), reduction
+    )
+
+
+def bce_with_logits_by_softplus(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    reduction: str,
+) -> Tensor:
+    scale = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
+    losses = (1.0 - target) * self - F.log_sigmoid(self) * scale
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def kl_div(self: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
+    check_reduction(reduction)
+    if self.dtype.category < FLOATING or target.dtype.category < FLOATING:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    if log_target:
+        return reduced(target.exp() * (target - self), reduction)
+    # 0 * log(0) counts as 0.
+    positive = target > 0
+    entropy = target * F.where(positive, target, 1.0).log()
+    return reduced(entropy - target * self, reduction)

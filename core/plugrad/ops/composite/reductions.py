@@ -1,0 +1,76 @@
+"""Reductions that are another one with other arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import functions as F
+from plugrad.dtype import DType
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def _correction(unbiased: bool) -> int:
+    return 1 if unbiased else 0
+
+
+def var_all(self: Tensor, unbiased: bool = True) -> Tensor:
+    result: Tensor = F.var(self, correction=_correction(unbiased))
+    return result
+
+
+def var_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    result: Tensor = F.var(self, dim, correction=_correction(unbiased), keepdim=keepdim)
+    return result
+
+
+def std_all(self: Tensor, unbiased: bool = True) -> Tensor:
+    result: Tensor = F.std(self, correction=_correction(unbiased))
+    return result
+
+
+def std_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    result: Tensor = F.std(self, dim, correction=_correction(unbiased), keepdim=keepdim)
+    return result
+
+
+def var_mean_all(self: Tensor, unbiased: bool = True) -> Any:
+    return F.var_mean(self, correction=_correction(unbiased))
+
+
+def var_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return F.var_mean(self, dim, correction=_correction(unbiased), keepdim=keepdim)
+
+
+def std_mean_all(self: Tensor, unbiased: bool = True) -> Any:
+    return F.std_mean(self, correction=_correction(unbiased))
+
+
+def std_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return F.std_mean(self, dim, correction=_correction(unbiased), keepdim=keepdim)
+
+
+def max_other(self: Tensor, other: Tensor) -> Tensor:
+    return F.maximum(self, other)
+
+
+def min_other(self: Tensor, other: Tensor) -> Tensor:
+    return F.minimum(self, other)
+
+
+def norm(
+    self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None
+) -> Tensor:
+    return F.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
+
+
+def norm_by_name(
+    self: Tensor, p: str, dim: Any = None, keepdim: bool = False, dtype: DType | None = None
+) -> Tensor:
+    """The norms that have a name: "fro", and "inf" and "-inf" for those who write them so."""
+    orders = {"fro": 2.0, "inf": math.inf, "-inf": -math.inf}
+    if p not in orders:
+        raise RuntimeError(f"norm(): expected p to be a number or one of {list(orders)}, got {p!r}")
+    return F.linalg_vector_norm(self, orders[p], dim, keepdim, dtype=dtype)

@@ -1,0 +1,358 @@
+"""Joining, repeating and converting by way of other operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import functions as F
+from plugrad.device import CPU, Device
+from plugrad.dispatch.backend import canonical_device
+from plugrad.dtype import (
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from plugrad.ops.composite.views import is_contiguous
+from plugrad.ops.prepare import shape as prepare
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.ops.prepare.views import diagonal_dims
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.interop import from_host, host_array
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Sizes = tuple[int, ...]
+
+
+def cat(tensors: list[Tensor], dim: int) -> Tensor:
+    return F.cat(tensors, dim)
+
+
+def stack(tensors: list[Tensor], dim: int) -> Tensor:
+    prepare.check_stack([*tensors])
+    place = wrap_dim(dim, tensors[0].ndim + 1)
+    return F.cat([tensor.unsqueeze(place) for tensor in tensors], place)
+
+
+def hstack(tensors: list[Tensor]) -> Tensor:
+    if not tensors:
+        raise RuntimeError("hstack expects a non-empty TensorList")
+    rows = [F.atleast_1d(tensor) for tensor in tensors]
+    return F.cat(rows, 0 if rows[0].ndim == 1 else 1)
+
+
+def vstack(tensors: list[Tensor]) -> Tensor:
+    if not tensors:
+        raise RuntimeError("vstack expects a non-empty TensorList")
+    return F.cat([F.atleast_2d(tensor) for tensor in tensors], 0)
+
+
+def dstack(tensors: list[Tensor]) -> Tensor:
+    if not tensors:
+        raise RuntimeError("dstack expects a non-empty TensorList")
+    return F.cat([F.atleast_3d(tensor) for tensor in tensors], 2)
+
+
+def atleast_1d(self: Tensor) -> Tensor:
+    return self.reshape((1,)) if self.ndim == 0 else self
+
+
+def atleast_2d(self: Tensor) -> Tensor:
+    if self.ndim >= 2:
+        return self
+    return self.reshape((1, 1)) if self.ndim == 0 else self.unsqueeze(0)
+
+
+def atleast_3d(self: Tensor) -> Tensor:
+    ndim = self.ndim
+    if ndim >= 3:
+        return self
+    if ndim == 0:
+        return self.reshape((1, 1, 1))
+    return self.unsqueeze(0).unsqueeze(-1) if ndim == 1 else self.unsqueeze(-1)
+
+
+def fliplr(self: Tensor) -> Tensor:
+    if self.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return self.flip((1,))
+
+
+def flipud(self: Tensor) -> Tensor:
+    if self.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return self.flip((0,))
+
+
+def rot90(self: Tensor, k: int, dims: Sizes) -> Tensor:
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if self.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.ndim}")
+    first = wrap_dim(dims[0], self.ndim)
+    second = wrap_dim(dims[1], self.ndim)
+    if first == second:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    turns = k % 4
+    if turns == 1:
+        return self.flip((second,)).transpose(first, second)
+    if turns == 2:
+        return self.flip((first, second))
+    if turns == 3:
+        return self.flip((first,)).transpose(first, second)
+    return self.clone()
+
+
+def repeat(self: Tensor, repeats: Sizes) -> Tensor:
+    """A new dimension of size `count` before each, expanded, then joined with it."""
+    prepare.repeat(self, repeats)
+    sizes = (1,) * (len(repeats) - self.ndim) + self.sizes()
+    apart: list[int] = []
+    expanded: list[int] = []
+    joined: list[int] = []
+    for count, size in zip(repeats, sizes, strict=True):
+        apart += [1, size]
+        expanded += [count, size]
+        joined.append(count * size)
+    spread = self.reshape(tuple(apart)).expand(tuple(expanded))
+    return spread.clone(memory_format="contiguous_format").reshape(tuple(joined))
+
+
+def tile(self: Tensor, dims: Sizes) -> Tensor:
+    return self.repeat((1,) * (self.ndim - len(dims)) + dims)
+
+
+def repeat_interleave_int(
+    self: Tensor, repeats: int, dim: int | None, output_size: int | None
+) -> Tensor:
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if dim is None:
+        return repeat_interleave_int(self.reshape((-1,)), repeats, 0, output_size)
+    place = wrap_dim(dim, self.ndim)
+    if self.ndim == 0:
+        return repeat_interleave_int(self.reshape((1,)), repeats, 0, output_size)
+    sizes = self.sizes()
+    if output_size is not None and output_size != repeats * sizes[place]:
+        raise RuntimeError("allocated size does not match required size")
+    spread = self.unsqueeze(place + 1).expand((*sizes[: place + 1], repeats, *sizes[place + 1 :]))
+    copied = spread.clone(memory_format="contiguous_format")
+    return copied.reshape((*sizes[:place], sizes[place] * repeats, *sizes[place + 1 :]))
+
+
+def repeat_interleave_tensor(
+    self: Tensor, repeats: Tensor, dim: int | None, output_size: int | None
+) -> Tensor:
+    if dim is None:
+        return repeat_interleave_tensor(self.reshape((-1,)), repeats, 0, output_size)
+    place = wrap_dim(dim, self.ndim)
+    length = self.sizes()[place] if self.ndim else 1
+    if repeats.ndim == 0 or repeats.sizes() == (1,):
+        repeats = repeats.reshape((1,)).expand((length,))
+    elif repeats.ndim == 1 and repeats.sizes()[0] != length:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.sizes()[0]} and input.size({place}) = {length}"
+        )
+    indices = F.repeat_interleave(repeats, output_size=output_size)
+    return self.index_select(place, indices)
+
+
+def argsort(self: Tensor, dim: int, descending: bool, stable: bool) -> Tensor:
+    indices: Tensor = F.sort(self.detach(), dim, descending, stable=stable)[1]
+    return indices
+
+
+def msort(self: Tensor) -> Tensor:
+    values: Tensor = F.sort(self, 0)[0]
+    return values
+
+
+def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    place = wrap_dim(dim, self.ndim)
+    length = self.sizes()[place] if self.ndim else 1
+    if k < 1 or k > length:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {place}")
+    values, indices = F.sort(self, place)
+    if self.ndim == 0:
+        return values, indices
+    value: Tensor = values.select(place, k - 1)
+    index: Tensor = indices.select(place, k - 1)
+    if keepdim:
+        return value.unsqueeze(place), index.unsqueeze(place)
+    return value, index
+
+
+def meshgrid(tensors: list[Tensor]) -> tuple[Tensor, ...]:
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for tensor in tensors:
+        if tensor.ndim > 1:
+            raise RuntimeError(
+                "meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of shape "
+                f"{list(tensor.sizes())}"
+            )
+        if tensor.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if tensor.device is not tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
+    shape = tuple([tensor.numel() for tensor in tensors])
+    grids: list[Tensor] = []
+    for place, tensor in enumerate(tensors):
+        column = (1,) * place + (tensor.numel(),) + (1,) * (len(tensors) - place - 1)
+        grids.append(tensor.reshape(column).expand(shape))
+    return tuple(grids)
+
+
+def meshgrid_indexing(tensors: list[Tensor], indexing: str) -> tuple[Tensor, ...]:
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
+    if indexing == "ij" or len(tensors) < 2:
+        return meshgrid(tensors)
+    grids = meshgrid([tensors[1], tensors[0], *tensors[2:]])
+    turned = [grid.transpose(0, 1) for grid in grids]
+    return (turned[1], turned[0], *turned[2:])
+
+
+def diag(self: Tensor, diagonal: int) -> Tensor:
+    ndim = self.ndim
+    if ndim == 1:
+        return F.diag_embed(self, diagonal)
+    if ndim == 2:
+        return self.diagonal(diagonal).clone()
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+
+
+def diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    ndim = self.ndim + 1
+    first, second = diagonal_dims(ndim, dim1, dim2)
+    length = self.sizes()[-1] + abs(offset)
+    sizes = list(self.sizes()[:-1])
+    for place in sorted((first, second)):
+        sizes.insert(place, length)
+    return F.diagonal_backward(self, tuple(sizes), offset, first, second)
+
+
+def contiguous(self: Tensor, memory_format: object) -> Tensor:
+    if prepare.keeps_strides(memory_format):
+        raise RuntimeError(
+            "preserve memory format is unsupported by the contiguous operator"
+        )
+    return self if is_contiguous(self) else self.clone(memory_format=memory_format)
+
+
+def to_device(self: Tensor, device: Device) -> TensorBase:
+    """By way of host memory."""
+    return from_host(host_array(self), self.dtype, canonical_device(device))
+
+
+def _moved(self: Tensor, device: Device | None, dtype: DType | None, copy: bool) -> Tensor:
+    """Casts before the move, or after it, whichever moves fewer bytes."""
+    kind = self.dtype if dtype is None else dtype
+    target = self.device if device is None else canonical_device(device)
+    result = self
+    if kind is not self.dtype and kind.itemsize <= self.dtype.itemsize:
+        result = F._to_copy(result, kind)
+    if target is not self.device:
+        result = F._to_device(result, target)
+    if kind is not result.dtype:
+        result = F._to_copy(result, kind)
+    return self.clone() if copy and result is self else result
+
+
+def to_device_and_dtype(
+    self: Tensor,
+    device: Device | None,
+    dtype: DType | None,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: object,
+) -> Tensor:
+    return _moved(self, device, dtype, copy)
+
+
+def to_dtype(
+    self: Tensor, dtype: DType, non_blocking: bool, copy: bool, memory_format: object
+) -> Tensor:
+    return _moved(self, None, dtype, copy)
+
+
+def to_other(
+    self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: object
+) -> Tensor:
+    return _moved(self, other.device, other.dtype, copy)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    return _moved(self, other.device, other.dtype, False)
+
+
+def cpu(self: Tensor) -> Tensor:
+    return _moved(self, CPU, None, False)
+
+
+def _cast(self: Tensor, dtype: DType) -> Tensor:
+    return self if self.dtype is dtype else F._to_copy(self, dtype)
+
+
+def to_float32(self: Tensor) -> Tensor:
+    return _cast(self, float32)
+
+
+def to_float64(self: Tensor) -> Tensor:
+    return _cast(self, float64)
+
+
+def to_float16(self: Tensor) -> Tensor:
+    return _cast(self, float16)
+
+
+def to_bfloat16(self: Tensor) -> Tensor:
+    return _cast(self, bfloat16)
+
+
+def to_complex64(self: Tensor) -> Tensor:
+    return _cast(self, complex64)
+
+
+def to_complex128(self: Tensor) -> Tensor:
+    return _cast(self, complex128)
+
+
+def to_int64(self: Tensor) -> Tensor:
+    return _cast(self, int64)
+
+
+def to_int32(self: Tensor) -> Tensor:
+    return _cast(self, int32)
+
+
+def to_int16(self: Tensor) -> Tensor:
+    return _cast(self, int16)
+
+
+def to_int8(self: Tensor) -> Tensor:
+    return _cast(self, int8)
+
+
+def to_uint8(self: Tensor) -> Tensor:
+    return _cast(self, uint8)
+
+
+def to_bool(self: Tensor) -> Tensor:
+    return _cast(self, bool_)

@@ -1,0 +1,365 @@
+"""Views made of other views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import functions as F
+from plugrad.dispatch.backend import find_backend
+from plugrad.ops.prepare import views as prepare
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Sizes = tuple[int, ...]
+
+
+def strides_of(self: TensorBase) -> Sizes:
+    """Strides in elements."""
+    strides: Sizes = find_backend(self.device.type).backend.strides(self.array)
+    return strides
+
+
+def offset_of(self: TensorBase) -> int:
+    """Elements in memory before the first one."""
+    offset: int = find_backend(self.device.type).backend.storage_offset(self.array)
+    return offset
+
+
+def is_contiguous(self: TensorBase) -> bool:
+    """Whether the elements lie in memory without gaps, the last dimension's next to each other."""
+    sizes = self.sizes()
+    if 0 in sizes:
+        return True
+    step = 1
+    strides = strides_of(self)
+    for dim in range(len(sizes) - 1, -1, -1):
+        size = sizes[dim]
+        if size != 1:
+            if strides[dim] != step:
+                return False
+            step *= size
+    return True
+
+
+def can_view(self: TensorBase, size: Sizes) -> bool:
+    """Whether strides exist that give the same elements in another shape.
+
+    Dimensions that follow each other in memory form runs; each run must be cut into whole new
+    dimensions.
+    """
+    if is_contiguous(self):
+        return True
+    old = self.sizes()
+    strides = strides_of(self)
+    place = len(size) - 1
+    run = 1
+    for dim in range(len(old) - 1, -1, -1):
+        run *= old[dim]
+        joined = dim > 0 and (old[dim - 1] == 1 or strides[dim - 1] == old[dim] * strides[dim])
+        if joined:
+            continue
+        cut = 1
+        while place >= 0 and (cut < run or size[place] == 1):
+            cut *= size[place]
+            place -= 1
+        if cut != run:
+            return False
+        run = 1
+    return place < 0
+
+
+def reshape(self: Tensor, shape: Sizes) -> Tensor:
+    size = prepare.infer_size(shape, self.numel())
+    if can_view(self, size):
+        return self.view(size)
+    return F._unsafe_view(self.clone(memory_format="contiguous_format"), size)
+
+
+def unsafe_view(self: Tensor, size: Sizes) -> Tensor:
+    return self.view(size)
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.reshape(other.sizes())
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.view(other.sizes())
+
+
+def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
+    sizes = self.sizes()
+    start = wrap_dim(start_dim, len(sizes))
+    end = wrap_dim(end_dim, len(sizes))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not sizes:
+        return self.reshape((1,))
+    if start == end:
+        return self
+    length = 1
+    for size in sizes[start : end + 1]:
+        length *= size
+    return self.reshape((*sizes[:start], length, *sizes[end + 1 :]))
+
+
+def unflatten(self: Tensor, dim: int, sizes: Sizes) -> Tensor:
+    old = self.sizes()
+    dim = wrap_dim(dim, len(old))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    length = old[dim] if old else 1
+    try:
+        inferred = prepare.infer_size(sizes, length)
+    except RuntimeError as error:
+        if sizes.count(-1) > 1:
+            raise
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} "
+            f"({length}) in the input tensor"
+        ) from error
+    return self.view((*old[:dim], *inferred, *old[dim + 1 :]))
+
+
+def ravel(self: Tensor) -> Tensor:
+    return self.reshape((-1,))
+
+
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    ndim = self.ndim
+    first = wrap_dim(dim0, ndim)
+    second = wrap_dim(dim1, ndim)
+    order = list(range(ndim))
+    if order:
+        order[first], order[second] = second, first
+    return self.permute(order)
+
+
+def t(self: Tensor) -> Tensor:
+    prepare.t(self)
+    return self.permute(tuple(range(self.ndim - 1, -1, -1)))
+
+
+def swapaxes(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    return self.transpose(dim0, dim1)
+
+
+def movedim_int(self: Tensor, source: int, destination: int) -> Tensor:
+    return movedim(self, (source,), (destination,))
+
+
+def movedim(self: Tensor, source: Sizes, destination: Sizes) -> Tensor:
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
+            f"contain the same number of dims as destination ({list(destination)} dims)"
+        )
+    ndim = self.ndim
+    sources = [wrap_dim(dim, ndim) for dim in source]
+    destinations = [wrap_dim(dim, ndim) for dim in destination]
+    for name, dims, given in (
+        ("source", sources, source),
+        ("destination", destinations, destination),
+    ):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
+    if ndim == 0:
+        return self.alias()
+    order = [dim for dim in range(ndim) if dim not in sources]
+    for place, dim in sorted(zip(destinations, sources, strict=True)):
+        order.insert(place, dim)
+    return self.permute(order)
+
+
+def numpy_T(self: Tensor) -> Tensor:
+    return self.permute(tuple(range(self.ndim - 1, -1, -1)))
+
+
+def _check_matrices(self: Tensor, name: str) -> None:
+    if self.ndim == 1:
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+
+
+def mT(self: Tensor) -> Tensor:
+    _check_matrices(self, "mT")
+    return self.transpose(-2, -1) if self.ndim else self
+
+
+def mH(self: Tensor) -> Tensor:
+    _check_matrices(self, "mH")
+    return adjoint(self)
+
+
+def adjoint(self: Tensor) -> Tensor:
+    _check_matrices(self, "adjoint()")
+    turned = self.transpose(-2, -1) if self.ndim else self
+    return turned.conj() if self.dtype.is_complex else turned
+
+
+def matrix_H(self: Tensor) -> Tensor:
+    if self.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "")
+        )
+    return adjoint(self)
+
+
+def _without(self: Tensor, dims: Sizes) -> Tensor:
+    return self.view(tuple([size for dim, size in enumerate(self.sizes()) if dim not in dims]))
+
+
+def squeeze(self: Tensor) -> Tensor:
+    return _without(self, tuple([dim for dim, size in enumerate(self.sizes()) if size == 1]))
+
+
+def squeeze_dim(self: Tensor, dim: int) -> Tensor:
+    return squeeze_dims(self, (dim,))
+
+
+def squeeze_dims(self: Tensor, dim: Sizes) -> Tensor:
+    dims = [wrap_dim(item, self.ndim) for item in dim]
+    return _without(self, tuple([item for item in dims if self.ndim and self.sizes()[item] == 1]))
+
+
+def unsqueeze(self: Tensor, dim: int) -> Tensor:
+    sizes = self.sizes()
+    place = wrap_dim(dim, len(sizes) + 1)
+    return self.view((*sizes[:place], 1, *sizes[place:]))
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.expand(other.sizes())
+
+
+def broadcast_to(self: Tensor, size: Sizes) -> Tensor:
+    return self.expand(size)
+
+
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    sizes = self.sizes()
+    if not sizes:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    dim = wrap_dim(dim, len(sizes))
+    whole = sizes[dim]
+    if start < -whole or start > whole:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-whole}, {whole}], but got {start})"
+        )
+    first = start + whole if start < 0 else start
+    if first + length > whole:
+        raise RuntimeError(
+            f"start ({first}) + length ({length}) exceeds dimension size ({whole})."
+        )
+    return F.slice(self, dim, first, first + length, 1)
+
+
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    prepare.select(self, dim, index)
+    sizes = self.sizes()
+    dim = wrap_dim(dim, len(sizes))
+    position = index % sizes[dim]
+    return squeeze_dims(F.slice(self, dim, position, position + 1, 1), (dim,))
+
+
+def select_backward(grad_output: Tensor, input_sizes: Sizes, dim: int, index: int) -> Tensor:
+    dim = wrap_dim(dim, len(input_sizes))
+    position = index % input_sizes[dim]
+    return F.slice_backward(
+        grad_output.unsqueeze(dim), input_sizes, dim, position, position + 1, 1
+    )
+
+
+def _parts(self: Tensor, sizes: Sizes, dim: int) -> tuple[Tensor, ...]:
+    parts: list[Tensor] = []
+    start = 0
+    for size in sizes:
+        parts.append(F.slice(self, dim, start, start + size, 1))
+        start += size
+    return tuple(parts)
+
+
+def split(self: Tensor, split_size: int, dim: int) -> tuple[Tensor, ...]:
+    sizes, wrapped = prepare.equal_parts(self.sizes(), split_size, dim)
+    return _parts(self, sizes, wrapped)
+
+
+def split_with_sizes(self: Tensor, split_sizes: Sizes, dim: int) -> tuple[Tensor, ...]:
+    prepare.split_with_sizes(self, split_sizes, dim)
+    return _parts(self, split_sizes, dim)
+
+
+def split_sizes(self: Tensor, split_size: Sizes, dim: int) -> tuple[Tensor, ...]:
+    parts: tuple[Tensor, ...] = self.split_with_sizes(split_size, dim)
+    return parts
+
+
+def chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
+    sizes = self.sizes()
+    if not sizes:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    length = sizes[wrap_dim(dim, len(sizes))]
+    if length == 0:
+        empty: tuple[Tensor, ...] = self.split_with_sizes((0,) * chunks, dim)
+        return empty
+    parts: tuple[Tensor, ...] = self.split((length + chunks - 1) // chunks, dim)
+    return parts
+
+
+def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
+    _check_tensor_split(self)
+    if sections <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+    length = self.sizes()[wrap_dim(dim, self.ndim)]
+    small, larger = divmod(length, sections)
+    sizes = (small + 1,) * larger + (small,) * (sections - larger)
+    parts: tuple[Tensor, ...] = self.split_with_sizes(sizes, dim)
+    return parts
+
+
+def tensor_split_indices(self: Tensor, indices: Sizes, dim: int) -> tuple[Tensor, ...]:
+    _check_tensor_split(self)
+    dim = wrap_dim(dim, self.ndim)
+    parts: list[Tensor] = []
+    start = 0
+    for end in indices:
+        parts.append(F.slice(self, dim, start, end, 1))
+        start = end
+    parts.append(F.slice(self, dim, start, None, 1))
+    return tuple(parts)
+
+
+def _check_tensor_split(self: Tensor) -> None:
+    if self.ndim == 0:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+
+
+def unbind(self: Tensor, dim: int) -> tuple[Tensor, ...]:
+    prepare.unbind(self, dim)
+    length = self.sizes()[wrap_dim(dim, self.ndim)]
+    return tuple([self.select(dim, index) for index in range(length)])
+
+
+def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:
+    start = offset_of(self)
+    offset = start if storage_offset is None else storage_offset
+    return F._as_strided(self, size, stride, offset, strides_of(self), start)
+
+
+def detach(self: Tensor) -> TensorBase:
+    return self.detached()
+
+
+def alias(self: Tensor) -> TensorBase:
+    return self.detached()

@@ -1,0 +1,1 @@
+"""Gradients that are longer than one expression; one module per operator family."""

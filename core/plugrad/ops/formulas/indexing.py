@@ -1,0 +1,91 @@
+"""Gradients of indexing: what was read gathers by adding, what was written is read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import functions as F
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.kernels import broadcast_shapes
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Sizes = tuple[int, ...]
+
+
+def _zeros(grad: Tensor, sizes: Sizes) -> Tensor:
+    return F.zeros(sizes, dtype=grad.dtype, device=grad.device)
+
+
+def gather_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
+    return _zeros(grad, sizes).scatter_add(dim, index, grad)
+
+
+def gather_like(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
+    """The gradient of a `src`, of which `index` may cover but a corner."""
+    read = grad.gather(dim, index)
+    shape = index.sizes()
+    if shape == sizes:
+        return read
+    for place, size in enumerate(sizes):
+        if shape[place] != size:
+            grown = (*read.sizes()[:place], size, *read.sizes()[place + 1 :])
+            read = F.slice_backward(read, grown, place, 0, shape[place], 1)
+    return read
+
+
+def index_select_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
+    return _zeros(grad, sizes).index_add(dim, index, grad)
+
+
+def _selected(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
+    place = wrap_dim(dim, grad.ndim)
+    return grad.index_select(place, index).reshape(sizes)
+
+
+def index_add_source_backward(
+    grad: Tensor, sizes: Sizes, dim: int, index: Tensor, alpha: Any
+) -> Tensor:
+    selected = _selected(grad, sizes, dim, index)
+    return selected if alpha == 1 else selected * alpha
+
+
+def index_copy_source_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
+    return _selected(grad, sizes, dim, index)
+
+
+def index_backward(grad: Tensor, sizes: Sizes, indices: list[Any]) -> Tensor:
+    return _zeros(grad, sizes).index_put(indices, grad, True)
+
+
+def index_put_self_backward(grad: Tensor, indices: list[Any], accumulate: bool) -> Tensor:
+    if accumulate:
+        return grad
+    zero = F.zeros((), dtype=grad.dtype, device=grad.device)
+    return grad.index_put(indices, zero, False)
+
+
+def masked_select_backward(grad: Tensor, sizes: Sizes, mask: Tensor) -> Tensor:
+    shape = broadcast_shapes(sizes, mask.sizes())
+    return _zeros(grad, shape).masked_scatter(mask, grad)
+
+
+def masked_scatter_source_backward(grad: Tensor, mask: Tensor, sizes: Sizes) -> Tensor:
+    """The elements that were used, followed by zeros for those that were not."""
+    used = grad.masked_select(mask)
+    count = 1
+    for size in sizes:
+        count *= size
+    taken = used.sizes()[0]
+    if taken < count:
+        used = F.slice_backward(used, (count,), 0, 0, taken, 1)
+    return used.reshape(sizes)
+
+
+def take_backward(grad: Tensor, sizes: Sizes, index: Tensor) -> Tensor:
+    count = 1
+    for size in sizes:
+        count *= size
+    flat = _zeros(grad, (count,))
+    return flat.index_put([index], grad, True).reshape(sizes)

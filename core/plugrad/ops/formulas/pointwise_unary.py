@@ -1,0 +1,50 @@
+"""Gradients of elementwise operators of one tensor."""
+
+# Tensor dunders may return NotImplemented, which is Any.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import functions as F
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def conjugate(x: Tensor) -> Tensor:
+    """The complex conjugate; reals go without a dispatch, as gradients ask for it all the time."""
+    return F.conj_physical(x) if x.dtype.is_complex else x
+
+
+def zero_where(condition: Tensor, x: Tensor) -> Tensor:
+    """0 where a condition holds, `x` elsewhere, even if the other value is inf or nan."""
+    return F.where(condition, 0.0, x)
+
+
+def keep_where(condition: Tensor, x: Tensor) -> Tensor:
+    """`x` where a condition holds, 0 elsewhere."""
+    return F.where(condition, x, 0.0)
+
+
+def sgn_backward(grad: Tensor, x: Tensor, sgn: Tensor) -> Tensor:
+    """For complex numbers s = x / |x|: only what is orthogonal to s changes it."""
+    if not x.dtype.is_complex:
+        return F.zeros_like(grad)
+    along = F.real(conjugate(grad) * sgn)
+    return zero_where(x == 0, (grad - sgn * along) / x.abs())
+
+
+def acosh_backward(grad: Tensor, x: Tensor) -> Tensor:
+    """Two roots instead of one: for complex numbers left of the imaginary axis they differ."""
+    if x.dtype.is_complex:
+        return grad * conjugate((x + 1).rsqrt() * (x - 1).rsqrt())
+    return grad * (x * x - 1).rsqrt()
+
+
+def angle_backward(grad: Tensor, x: Tensor) -> Tensor:
+    """Zero for reals, whose angle is constant on either side of 0."""
+    if not x.dtype.is_complex:
+        return F.zeros_like(grad)
+    return zero_where(x == 0, grad * x / x.abs() ** 2 * 1j)

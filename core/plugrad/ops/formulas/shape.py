@@ -1,0 +1,77 @@
+"""Gradients of operators that join, repeat and rearrange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import functions as F
+from plugrad.device import Device
+from plugrad.dtype import COMPLEX, DType
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.ops.prepare.shape import is_skipped
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Sizes = tuple[int, ...]
+
+
+def cat_backward(grad: Tensor, shapes: list[Sizes], dim: int) -> list[Tensor | None]:
+    """Each tensor's part of the gradient; those that were skipped get none."""
+    ndim = grad.ndim
+    dim = wrap_dim(dim, ndim)
+    parts: list[Tensor | None] = []
+    start = 0
+    for shape in shapes:
+        if is_skipped(shape) and (ndim != 1 or dim != 0):
+            parts.append(None)
+            continue
+        parts.append(F.slice(grad, dim, start, start + shape[dim], 1))
+        start += shape[dim]
+    return parts
+
+
+def roll_backward(grad: Tensor, shifts: Sizes, dims: Sizes) -> Tensor:
+    return grad.roll(tuple([-shift for shift in shifts]), dims)
+
+
+def repeat_backward(grad: Tensor, sizes: Sizes, repeats: Sizes) -> Tensor:
+    """Sums over the copies: each dimension is split into (copies, size)."""
+    if 0 in repeats:
+        return F.zeros(sizes, dtype=grad.dtype, device=grad.device)
+    added = len(repeats) - len(sizes)
+    split: list[int] = []
+    copies: list[int] = []
+    for position, count in enumerate(repeats):
+        if position < added:
+            copies.append(len(split))
+            split.append(count)
+            continue
+        if count != 1:
+            copies.append(len(split))
+            split.append(count)
+        split.append(sizes[position - added])
+    if not copies:
+        return grad
+    return grad.reshape(tuple(split)).sum(tuple(copies))
+
+
+def selection_backward(grad: Tensor, sizes: Sizes, dim: int, indices: Tensor) -> Tensor:
+    """Puts each gradient where its element was taken from."""
+    zeros = F.zeros(sizes, dtype=grad.dtype, device=grad.device)
+    return zeros.scatter(dim, indices, grad)
+
+
+def copy_backward(grad: Tensor, device: Device) -> Tensor:
+    return grad if grad.device is device else F._to_device(grad, device)
+
+
+def to_copy_backward(grad: Tensor, dtype: DType, device: Device) -> Tensor:
+    """The gradient in the input's dtype and on its device; a real input takes the real part."""
+    if grad.device is not device:
+        grad = F._to_device(grad, device)
+    if grad.dtype is dtype:
+        return grad
+    if grad.dtype.category == COMPLEX and dtype.category < COMPLEX:
+        grad = F.real(grad)
+    return grad if grad.dtype is dtype else F._to_copy(grad, dtype)

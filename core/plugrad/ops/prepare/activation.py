@@ -1,0 +1,57 @@
+"""Arguments of activation functions: dtypes checked in PyTorch's words, dimensions wrapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import TensorBase
+
+
+def check_real_floating(kernel: str, dtype: DType) -> None:
+    """NotImplementedError in PyTorch's words, with the name of its kernel."""
+    if dtype.category != FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+
+
+def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]:
+    if self.dtype.category == BOOL:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if self.dtype.category == COMPLEX:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if self.dtype.category < FLOATING:
+        return (self, int(min_val), int(max_val))
+    return (self, min_val, max_val)
+
+
+def gelu(self: TensorBase, approximate: str) -> tuple[object, ...]:
+    if approximate != "none" and approximate != "tanh":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    check_real_floating("GeluKernelImpl", self.dtype)
+    return (self, approximate)
+
+
+def _softmax(
+    name: str, self: TensorBase, dim: int, half_to_float: bool
+) -> tuple[object, ...]:
+    ndim = len(self.sizes())
+    dim = wrap_dim(dim, ndim)
+    if self.dtype.category != FLOATING:
+        last = "_lastdim" if dim == ndim - 1 else ""
+        check_real_floating(f"{name}{last}_kernel_impl", self.dtype)
+    return (self, dim, half_to_float)
+
+
+def softmax(self: TensorBase, dim: int, half_to_float: bool) -> tuple[object, ...]:
+    return _softmax("softmax", self, dim, half_to_float)
+
+
+def log_softmax(self: TensorBase, dim: int, half_to_float: bool) -> tuple[object, ...]:
+    return _softmax("log_softmax", self, dim, half_to_float)
+
+
+def softmax_backward(
+    grad_output: TensorBase, output: TensorBase, dim: int, input_dtype: DType
+) -> tuple[object, ...]:
+    return (grad_output, output, wrap_dim(dim, len(output.sizes())), input_dtype)

@@ -1,0 +1,356 @@
+"""Arguments of factory and fill functions: dtypes inferred, counts computed, ranges checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from plugrad.device import Device
+from plugrad.dtype import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    get_default_dtype,
+    iinfo,
+    int64,
+)
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.promotion import check_scalar_fits, scalar_dtype, to_dtype
+
+Sizes = tuple[int, ...]
+Prepared = tuple[object, ...]
+
+# Integers up to 2**digits are exact in a floating point dtype.
+_DIGITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_CPP_NAMES: Final = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "int64_t",
+    "bool": "bool",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def _check_sizes(size: Sizes) -> None:
+    for length in size:
+        if length < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {length}: {list(size)}"
+            )
+
+
+def _or_default(dtype: DType | None) -> DType:
+    return get_default_dtype() if dtype is None else dtype
+
+
+def empty(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
+    _check_sizes(size)
+    return (size, _or_default(dtype), device)
+
+
+def zeros(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
+    for length in size:
+        if length < 0:
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+    return (size, _or_default(dtype), device)
+
+
+def ones(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
+    return empty(size, dtype, device)
+
+
+def full(
+    size: Sizes, fill_value: object, dtype: DType | None, device: Device | None
+) -> Prepared:
+    _check_sizes(size)
+    kind = scalar_dtype(fill_value) if dtype is None else dtype
+    check_scalar_fits(fill_value, kind)
+    return (size, fill_value, kind, device)
+
+
+def _real(number: Any) -> Any:
+    if isinstance(number, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return number
+
+
+def arange(
+    start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None
+) -> Prepared:
+    """First number, step, count, dtype and device."""
+    if end is None:
+        start, end = 0, start
+    numbers = (_real(start), _real(end), _real(step))
+    floating = any([isinstance(number, float) for number in numbers])
+    if dtype is None:
+        dtype = get_default_dtype() if floating else int64
+    if dtype.category == BOOL:
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
+    first, last, by = numbers
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise RuntimeError(f"unsupported range: {first} -> {last}")
+    if dtype.category == INTEGER:
+        first, last, by = int(first), int(last), int(by)
+    if by == 0:
+        raise RuntimeError("step must be nonzero")
+    if (by > 0 and last < first) or (by < 0 and last > first):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
+        count = -((first - last) // by)
+    else:
+        count = math.ceil((last - first) / by)
+    return (first, by, count, dtype, device)
+
+
+def _steps(steps: int, dtype: DType, function: str) -> None:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype.category == BOOL:
+        raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")
+
+
+def _span_dtype(start: object, end: object, dtype: DType | None) -> DType:
+    if dtype is not None:
+        return dtype
+    default = get_default_dtype()
+    if isinstance(start, complex) or isinstance(end, complex):
+        return default.to_complex()
+    return default
+
+
+def linspace(
+    start: object, end: object, steps: int, dtype: DType | None, device: Device | None
+) -> Prepared:
+    kind = _span_dtype(start, end, dtype)
+    _steps(steps, kind, "linspace")
+    return (start, end, steps, kind, device)
+
+
+def logspace(
+    start: object,
+    end: object,
+    steps: int,
+    base: float,
+    dtype: DType | None,
+    device: Device | None,
+) -> Prepared:
+    kind = _span_dtype(start, end, dtype)
+    _steps(steps, kind, "logspace")
+    return (start, end, steps, base, kind, device)
+
+
+def eye(n: int, m: int | None, dtype: DType | None, device: Device | None) -> Prepared:
+    columns = n if m is None else m
+    if n < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    if columns < 0:
+        raise RuntimeError(f"m must be greater or equal to 0, got {columns}")
+    return (n, columns, _or_default(dtype), device)
+
+
+def _dtype_of(dtype: object) -> DType:
+    """Schemas write int64 as the default `long`."""
+    return dtype if isinstance(dtype, DType) else int64
+
+
+def _triangle(
+    row: int, col: int, offset: int, dtype: object, device: Device | None, function: str
+) -> Prepared:
+    for name, length in (("row", row), ("col", col)):
+        if length < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{length}")
+    kind = _dtype_of(dtype)
+    if kind.category != INTEGER:
+        raise NotImplementedError(f"\"{function}\" not implemented for '{kind.scalar_name}'")
+    return (row, col, offset, kind, device)
+
+
+def tril_indices(
+    row: int, col: int, offset: int, dtype: object, device: Device | None
+) -> Prepared:
+    return _triangle(row, col, offset, dtype, device, "tril_indices")
+
+
+def triu_indices(
+    row: int, col: int, offset: int, dtype: object, device: Device | None
+) -> Prepared:
+    return _triangle(row, col, offset, dtype, device, "triu_indices")
+
+
+def _check_floating(dtype: DType, kernel: str) -> None:
+    if dtype.category < FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+
+
+def rand(
+    size: Sizes, generator: object, dtype: DType | None, device: Device | None
+) -> Prepared:
+    _check_sizes(size)
+    kind = _or_default(dtype)
+    _check_floating(kind, "check_uniform_bounds")
+    return (size, generator, kind, device)
+
+
+def randn(
+    size: Sizes, generator: object, dtype: DType | None, device: Device | None
+) -> Prepared:
+    _check_sizes(size)
+    kind = _or_default(dtype)
+    _check_floating(kind, "normal_kernel_cpu")
+    return (size, generator, kind, device)
+
+
+def check_random_bounds(low: int, high: int, dtype: DType) -> None:
+    """RuntimeError unless the integers from `low` to before `high` exist in a dtype."""
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    if dtype.category == COMPLEX:
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
+    if dtype.category == FLOATING:
+        return
+    least, most = (0, 1) if dtype.category == BOOL else (iinfo(dtype).min, iinfo(dtype).max)
+    if low < least or low > most:
+        raise RuntimeError(f"from is out of bounds for {_CPP_NAMES[dtype.name]}")
+    if high - 1 > most:
+        raise RuntimeError(f"to - 1 is out of bounds for {_CPP_NAMES[dtype.name]}")
+
+
+def randint(
+    low: int, high: int, size: Sizes, generator: object, dtype: object, device: Device | None
+) -> Prepared:
+    _check_sizes(size)
+    kind = _dtype_of(dtype)
+    check_random_bounds(low, high, kind)
+    return (low, high, size, generator, kind, device)
+
+
+def randint_high(
+    high: int, size: Sizes, generator: object, dtype: object, device: Device | None
+) -> Prepared:
+    return randint(0, high, size, generator, dtype, device)
+
+
+def randperm(n: int, generator: object, dtype: object, device: Device | None) -> Prepared:
+    _check_sizes((n,))
+    kind = _dtype_of(dtype)
+    if n > 0:
+        check_scalar_fits(n, kind)
+    return (n, generator, kind, device)
+
+
+def fill_scalar(self: TensorBase, value: object) -> Prepared:
+    check_scalar_fits(value, self.dtype)
+    return (self, value)
+
+
+def fill_tensor(self: TensorBase, value: TensorBase) -> Prepared:
+    if value.ndim != 0:
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value.ndim} dimensions."
+        )
+    return (self, to_dtype(value, self.dtype))
+
+
+def bernoulli(self: TensorBase, generator: object) -> Prepared:
+    if self.dtype.category != FLOATING:
+        raise NotImplementedError(
+            f"\"bernoulli_tensor_cpu_p_\" not implemented for '{self.dtype.scalar_name}'"
+        )
+    return (self, generator)
+
+
+def multinomial(
+    self: TensorBase, num_samples: int, replacement: bool, generator: object
+) -> Prepared:
+    if self.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if self.dtype.category != FLOATING:
+        raise RuntimeError(
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{self.dtype.scalar_name}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > self.sizes()[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    return (self, num_samples, replacement, generator)
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"
+
+
+def uniform_(self: TensorBase, from_: float, to: float, generator: object) -> Prepared:
+    _check_floating(self.dtype, "check_uniform_bounds")
+    if from_ > to:
+        raise RuntimeError(
+            "uniform_ expects to return a [from, to) range, but found "
+            f"from={_number(from_)} > to={_number(to)}"
+        )
+    return (self, from_, to, generator)
+
+
+def check_std(std: float) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {_number(std)}")
+
+
+def normal_(self: TensorBase, mean: float, std: float, generator: object) -> Prepared:
+    check_std(std)
+    _check_floating(self.dtype, "normal_kernel_cpu")
+    return (self, mean, std, generator)
+
+
+def exponential_(self: TensorBase, lambd: float, generator: object) -> Prepared:
+    if self.dtype.category != FLOATING:
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {self.dtype.scalar_name}"
+        )
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_number(lambd)}")
+    return (self, lambd, generator)
+
+
+def bernoulli_float_(self: TensorBase, p: float, generator: object) -> Prepared:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_number(p)}")
+    return (self, p, generator)
+
+
+def bernoulli_tensor_(self: TensorBase, p: TensorBase, generator: object) -> Prepared:
+    return (self, p, generator)
+
+
+def random_from_(self: TensorBase, from_: int, to: int | None, generator: object) -> Prepared:
+    high = _largest(self.dtype) + 1 if to is None else to
+    check_random_bounds(from_, high, self.dtype)
+    return (self, from_, high, generator)
+
+
+def random_to_(self: TensorBase, to: int, generator: object) -> Prepared:
+    return random_from_(self, 0, to, generator)
+
+
+def random_(self: TensorBase, generator: object) -> Prepared:
+    return random_from_(self, 0, None, generator)
+
+
+def _largest(dtype: DType) -> int:
+    if dtype.category == BOOL:
+        return 1
+    if dtype.category == INTEGER:
+        return int(iinfo(dtype).max)
+    return 1 << _DIGITS.get(dtype.name, 24)

@@ -1,0 +1,368 @@
+"""Arguments of indexing operators: index dtypes and shapes checked, dimensions wrapped.
+
+Whether the indices themselves are in range only the kernels can see.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+from plugrad.dtype import DType, bool_, int32, int64, uint8
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.promotion import check_scalar_fits, to_dtype
+
+Sizes = tuple[int, ...]
+
+_INDEX_DTYPES: Final = (int64, int32)
+_CPP_NAMES: Final = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "bool": "bool",
+}
+
+
+def _with_a_dim(sizes: Sizes) -> Sizes:
+    return sizes if sizes else (1,)
+
+
+def _check_index(function: str, self: TensorBase, dim: int, index: TensorBase) -> None:
+    """For gather and scatter: dtype, number of dimensions, and sizes apart from `dim`."""
+    if index.numel() and index.dtype not in _INDEX_DTYPES:
+        raise RuntimeError(f"{function}(): Expected dtype int32/int64 for index")
+
+
+def gather(
+    self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool
+) -> tuple[object, ...]:
+    wrapped = wrap_dim(dim, self.ndim)
+    _check_index("gather", self, wrapped, index)
+    if index.numel():
+        own = _with_a_dim(self.sizes())
+        wanted = _with_a_dim(index.sizes())
+        if len(own) != len(wanted):
+            raise RuntimeError(
+                "Index tensor must have the same number of dimensions as input tensor"
+            )
+        for place, size in enumerate(wanted):
+            if place != wrapped and size > own[place]:
+                raise RuntimeError(
+                    f"Size does not match at dimension {place} expected index "
+                    f"{list(index.sizes())} to be no larger than self {list(self.sizes())} apart "
+                    f"from dimension {wrapped}"
+                )
+    return (self, wrapped, index)
+
+
+def _check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase | None) -> int:
+    wrapped = wrap_dim(dim, self.ndim)
+    _check_index("scatter", self, wrapped, index)
+    if src is not None and src.dtype is not self.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() == 0:
+        return wrapped
+    own = _with_a_dim(self.sizes())
+    wanted = _with_a_dim(index.sizes())
+    if len(own) != len(wanted):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    given = wanted if src is None else _with_a_dim(src.sizes())
+    if len(given) != len(wanted):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for place, size in enumerate(wanted):
+        if (place != wrapped and size > own[place]) or size > given[place]:
+            shown = "" if src is None else f" and to be no larger size than src {list(src.sizes())}"
+            raise RuntimeError(
+                f"Expected index {list(index.sizes())} to be no larger than self "
+                f"{list(self.sizes())} apart from dimension {wrapped}{shown}"
+            )
+    return wrapped
+
+
+def scatter(
+    self: TensorBase, dim: int, index: TensorBase, src: TensorBase
+) -> tuple[object, ...]:
+    return (self, _check_scatter(self, dim, index, src), index, src)
+
+
+def scatter_value(
+    self: TensorBase, dim: int, index: TensorBase, value: object
+) -> tuple[object, ...]:
+    return (self, _check_scatter(self, dim, index, None), index, value)
+
+
+def index_select(self: TensorBase, dim: int, index: TensorBase) -> tuple[object, ...]:
+    wrapped = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in _INDEX_DTYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if self.ndim == 0 and index.numel() != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)"
+        )
+    return (self, wrapped, index)
+
+
+def index_add(
+    self: TensorBase, dim: int, index: TensorBase, source: TensorBase, alpha: object
+) -> tuple[object, ...]:
+    wrapped = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{index.dtype.scalar_name} and size: {list(index.sizes())}"
+        )
+    if index.dtype not in _INDEX_DTYPES:
+        raise RuntimeError(
+            "index_add_(): Expected dtype int32/int64 for index but got: "
+            f"{index.dtype.scalar_name}"
+        )
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({self.dtype.scalar_name}) and source "
+            f"({source.dtype.scalar_name}) must have the same scalar type"
+        )
+    given = _with_a_dim(source.sizes())
+    own = _with_a_dim(self.sizes())
+    count = given[wrapped] if wrapped < len(given) else 1
+    if index.numel() != count:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim): ({count}), for dim: {wrapped}"
+        )
+    if own[:wrapped] + own[wrapped + 1 :] != given[:wrapped] + given[wrapped + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(self.sizes())} source.shape = {list(source.sizes())}"
+        )
+    return (self, wrapped, index, source, alpha)
+
+
+def index_copy(
+    self: TensorBase, dim: int, index: TensorBase, source: TensorBase
+) -> tuple[object, ...]:
+    wrapped = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError(
+            f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})"
+        )
+    if index.dtype is not int64:
+        raise RuntimeError(
+            "index_copy_(): Expected a long tensor for index, but got "
+            f"{index.dtype.scalar_name}"
+        )
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{self.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
+        )
+    if self.ndim != source.ndim and self.ndim != 0 and source.ndim != 0:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({source.ndim}), destination dimensionality "
+            f"({self.ndim})"
+        )
+    own = _with_a_dim(self.sizes())
+    given = _with_a_dim(source.sizes())
+    own_slice = own[:wrapped] + own[wrapped + 1 :]
+    given_slice = given[:wrapped] + given[wrapped + 1 :]
+    if own_slice != given_slice:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {' '.join(map(str, own_slice))} at dimension {wrapped} and source slice "
+            f"shape: {' '.join(map(str, given_slice))} at dimension {wrapped}."
+        )
+    if index.numel() != given[wrapped]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim) ({given[wrapped]})"
+        )
+    return (self, wrapped, index, source)
+
+
+def _check_index_fill(self: TensorBase, dim: int, index: TensorBase) -> int:
+    wrapped = wrap_dim(dim, self.ndim)
+    if index.dtype is not int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    return wrapped
+
+
+def index_fill_scalar(
+    self: TensorBase, dim: int, index: TensorBase, value: object
+) -> tuple[object, ...]:
+    check_scalar_fits(value, self.dtype)
+    return (self, _check_index_fill(self, dim, index), index, value)
+
+
+def index_fill(
+    self: TensorBase, dim: int, index: TensorBase, value: TensorBase
+) -> tuple[object, ...]:
+    if value.ndim != 0:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
+        )
+    wrapped = _check_index_fill(self, dim, index)
+    return (self, wrapped, index, to_dtype(value, self.dtype))
+
+
+def check_indices(self: TensorBase, indices: list[TensorBase | None]) -> list[TensorBase | None]:
+    """Index tensors that fit the tensor, bytes turned into masks, missing ones left out at the end.
+
+    Raises:
+        IndexError: too many, of a dtype that cannot index, or masks of another shape.
+    """
+    sizes = self.sizes()
+    checked: list[TensorBase | None] = []
+    place = 0
+    used = sum([_dims_taken(index) for index in indices])
+    if used > len(sizes):
+        raise IndexError(f"too many indices for tensor of dimension {len(sizes)} (got {used})")
+    for index in indices:
+        if index is None:
+            place += 1
+        elif index.dtype is bool_ or index.dtype is uint8:
+            if index.dtype is uint8:
+                warnings.warn(
+                    "indexing with dtype plugrad.uint8 is now deprecated, please use a dtype "
+                    "plugrad.bool instead.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                index = to_dtype(index, bool_)
+            shape = index.sizes()
+            if shape != sizes[place : place + len(shape)]:
+                wrong = next(i for i, n in enumerate(shape) if n != sizes[place + i])
+                raise IndexError(
+                    f"The shape of the mask {list(shape)} at index {wrong} does not match the "
+                    f"shape of the indexed tensor {list(sizes)} at index {place + wrong}"
+                )
+            place += len(shape)
+        elif index.dtype in _INDEX_DTYPES:
+            place += 1
+        else:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        checked.append(index)
+    if all([index is None for index in checked]):
+        raise IndexError("at least one index must be provided")
+    return checked
+
+
+def _dims_taken(index: TensorBase | None) -> int:
+    if index is None or (index.dtype is not bool_ and index.dtype is not uint8):
+        return 1
+    return index.ndim
+
+
+def index(self: TensorBase, indices: list[TensorBase | None]) -> tuple[object, ...]:
+    return (self, check_indices(self, indices))
+
+
+def index_put(
+    self: TensorBase, indices: list[TensorBase | None], values: TensorBase, accumulate: bool
+) -> tuple[object, ...]:
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{self.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
+            "source."
+        )
+    return (self, check_indices(self, indices), values, accumulate)
+
+
+def _check_mask(mask: TensorBase, function: str, names: dict[str, str] | None = None) -> None:
+    if mask.dtype is not bool_:
+        name = mask.dtype.scalar_name if names is None else names[mask.dtype.name]
+        raise RuntimeError(f"{function} only supports boolean masks, but got mask with dtype {name}")
+
+
+def masked_fill_scalar(self: TensorBase, mask: TensorBase, value: object) -> tuple[object, ...]:
+    _check_mask(mask, "masked_fill_", _CPP_NAMES)
+    broadcast_shapes(self.sizes(), mask.sizes())
+    check_scalar_fits(value, self.dtype)
+    return (self, mask, value)
+
+
+def masked_fill(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple[object, ...]:
+    _check_mask(mask, "masked_fill_", _CPP_NAMES)
+    _check_fill_value(self.dtype, value)
+    broadcast_shapes(self.sizes(), mask.sizes())
+    return (self, mask, to_dtype(value, self.dtype))
+
+
+def _check_fill_value(dtype: DType, value: TensorBase) -> None:
+    if value.ndim != 0:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
+        )
+    if value.dtype.is_complex and not dtype.is_complex:
+        raise RuntimeError(
+            f"value cannot be converted to type {_CPP_NAMES[dtype.name]} without overflow"
+        )
+
+
+def _check_output(self: TensorBase, mask: TensorBase) -> None:
+    sizes = self.sizes()
+    shape = broadcast_shapes(sizes, mask.sizes())
+    if shape != sizes:
+        raise RuntimeError(
+            f"output with shape {list(sizes)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
+def masked_fill_scalar_(self: TensorBase, mask: TensorBase, value: object) -> tuple[object, ...]:
+    _check_output(self, mask)
+    return masked_fill_scalar(self, mask, value)
+
+
+def masked_fill_(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple[object, ...]:
+    _check_output(self, mask)
+    return masked_fill(self, mask, value)
+
+
+def masked_select(self: TensorBase, mask: TensorBase) -> tuple[object, ...]:
+    if mask.dtype is not bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    broadcast_shapes(self.sizes(), mask.sizes())
+    return (self, mask)
+
+
+def masked_scatter(
+    self: TensorBase, mask: TensorBase, source: TensorBase
+) -> tuple[object, ...]:
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{self.dtype.scalar_name} and {source.dtype.scalar_name}"
+        )
+    _check_mask(mask, "masked_scatter_")
+    broadcast_shapes(self.sizes(), mask.sizes())
+    return (self, mask, source)
+
+
+def take(self: TensorBase, index: TensorBase) -> tuple[object, ...]:
+    if index.dtype is not int64:
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
+        )
+    if self.numel() == 0 and index.numel() != 0:
+        raise IndexError("take(): tried to take from an empty tensor")
+    return (self, index)
+
+
+def nonzero(self: TensorBase) -> tuple[Any, ...]:
+    return (self,)

@@ -1,0 +1,100 @@
+"""Arguments of loss functions, checked in PyTorch's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.dtype import FLOATING, DType, int64, uint8
+from plugrad.ops.prepare.activation import check_real_floating
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.promotion import promote_pair, to_dtype
+
+
+def check_reduction(reduction: str) -> None:
+    if reduction != "mean" and reduction != "sum" and reduction != "none":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def nll_loss_forward(
+    self: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, ignore_index: int
+) -> tuple[object, ...]:
+    check_reduction(reduction)
+    shape = self.sizes()
+    if target.dtype is not int64 and target.dtype is not uint8:
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}"
+        )
+    classes = shape[1] if len(shape) > 1 else shape[0]
+    if self.dtype.category != FLOATING:
+        check_real_floating("nll_loss_out_frame", self.dtype)
+    if weight is not None:
+        check_class_weight(weight, classes, self.dtype)
+    return (self, to_dtype(target, int64), weight, reduction, ignore_index)
+
+
+def check_class_weight(weight: TensorBase, classes: int, dtype: DType) -> None:
+    if weight.sizes() != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {list(weight.sizes())}"
+        )
+    if weight.dtype is not dtype:
+        raise RuntimeError(
+            f"expected scalar type {dtype.scalar_name} but found {weight.dtype.scalar_name}"
+        )
+
+
+def mse_loss(self: TensorBase, target: TensorBase, reduction: str) -> tuple[object, ...]:
+    check_reduction(reduction)
+    broadcast_shapes(self.sizes(), target.sizes())
+    dtype = promote_pair(self, target)
+    check_real_floating("mse_cpu", dtype)
+    return (to_dtype(self, dtype), to_dtype(target, dtype), reduction)
+
+
+def binary_cross_entropy(
+    self: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str
+) -> tuple[object, ...]:
+    check_reduction(reduction)
+    if self.sizes() != target.sizes():
+        raise ValueError(
+            f"Using a target size (plugrad.Size({list(target.sizes())})) that is different to the "
+            f"input size (plugrad.Size({list(self.sizes())})) is deprecated. Please ensure they "
+            "have the same size."
+        )
+    if target.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Found dtype {target.dtype.scalar_name} but expected {self.dtype.scalar_name}"
+        )
+    check_real_floating("binary_cross_entropy", self.dtype)
+    return (self, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    self: TensorBase,
+    target: TensorBase,
+    weight: TensorBase | None,
+    pos_weight: TensorBase | None,
+    reduction: str,
+) -> tuple[object, ...]:
+    check_reduction(reduction)
+    if self.sizes() != target.sizes():
+        raise ValueError(
+            f"Target size (plugrad.Size({list(target.sizes())})) must be the same as input size "
+            f"(plugrad.Size({list(self.sizes())}))"
+        )
+    dtype = promote_pair(self, target)
+    factors: list[Any] = []
+    for factor in (weight, pos_weight):
+        if factor is not None:
+            broadcast_shapes(self.sizes(), factor.sizes())
+            dtype = promote_pair(to_dtype(self, dtype), factor)
+        factors.append(factor)
+    if target.dtype.category < FLOATING:
+        raise RuntimeError(
+            f"result type {dtype.scalar_name} can't be cast to the desired output type "
+            f"{target.dtype.scalar_name}"
+        )
+    cast = [None if factor is None else to_dtype(factor, dtype) for factor in factors]
+    return (to_dtype(self, dtype), to_dtype(target, dtype), cast[0], cast[1], reduction)

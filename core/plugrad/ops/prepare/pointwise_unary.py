@@ -1,0 +1,34 @@
+"""Arguments of elementwise operators of one tensor, as their raw kernels take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.dtype import FLOATING, finfo, get_default_dtype
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.promotion import to_dtype
+
+
+def imag(self: TensorBase) -> tuple[object, ...]:
+    if not self.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return (self,)
+
+
+def angle(self: TensorBase) -> tuple[object, ...]:
+    if self.dtype.category < FLOATING:
+        return (to_dtype(self, get_default_dtype()),)
+    return (self,)
+
+
+def nan_to_num(self: TensorBase, nan: Any, posinf: Any, neginf: Any) -> tuple[object, ...]:
+    """Fills in the dtype's limits; integers have nothing to replace."""
+    if self.dtype.category < FLOATING:
+        return (self, 0.0, 0.0, 0.0)
+    limits = finfo(self.dtype)
+    return (
+        self,
+        0.0 if nan is None else nan,
+        limits.max if posinf is None else posinf,
+        limits.min if neginf is None else neginf,
+    )

@@ -1,0 +1,189 @@
+"""Arguments of operators that join, repeat and rearrange: checked, promoted, dimensions wrapped."""
+
+from __future__ import annotations
+
+from plugrad.dtype import BOOL, COMPLEX, INTEGER
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.ops.prepare.views import diagonal_dims
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.promotion import result_type, to_dtype
+
+Sizes = tuple[int, ...]
+
+
+def is_skipped(sizes: Sizes) -> bool:
+    """`cat` ignores tensors of shape [0], whatever the shape of the others."""
+    return len(sizes) == 1 and sizes[0] == 0
+
+
+def cat(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
+    if not tensors:
+        raise ValueError("cat(): expected a non-empty list of Tensors")
+    shape: Sizes | None = None
+    for position, tensor in enumerate(tensors):
+        sizes = tensor.sizes()
+        if not sizes:
+            raise RuntimeError(
+                f"zero-dimensional tensor (at position {position}) cannot be concatenated"
+            )
+        if shape is None and not is_skipped(sizes):
+            shape = sizes
+    dtype = result_type(*tensors)
+    if shape is None:
+        return ([to_dtype(tensors[0], dtype)], wrap_dim(dim, 1))
+    dim = wrap_dim(dim, len(shape))
+    joined: list[TensorBase] = []
+    for position, tensor in enumerate(tensors):
+        sizes = tensor.sizes()
+        if is_skipped(sizes):
+            continue
+        if len(sizes) != len(shape):
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {len(shape)} and {len(sizes)}"
+            )
+        for place, size in enumerate(sizes):
+            if place != dim and size != shape[place]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                    f"{shape[place]} but got size {size} for tensor number {position} in the list."
+                )
+        joined.append(to_dtype(tensor, dtype))
+    return (joined, dim)
+
+
+def check_stack(tensors: list[TensorBase]) -> None:
+    """RuntimeError unless there are tensors and all have one shape."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    shape = tensors[0].sizes()
+    for position, tensor in enumerate(tensors):
+        if tensor.sizes() != shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(tensor.sizes())} at entry {position}"
+            )
+
+
+def stack(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
+    check_stack(tensors)
+    dtype = result_type(*tensors)
+    wrapped = wrap_dim(dim, tensors[0].ndim + 1)
+    return ([to_dtype(tensor, dtype) for tensor in tensors], wrapped)
+
+
+def flip(self: TensorBase, dims: Sizes) -> tuple[object, ...]:
+    ndim = self.ndim
+    wrapped: list[int] = []
+    for item in dims:
+        dim = wrap_dim(item, ndim)
+        if dim in wrapped:
+            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
+        wrapped.append(dim)
+    return (self, tuple(wrapped) if ndim else ())
+
+
+def roll(self: TensorBase, shifts: Sizes, dims: Sizes) -> tuple[object, ...]:
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and (dims or len(shifts) != 1):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    if dims and self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return (self, shifts, tuple([wrap_dim(dim, self.ndim) for dim in dims]))
+
+
+def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
+    sizes = self.sizes()
+    added = len(repeats) - len(sizes)
+    if added < 0:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
+    target = [count * size for count, size in zip(repeats, (1,) * added + sizes, strict=True)]
+    for count, length in zip(repeats, target, strict=True):
+        if count < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {length}: {target}"
+            )
+    return (self, repeats)
+
+
+def repeat_interleave(repeats: TensorBase, output_size: int | None) -> tuple[object, ...]:
+    if repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype.category != INTEGER or repeats.dtype.itemsize < 4:
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    return (repeats, output_size)
+
+
+def _check_matrices(self: TensorBase, function: str) -> None:
+    if self.ndim < 2:
+        raise RuntimeError(f"{function}: input tensor must have at least 2 dimensions")
+
+
+def tril(self: TensorBase, diagonal: int) -> tuple[object, ...]:
+    _check_matrices(self, "tril")
+    return (self, diagonal)
+
+
+def triu(self: TensorBase, diagonal: int) -> tuple[object, ...]:
+    _check_matrices(self, "triu")
+    return (self, diagonal)
+
+
+def sort(
+    self: TensorBase, dim: int, descending: bool, stable: bool | None
+) -> tuple[object, ...]:
+    wrapped = wrap_dim(dim, self.ndim)
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    return (self, wrapped, descending)
+
+
+def topk(
+    self: TensorBase, k: int, dim: int, largest: bool, sorted: bool
+) -> tuple[object, ...]:
+    wrapped = wrap_dim(dim, self.ndim)
+    length = self.sizes()[wrapped] if self.ndim else 1
+    if k < 0 or k > length:
+        raise RuntimeError("selected index k out of range")
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if self.dtype.category == BOOL:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    return (self, k, wrapped, largest)
+
+
+def diag_embed(self: TensorBase, offset: int, dim1: int, dim2: int) -> tuple[object, ...]:
+    first, second = diagonal_dims(self.ndim + 1, dim1, dim2)
+    return (self, offset, first, second)
+
+
+def clone(self: TensorBase, memory_format: object) -> tuple[object, ...]:
+    return (self, keeps_strides(memory_format))
+
+
+def keeps_strides(memory_format: object) -> bool:
+    """Whether a copy is laid out as its source; RuntimeError for a format that is not supported."""
+    if memory_format is None or memory_format == "preserve_format":
+        return True
+    if memory_format == "contiguous_format":
+        return False
+    raise RuntimeError(
+        f"unsupported memory format {memory_format}: expected contiguous_format or preserve_format"
+    )
+
+
+def copy_(self: TensorBase, src: TensorBase, non_blocking: bool) -> tuple[object, ...]:
+    sizes = self.sizes()
+    if src.sizes() != sizes:
+        shape = broadcast_shapes(sizes, src.sizes())
+        if shape != sizes:
+            raise RuntimeError(
+                f"output with shape {list(sizes)} doesn't match the broadcast shape {list(shape)}"
+            )
+    return (self, src)

@@ -1,0 +1,67 @@
+"""Plugins: everything that a backend or operator plugin needs, and how the process finds them.
+
+Importing this is cheap on purpose: pluggy, the metadata of the installed distributions and the
+plugins themselves are only looked at when something asks for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from plugrad.dispatch.backend import (
+    API_VERSION,
+    Backend,
+    DeviceQueue,
+    set_backend_loader,
+    set_default_device_source,
+)
+from plugrad.errors import BackendNotFoundError, PluginError
+from plugrad.plugins import namespaces, selection
+from plugrad.plugins.namespaces import load_namespace
+
+if TYPE_CHECKING:
+    from plugrad.plugins.hookspecs import hookimpl
+    from plugrad.plugins.manager import PluginManager
+
+__all__ = [
+    "API_VERSION",
+    "Backend",
+    "BackendNotFoundError",
+    "DeviceQueue",
+    "PluginError",
+    "get_manager",
+    "hookimpl",
+    "load_namespace",
+]
+
+_lock: Final = threading.Lock()
+_managers: Final[list[PluginManager]] = []
+
+
+def get_manager() -> PluginManager:
+    """The process' plugin manager."""
+    if not _managers:
+        from plugrad.plugins.manager import PluginManager
+
+        with _lock:
+            if not _managers:
+                _managers.append(PluginManager())
+    return _managers[0]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "hookimpl":
+        from plugrad.plugins.hookspecs import hookimpl
+
+        return hookimpl
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _load_backend(name: str) -> Backend:
+    return get_manager().backend(name, selection.source_of(name))
+
+
+set_backend_loader(_load_backend)
+set_default_device_source(selection.default_device)
+namespaces.install()

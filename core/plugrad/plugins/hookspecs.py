@@ -1,0 +1,72 @@
+"""What a plugin can provide: the hooks that plugrad calls, declared for pluggy.
+
+A plugin is a module named by an entry point of the group ``plugrad``. It implements the hooks
+it needs as functions of these names, marked with `plugrad.plugins.hookimpl`:
+
+    from plugrad.plugins import Backend, hookimpl
+
+    class FooBackend(Backend): ...
+
+    @hookimpl
+    def plugrad_backends():
+        return [FooBackend]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Final
+
+import pluggy
+
+if TYPE_CHECKING:
+    import typer
+
+    from plugrad.dispatch.backend import Backend
+
+PROJECT: Final = "plugrad"
+
+hookspec: Final = pluggy.HookspecMarker(PROJECT)
+hookimpl: Final = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def plugrad_backends() -> Iterable[Backend | type[Backend]]:
+    """Backends that the plugin provides: instances, or classes that need no arguments."""
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
+    """Operators that the plugin provides: paths of operator YAML files, or Library objects.
+
+    The operators of a file are in the namespace that has the plugin's name; the functions that its
+    entries name are those of the plugin's module. Other objects are kept alive with the plugin.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_namespaces() -> Mapping[str, str]:
+    """Attributes of plugrad that the plugin claims, and what is loaded at their first use.
+
+    ``{"nn": "plugrad_nn.nn"}`` claims a module, which can then also be imported as `plugrad.nn`;
+    ``{"save": "plugrad_nn.serialization:save"}`` claims an object in a module.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_cli(app: typer.Typer) -> None:
+    """Add commands to the ``plugrad`` command line."""
+
+
+@hookspec
+def plugrad_backward_begin() -> None:
+    """A backward pass is about to run, on the calling thread."""
+
+
+@hookspec
+def plugrad_backward_end() -> None:
+    """A backward pass has ended, with or without an error."""

@@ -1,0 +1,113 @@
+"""Reaches what plugins add to plugrad: `plugrad.nn`, and also `import plugrad.nn.functional`.
+
+A namespace is a module of the plugin under a second name; both names give the same module object.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object  # the import system asks for the methods only
+
+_PREFIX: Final = "plugrad."
+
+# What is known to be published: attribute of plugrad -> the plugin that has it, plugrad-<plugin>.
+PUBLISHED: Final = {"nn": "nn", "optim": "nn", "utils": "nn", "save": "nn", "load": "nn"}
+
+
+def load_namespace(name: str) -> Any:
+    """The module, or the object in a module, that a plugin claims as ``plugrad.<name>``.
+
+    Raises:
+        ModuleNotFoundError: it is known which distribution has it, and that is not installed.
+        PluginError: the plugin that claims it cannot be used.
+        AttributeError: nobody claims it.
+    """
+    claimed = _claimed(name)
+    if claimed is None:
+        raise AttributeError(f"module 'plugrad' has no attribute {name!r}")
+    module, _, attribute = claimed.partition(":")
+    if attribute:
+        return getattr(importlib.import_module(module), attribute)
+    return importlib.import_module(_PREFIX + name)
+
+
+def _claimed(name: str) -> str | None:
+    """``module`` or ``module:attribute`` that a plugin claims a name for."""
+    # Tools probe modules for private names; no plugin is imported for those.
+    if name.startswith("_"):
+        return None
+    from plugrad.plugins import get_manager
+
+    claimed = get_manager().namespace(name)
+    if claimed is None and name in PUBLISHED:
+        distribution = f"plugrad-{PUBLISHED[name]}"
+        raise ModuleNotFoundError(
+            f"plugrad.{name} is part of {distribution}, which is not installed: "
+            f"pip install {distribution}",
+            name=_PREFIX + name,
+        )
+    return claimed
+
+
+class _NamespaceFinder:
+    """Finds ``plugrad.<name>``. Stands last: it is asked when plugrad has no file of that name."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        if package != "plugrad":
+            return None
+        real = _claimed(name)
+        if real is None or ":" in real:
+            return None
+        return ModuleSpec(fullname, _AliasLoader(real))
+
+
+class _SubmoduleFinder:
+    """Finds ``plugrad.<name>.<submodule>``. Stands first: the submodule's file would be found by
+    its parent's path, and run a second time as another module."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        if not fullname.startswith(_PREFIX):
+            return None
+        parent_name, _, name = fullname.rpartition(".")
+        parent = sys.modules.get(parent_name)
+        if parent is None or parent.__name__ == parent_name:
+            return None
+        real = f"{parent.__name__}.{name}"
+        from importlib.util import find_spec
+
+        return None if find_spec(real) is None else ModuleSpec(fullname, _AliasLoader(real))
+
+
+class _AliasLoader(Loader):
+    """Gives an alias the module that it stands for."""
+
+    def __init__(self, real: str) -> None:
+        self._real = real
+        self._real_spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self._real)
+        self._real_spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The module has run under its own name; the import system put the alias' spec on it.
+        module.__spec__ = self._real_spec
+
+
+def install() -> None:
+    """Let the import system ask the plugins."""
+    if _NamespaceFinder not in sys.meta_path:
+        sys.meta_path.insert(0, _SubmoduleFinder)
+        sys.meta_path.append(_NamespaceFinder)

@@ -1,0 +1,137 @@
+"""Chooses the device of tensors that are made without one, and says why it was chosen.
+
+From strongest to weakest: the `device` argument, ``with plugrad.device(...)``,
+`set_default_device`, `PLUGRAD_DEVICE` or `PLUGRAD_BACKEND`, the configuration file, the CPU.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from plugrad.device import CPU, Device, as_device, context_device
+from plugrad.dispatch.backend import canonical_device
+
+
+class _Local(threading.local):
+    """Per thread, as in PyTorch: a thread does not inherit the choice of the one that started it.
+
+    The attribute of the class is what a thread starts from, and much faster than a missing one.
+    """
+
+    default: Device | None = None
+
+
+_local: Final = _Local()
+
+
+class Choice:
+    """A device and where the choice came from."""
+
+    def __init__(self, device: Device, source: str) -> None:
+        self.device = device
+        self.source = source
+
+    def __str__(self) -> str:
+        return f"Device '{self.device}' was chosen by {self.source}."
+
+
+class _Configured:
+    """The choice that environment and configuration file make, read at the first use."""
+
+    def __init__(self) -> None:
+        self.choice: Choice | None = None
+
+
+_configured: Final = _Configured()
+
+
+def choose_device(device: object = None) -> Choice:
+    """The device for a `device` argument, None if it was not given, and the source of the choice.
+
+    Raises:
+        ConfigError: environment or configuration file cannot be used.
+        TypeError, RuntimeError: `device` names no device.
+    """
+    if device is not None:
+        wanted = as_device(device)
+        return Choice(wanted, f"the argument device='{wanted}'")
+    inner = context_device()
+    if inner is not None:
+        return Choice(inner, f"the block `with plugrad.device('{inner}')`")
+    default = _local.default
+    if default is not None:
+        return Choice(default, f"plugrad.set_default_device('{default}')")
+    return configured_choice()
+
+
+def default_device() -> Device:
+    """The device that `choose_device` names when no argument is given."""
+    inner = context_device()
+    if inner is not None:
+        return inner
+    default = _local.default
+    if default is not None:
+        return default
+    return (_configured.choice or configured_choice()).device
+
+
+def set_default_device(device: object) -> None:
+    """Make tensors on `device` from now on, on this thread; None goes back to the configuration.
+
+    Raises:
+        TypeError: `device` is neither a Device nor a string.
+        BackendNotFoundError: its backend is not installed.
+    """
+    _local.default = None if device is None else canonical_device(device)
+
+
+def get_default_device() -> Device:
+    """The device on which tensors are made that are given none."""
+    return canonical_device(default_device())
+
+
+def configured_choice() -> Choice:
+    """What the environment and the configuration file choose; they are read once per process."""
+    choice = _configured.choice
+    if choice is None:
+        choice = _read_configuration()
+        _configured.choice = choice
+    return choice
+
+
+def forget_configuration() -> None:
+    """Read environment and configuration file again at the next use."""
+    _configured.choice = None
+
+
+def source_of(backend: str) -> str:
+    """Who chose a backend, if it was neither an argument nor named in code; otherwise empty."""
+    choice = _configured.choice
+    if choice is None or choice.device.type != backend or choice.source == _BUILT_IN:
+        return ""
+    return choice.source
+
+
+def how_to_choose(backend: str = "cuda") -> str:
+    """A sentence for people who want another device than they got."""
+    return (
+        f"Choose another with device='{backend}' in code, PLUGRAD_BACKEND={backend} in the "
+        f'environment, or backend = "{backend}" in plugrad.toml.'
+    )
+
+
+_BUILT_IN: Final = "default: nothing else was chosen"
+
+
+def _read_configuration() -> Choice:
+    from plugrad.plugins import get_manager
+    from plugrad.plugins.config import load_config
+
+    config = load_config()
+    for name in config.plugins:
+        get_manager().load(name)
+    setting = config.device()
+    if setting is None:
+        return Choice(CPU, _BUILT_IN)
+    return Choice(as_device(setting.value), setting.source)

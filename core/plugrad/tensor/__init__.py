@@ -1,0 +1,1 @@
+"""Tensors: fields, conversions, promotion, printing."""

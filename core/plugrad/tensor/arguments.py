@@ -1,0 +1,334 @@
+"""Checks and conversions of public functions' arguments, with PyTorch's error messages."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+
+from mypy_extensions import i64
+
+from plugrad.device import Device, as_device
+from plugrad.dtype import DType, bool_, complex128, float64, int64
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.promotion import can_cast, is_scalar
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+@final
+class _Missing:
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+MISSING: Final = _Missing()
+
+
+def type_name(value: object) -> str:
+    """The name that messages use for a value's type."""
+    if isinstance(value, TensorBase):
+        return "Tensor"
+    return type(value).__name__
+
+
+def raise_argument_error(
+    function: str, name: str, position: int, expected: str, value: object
+) -> NoReturn:
+    raise TypeError(
+        f"{function}(): argument '{name}' (position {position}) must be {expected}, not "
+        f"{type_name(value)}"
+    )
+
+
+def any_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return value
+
+
+def tensor_argument(value: Any, function: str, name: str, position: int) -> Tensor:
+    if isinstance(value, TensorBase):
+        return value  # type: ignore[return-value]  # every public tensor has the methods
+    raise_argument_error(function, name, position, "Tensor", value)
+
+
+def optional_tensor_argument(
+    value: Any, function: str, name: str, position: int
+) -> TensorBase | None:
+    if value is None:
+        return None
+    return tensor_argument(value, function, name, position)
+
+
+def tensor_list_argument(value: Any, function: str, name: str, position: int) -> list[TensorBase]:
+    if not isinstance(value, (list, tuple)):
+        raise_argument_error(function, name, position, "tuple of Tensors", value)
+    found: list[TensorBase] = []
+    for index, item in enumerate(value):
+        if not isinstance(item, TensorBase):
+            raise TypeError(
+                f"expected Tensor as element {index} in argument {position - 1}, but got "
+                f"{type_name(item)}"
+            )
+        found.append(item)
+    return found
+
+
+def optional_tensor_list_argument(
+    value: Any, function: str, name: str, position: int
+) -> list[TensorBase | None]:
+    """A `Tensor?[]`: a list in which None stands for a missing tensor."""
+    if not isinstance(value, (list, tuple)):
+        raise_argument_error(function, name, position, "tuple of Tensors", value)
+    found: list[TensorBase | None] = []
+    for index, item in enumerate(value):
+        if item is not None and not isinstance(item, TensorBase):
+            raise TypeError(
+                f"expected Tensor or None as element {index} in argument {position - 1}, but got "
+                f"{type_name(item)}"
+            )
+        found.append(item)
+    return found
+
+
+def scalar_argument(
+    value: Any, function: str, name: str, position: int, or_tensor: bool = False
+) -> Any:
+    """A Python number; NumPy numbers and 0-dim tensors are converted."""
+    if isinstance(value, (int, float, complex)):
+        return value
+    if isinstance(value, TensorBase) and not or_tensor and value.ndim == 0:
+        return value.item()  # type: ignore[attr-defined]  # public tensors have it
+    if is_scalar(value):
+        return value.item()
+    expected = "Tensor or Number" if or_tensor else "Number"
+    raise_argument_error(function, name, position, expected, value)
+
+
+def optional_scalar_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return None if value is None else scalar_argument(value, function, name, position)
+
+
+def scalar_list_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise_argument_error(function, name, position, "tuple of Scalars", value)
+    return tuple([scalar_argument(item, function, name, position) for item in value])
+
+
+def int_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, float)) or isinstance(value, TensorBase) and value.ndim > 0:
+        raise_argument_error(function, name, position, "int", value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise_argument_error(function, name, position, "int", value)
+
+
+def optional_int_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return None if value is None else int_argument(value, function, name, position)
+
+
+def float_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if isinstance(value, (float, int)):
+        return float(value)
+    if isinstance(value, TensorBase) and value.ndim > 0 or isinstance(value, (complex, str)):
+        raise_argument_error(function, name, position, "float", value)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise_argument_error(function, name, position, "float", value)
+
+
+def optional_float_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return None if value is None else float_argument(value, function, name, position)
+
+
+def float_list_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise_argument_error(function, name, position, "tuple of floats", value)
+    return tuple([float_argument(item, function, name, position) for item in value])
+
+
+def optional_float_list_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return None if value is None else float_list_argument(value, function, name, position)
+
+
+def bool_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if isinstance(value, bool):
+        return value
+    if type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise_argument_error(function, name, position, "bool", value)
+
+
+def optional_bool_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return None if value is None else bool_argument(value, function, name, position)
+
+
+def bool_list_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return tuple([bool_argument(item, function, name, position) for item in value])
+
+
+def str_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if isinstance(value, str):
+        return value
+    raise_argument_error(function, name, position, "str", value)
+
+
+def optional_str_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return None if value is None else str_argument(value, function, name, position)
+
+
+def int_list_argument(
+    value: Any, function: str, name: str, position: int, size: int = 0
+) -> tuple[int, ...]:
+    """A tuple of ints; with `size`, one int stands for that many."""
+    if isinstance(value, (list, tuple)):
+        found: list[int] = []
+        for index, item in enumerate(value):
+            if type(item) is int:
+                found.append(item)
+                continue
+            try:
+                if isinstance(item, (bool, float)):
+                    raise TypeError
+                found.append(operator.index(item))
+            except TypeError:
+                raise TypeError(
+                    f"{function}(): argument '{name}' (position {position}) must be tuple of ints, "
+                    f"but found element of type {type_name(item)} at pos {index}"
+                ) from None
+        if size > 1 and len(found) == 1:
+            return tuple(found * size)
+        return tuple(found)
+    if size > 0 and not isinstance(value, (bool, float)):
+        try:
+            return (operator.index(value),) * size
+        except TypeError:
+            pass
+    raise_argument_error(function, name, position, "tuple of ints", value)
+
+
+def optional_int_list_argument(
+    value: Any, function: str, name: str, position: int, size: int = 0
+) -> tuple[int, ...] | None:
+    return None if value is None else int_list_argument(value, function, name, position, size)
+
+
+def gather_varargs(
+    args: tuple[Any, ...], by_name: Any, function: str, name: str, default: Any
+) -> Any:
+    """The `int[]` that was given as one sequence, as separate integers, or by name."""
+    if by_name is not None:
+        if args:
+            raise TypeError(f"{function}() got multiple values for argument '{name}'")
+        return by_name
+    if len(args) == 1 and not isinstance(args[0], int):
+        only = args[0]
+        if isinstance(only, TensorBase) and only.ndim == 0:
+            return (only,)
+        return only
+    if not args and default is not MISSING:
+        return default
+    return args
+
+
+# PyTorch reads `float` as float64 where a dtype is expected, whatever the default dtype is.
+_PYTHON_TYPES: Final[dict[Any, DType]] = {
+    bool: bool_,
+    int: int64,
+    float: float64,
+    complex: complex128,
+}
+
+
+def dtype_argument(value: Any, function: str, name: str, position: int) -> DType:
+    if isinstance(value, DType):
+        return value
+    found = _PYTHON_TYPES.get(value) if isinstance(value, type) else None
+    if found is None:
+        raise_argument_error(function, name, position, "plugrad.dtype", value)
+    return found
+
+
+def optional_dtype_argument(value: Any, function: str, name: str, position: int) -> DType | None:
+    return None if value is None else dtype_argument(value, function, name, position)
+
+
+def device_argument(value: Any, function: str, name: str, position: int) -> Device:
+    if isinstance(value, (Device, str)):
+        return as_device(value)
+    raise_argument_error(function, name, position, "plugrad.device", value)
+
+
+def optional_device_argument(value: Any, function: str, name: str, position: int) -> Device | None:
+    return None if value is None else device_argument(value, function, name, position)
+
+
+def generator_argument(value: Any, function: str, name: str, position: int) -> Any:
+    return value
+
+
+def optional_generator_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if value is None or hasattr(value, "manual_seed"):
+        return value
+    raise_argument_error(function, name, position, "plugrad.Generator", value)
+
+
+def keyset_of_list(tensors: Any) -> i64:
+    """The union of key sets of a list in which None may stand for a missing tensor."""
+    keyset: i64 = 0
+    for item in tensors:
+        if item is not None:
+            tensor: TensorBase = item
+            keyset |= tensor.keyset
+    return keyset
+
+
+def optional_keyset(tensor: TensorBase | None) -> i64:
+    return 0 if tensor is None else tensor.keyset
+
+
+def require_grad(tensor: TensorBase) -> None:
+    """What `requires_grad=True` asks of a new tensor."""
+    if not tensor.dtype.is_differentiable:
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients"
+        )
+    tensor.materialize_meta().requires_grad = True
+
+
+def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
+    """Put a result into the tensor given as `out=`, resizing it if its shape differs."""
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if out.needs_grad() or result.needs_grad():
+        raise RuntimeError(
+            f"{function}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{out.dtype.scalar_name}"
+        )
+    target: Any = out
+    if out.sizes() != result.sizes():
+        if out.numel() != 0:
+            import warnings
+
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out.sizes())}, which does not match the required output shape "
+                f"{list(result.sizes())}.",
+                stacklevel=3,
+            )
+        converted: Any = result
+        out.replace_array(converted.to(out.dtype).array)
+        out.bump_version()
+        return out
+    target.copy_(result)
+    return out
+
+

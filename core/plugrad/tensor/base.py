@@ -1,0 +1,236 @@
+"""TensorBase: an array with a dtype, a device, a key set and, only when needed, autograd data.
+
+      Tensor (interpreted, plugrad._shells)      weak references, user attributes
+        TensorMethods (generated)                every operator as a method
+          TensorBase (here)                      fields, autograd properties
+            array    the backend's array
+            meta     AutogradMeta | None         grad, grad_fn, hooks
+            storage  Storage | None              the version that views share
+            view     ViewInfo | None             what this is a view of, and how to make it again
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from plugrad.device import Device
+from plugrad.dispatch.backend import find_backend
+from plugrad.dtype import FLOATING, DType
+from plugrad.tensor.size import Size, as_size
+
+if TYPE_CHECKING:
+    from plugrad.dispatch.operator import Operator
+    from plugrad.graph.node import Node
+
+
+@final
+class Storage:
+    """What a tensor shares with its views: how often their memory was written to."""
+
+    def __init__(self) -> None:
+        self.version: i64 = 0
+
+
+@final
+class ViewInfo:
+    """How a view came from its base: the operators to apply, in order, with their arguments.
+
+    Attributes:
+        base: the tensor that is no view itself.
+        steps: pairs of operator and the arguments after the first.
+        version: the storage's version when the view's grad_fn was last made.
+        multi_output: whether it is one of several views that one operator returned.
+    """
+
+    def __init__(
+        self,
+        base: TensorBase,
+        steps: list[tuple[Operator, tuple[Any, ...], int]],
+        version: int,
+        multi_output: bool,
+    ) -> None:
+        self.base = base
+        self.steps = steps
+        self.version = version
+        self.multi_output = multi_output
+
+    def replay(self, base: TensorBase) -> TensorBase:
+        """The same view of another tensor of the base's shape."""
+        result: Any = base
+        for op, arguments, position in self.steps:
+            result = op(result, *arguments)
+            if position >= 0:
+                result = result[position]
+        view: TensorBase = result
+        return view
+
+
+@final
+class AutogradMeta:
+    """What autograd keeps for a tensor; made only when a tensor needs it.
+
+    Attributes:
+        grad: the accumulated gradient of a leaf, or of a tensor that retains it.
+        grad_fn: the node that made the tensor; None for a leaf.
+        output_nr: which output of `grad_fn` it is.
+        requires_grad: what was asked of a leaf.
+        accumulator: weak reference to the leaf's AccumulateGrad node.
+        hooks: gradient hooks by handle number, in order of registration.
+        post_hooks: hooks to run after accumulation into a leaf.
+    """
+
+    def __init__(self) -> None:
+        self.grad: TensorBase | None = None
+        self.grad_fn: Node | None = None
+        self.output_nr: i64 = 0
+        self.requires_grad: bool = False
+        self.retains_grad: bool = False
+        self.accumulator: Any = None
+        self.hooks: dict[int, Any] | None = None
+        self.post_hooks: dict[int, Any] | None = None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class TensorBase:
+    """The fields of a tensor, and those properties that concern autograd."""
+
+    def __init__(self, array: Any, dtype: DType, device: Device, keyset: i64) -> None:
+        self.array: Any = array
+        self.dtype: DType = dtype
+        self.device: Device = device
+        self.keyset: i64 = keyset
+        self.meta: AutogradMeta | None = None
+        self.storage: Storage | None = None
+        self.view_info: ViewInfo | None = None
+        self._sizes: tuple[int, ...] | None = None
+
+    def sizes(self) -> tuple[int, ...]:
+        """The shape as a plain tuple."""
+        sizes = self._sizes
+        if sizes is None:
+            sizes = self.array.shape
+            self._sizes = sizes
+        return sizes
+
+    @property
+    def shape(self) -> Size:
+        """The lengths along each dimension."""
+        return as_size(self.sizes())
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.sizes())
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self.sizes())
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating point one."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.is_complex
+
+    def numel(self) -> int:
+        """The number of elements."""
+        count = 1
+        for size in self.sizes():
+            count *= size
+        return count
+
+    def version(self) -> i64:
+        storage = self.storage
+        return 0 if storage is None else storage.version
+
+    def share_storage(self) -> Storage:
+        """The storage, made now if nobody needed it so far."""
+        storage = self.storage
+        if storage is None:
+            storage = Storage()
+            self.storage = storage
+        return storage
+
+    def bump_version(self) -> None:
+        """Note that the memory was written to."""
+        storage = self.share_storage()
+        storage.version += 1
+
+    def replace_array(self, array: Any) -> None:
+        """Put another array in place of this one, as set_data and immutable backends do."""
+        self.array = array
+        self._sizes = None
+
+    def needs_grad(self) -> bool:
+        """Whether operations on this tensor are recorded (grad mode apart)."""
+        meta = self.meta
+        if self.view_info is not None:
+            return view_needs_grad(self)
+        return meta is not None and (meta.requires_grad or meta.grad_fn is not None)
+
+    def materialize_meta(self) -> AutogradMeta:
+        meta = self.meta
+        if meta is None:
+            meta = AutogradMeta()
+            self.meta = meta
+        return meta
+
+    def detached(self) -> TensorBase:
+        """A tensor with the same array and version counter, outside the graph."""
+        result = _classes.make(self.array, self.dtype, self.device, self.keyset)
+        result.storage = self.share_storage()
+        result._sizes = self._sizes
+        return result
+
+
+def view_needs_grad(tensor: TensorBase) -> bool:
+    """Whether a view requires grad: its base may have come to since the view was made."""
+    view = tensor.view_info
+    meta = tensor.meta
+    if meta is not None and (meta.requires_grad or meta.grad_fn is not None):
+        return True
+    return (
+        view is not None
+        and view.version != tensor.version()
+        and tensor.dtype.category >= FLOATING
+        and view.base.needs_grad()
+    )
+
+
+@final
+class _Classes:
+    """The interpreted classes that native code instantiates; `plugrad._shells` fills them in."""
+
+    def __init__(self) -> None:
+        self.tensor: Any = TensorBase
+
+    def make(self, array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:
+        result: TensorBase = self.tensor(array, dtype, device, keyset)
+        return result
+
+
+_classes: Final = _Classes()
+
+
+def set_tensor_class(cls: Any) -> None:
+    """Tell native code which class to make tensors of."""
+    _classes.tensor = cls
+
+
+def tensor_class() -> Any:
+    return _classes.tensor
+
+
+def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:
+    """A new tensor of the public class; `keyset` is its backend's `tensor_keyset`."""
+    result: TensorBase = _classes.tensor(array, dtype, device, keyset)
+    return result
+
+
+def wrap(array: Any, dtype: DType, device: Device) -> TensorBase:
+    """A new tensor of the public class around a backend's array."""
+    return make_tensor(array, dtype, device, find_backend(device.type).tensor_keyset)

@@ -1,0 +1,409 @@
+"""Interop: tensors to and from NumPy, DLPack, Python numbers, pickle and copy.
+
+Each function is the body of the `Tensor` method of its name.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any, Final, final
+
+import numpy as np
+
+from plugrad.device import Device
+from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.local_state import current_state
+from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
+from plugrad.graph.history import grad_fn_of
+from plugrad.tensor.base import TensorBase, tensor_class, wrap
+from plugrad.tensor.promotion import cast_array, is_scalar
+
+_OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
+_DLPACK_CPU: Final = 1
+_FIELDS: Final = frozenset(
+    ["array", "dtype", "device", "keyset", "meta", "storage", "view_info", "_sizes"]
+)
+
+
+def host_array(tensor: TensorBase) -> Any:
+    """The elements in a NumPy array; shares memory if the backend's arrays live on the host."""
+    return find_backend(tensor.device.type).backend.to_host(tensor.array)
+
+
+def from_host(array: Any, dtype: DType, device: Device) -> TensorBase:
+    """A tensor on `device` with the elements of a NumPy array, whose memory it may share."""
+    active = find_backend(device.type)
+    return wrap(active.backend.from_host(array, device.index or 0), dtype, device)
+
+
+def numpy_dtype(array: Any) -> DType:
+    """The dtype of a NumPy array that a tensor can take over.
+
+    Raises:
+        TypeError: no dtype of plugrad has this layout.
+        ValueError: foreign byte order, negative strides, or strides that split an element.
+    """
+    dtype = array.dtype
+    found = _OF_NUMPY.get(dtype.name)
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {dtype.type.__module__}.{dtype.type.__name__}. The "
+            "only supported types are: float64, float32, float16, bfloat16, complex64, "
+            "complex128, int64, int32, int16, int8, uint8, and bool."
+        )
+    if not dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+    for stride in array.strides:
+        if stride < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported. (You can probably work around this "
+                "by making a copy of your array  with array.copy().) "
+            )
+        if stride % dtype.itemsize != 0:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                "array to reallocate the memory."
+            )
+    return found
+
+
+def share_numpy(array: Any, device: Device) -> TensorBase:
+    """A tensor on `device` that shares an array's memory if its backend lives on the host."""
+    dtype = numpy_dtype(array)
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and plugrad does not support non-writable "
+            "tensors: writing to this tensor will fail. You may want to copy the array to protect "
+            "its data or make it writable before converting it to a tensor.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return from_host(array, dtype, device)
+
+
+def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
+    """The tensor as a NumPy array; on the host it shares the tensor's memory.
+
+    Args:
+        force: also take a tensor that requires grad, or lives on another device.
+
+    Raises:
+        RuntimeError: the tensor requires grad and grad mode is on.
+        TypeError: the tensor lives on another device.
+    """
+    if force:
+        return host_array(self)
+    if self.needs_grad() and current_state().grad_enabled:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if self.device.type != "cpu":
+        raise TypeError(
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the tensor to host memory first."
+        )
+    return host_array(self)
+
+
+def array(self: TensorBase, dtype: object = None, copy: bool | None = None) -> Any:
+    """`numpy.asarray(tensor)`; a copy only if the dtype differs or `copy` asks for it."""
+    host = to_numpy(self)
+    if dtype is None and copy is None:
+        return host
+    as_numpy: Any = np.array
+    return as_numpy(host, dtype=dtype, copy=copy)
+
+
+def array_wrap(
+    self: TensorBase, array: Any, context: object = None, return_scalar: bool = False
+) -> Any:
+    """Make the result of a NumPy function on a tensor a tensor again."""
+    return share_numpy(np.asarray(array), self.device)
+
+
+def _number(host: Any) -> Any:
+    """The Python number in an array with one element."""
+    value: Any = host.item()
+    # ml_dtypes gives Python floats for arrays, its own scalars for 0-dim ones.
+    return value if isinstance(value, (bool, int, float, complex)) else float(value)
+
+
+def item(self: TensorBase) -> Any:
+    """The one element as a Python number; RuntimeError if there are more or none."""
+    host = host_array(self)
+    if host.size != 1:
+        raise RuntimeError(f"a Tensor with {host.size} elements cannot be converted to Scalar")
+    return _number(host)
+
+
+def tolist(self: TensorBase) -> Any:
+    """The elements as nested lists of Python numbers; one number if there are no dimensions."""
+    host = host_array(self)
+    if self.dtype is bfloat16:
+        host = host.astype(np.float32)
+    return host.tolist()
+
+
+def _single(self: TensorBase) -> Any:
+    host = host_array(self)
+    if host.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if self.needs_grad():
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior.\nConsider using tensor.detach() first.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return _number(host)
+
+
+def _real(value: Any, target: str) -> Any:
+    if isinstance(value, complex):
+        if value.imag != 0.0:
+            raise RuntimeError(f"value cannot be converted to type {target} without overflow")
+        return value.real
+    return value
+
+
+def to_float(self: TensorBase) -> float:
+    """`float(tensor)`; ValueError unless there is exactly one element."""
+    return float(_real(_single(self), "double"))
+
+
+def to_int(self: TensorBase) -> int:
+    """`int(tensor)`, towards zero; ValueError unless there is exactly one element."""
+    return int(_real(_single(self), "int64_t"))
+
+
+def to_complex(self: TensorBase) -> complex:
+    """`complex(tensor)`; ValueError unless there is exactly one element."""
+    return complex(_single(self))
+
+
+def to_bool(self: TensorBase) -> bool:
+    """`bool(tensor)`; RuntimeError unless there is exactly one element."""
+    host = host_array(self)
+    size: int = host.size
+    if size == 1:
+        return bool(host)
+    if size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+
+def index(self: TensorBase) -> int:
+    """`operator.index(tensor)`; TypeError unless it holds one integer."""
+    if self.dtype.category > INTEGER or self.numel() != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(_number(host_array(self)))
+
+
+def length(self: TensorBase) -> int:
+    """The size of the first dimension; TypeError if there is none."""
+    sizes = self.sizes()
+    if not sizes:
+        raise TypeError("len() of a 0-d tensor")
+    return sizes[0]
+
+
+def iterate(self: TensorBase) -> Any:
+    """An iterator over the slices of the first dimension; TypeError if there is none."""
+    if not self.sizes():
+        raise TypeError("iteration over a 0-d tensor")
+    public: Any = self
+    return iter(public.unbind(0))
+
+
+def contains(self: TensorBase, element: object) -> bool:
+    """Whether any element equals `element`, a number or a tensor that broadcasts."""
+    if not isinstance(element, TensorBase) and not is_scalar(element):
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    public: Any = self
+    return to_bool((public == element).any())
+
+
+def to_format(self: TensorBase, spec: str) -> str:
+    """`format(tensor, spec)`: a 0-dim tensor formats as its number."""
+    if not self.sizes() and type(self) is tensor_class():
+        return f"{_number(host_array(self)):{spec}}"
+    if spec:
+        raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+    return str(self)
+
+
+def instance_of(cls: Any, source: TensorBase) -> TensorBase:
+    """A tensor of class `cls` around the array of `source`, or `source` if it is one.
+
+    The constructor of a subclass is the user's and stays out of it.
+    """
+    if cls is type(source):
+        return source
+    base: Any = tensor_class()
+    fields = (source.array, source.dtype, source.device, source.keyset)
+    made: TensorBase = base.__new__(cls, *fields)
+    TensorBase.__init__(made, *fields)
+    return made
+
+
+def _attributes(tensor: TensorBase) -> dict[str, Any]:
+    """What the user has attached to a tensor, without the fields of an interpreted TensorBase."""
+    found: dict[str, Any] = getattr(tensor, "__dict__", {})
+    return {name: value for name, value in found.items() if name not in _FIELDS}
+
+
+def _rebuild(cls: Any, host: Any, dtype: DType, device: Device, requires_grad: bool) -> TensorBase:
+    made = instance_of(cls, from_host(host, dtype, device))
+    if requires_grad:
+        made.materialize_meta().requires_grad = True
+    return made
+
+
+def reduce_ex(self: TensorBase, protocol: object) -> Any:
+    """For pickle: class, elements, dtype, device, requires_grad, and the user's attributes.
+
+    The result of unpickling is a leaf.
+    """
+    arguments = (type(self), host_array(self), self.dtype, self.device, self.needs_grad())
+    return (_rebuild, arguments, _attributes(self) or None)
+
+
+def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
+    """For copy.deepcopy: a leaf with its own memory; RuntimeError if `self` is no leaf."""
+    known = memo.get(id(self))
+    if known is not None:
+        found: TensorBase = known
+        return found
+    if grad_fn_of(self) is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment."
+        )
+    copied = cast_array(self.array, self.device.type, self.dtype)
+    result = instance_of(type(self), wrap(copied, self.dtype, self.device))
+    memo[id(self)] = result
+    meta = self.meta
+    if meta is not None:
+        own = result.materialize_meta()
+        own.requires_grad = meta.requires_grad
+        if meta.grad is not None:
+            own.grad = copy.deepcopy(meta.grad, memo)
+    attributes = _attributes(self)
+    if attributes:
+        public: Any = result
+        public.__dict__.update(copy.deepcopy(attributes, memo))
+    return result
+
+
+def strides(self: TensorBase) -> tuple[int, ...]:
+    """Steps in elements from one index to the next, for each dimension."""
+    result: tuple[int, ...] = find_backend(self.device.type).backend.strides(self.array)
+    return result
+
+
+def storage_offset(self: TensorBase) -> int:
+    """Where the first element is in the memory that views share, in elements."""
+    return find_backend(self.device.type).backend.storage_offset(self.array)
+
+
+def is_contiguous(self: TensorBase) -> bool:
+    """Whether the elements lie in memory in row-major order without gaps."""
+    expected = 1
+    steps = strides(self)
+    sizes = self.sizes()
+    if 0 in sizes:
+        return True
+    for dim in range(len(sizes) - 1, -1, -1):
+        # The step along a dimension of size 1 is never taken.
+        if sizes[dim] != 1:
+            if steps[dim] != expected:
+                return False
+            expected *= sizes[dim]
+    return True
+
+
+def dlpack(self: TensorBase, **options: Any) -> Any:
+    """A DLPack capsule of the tensor's memory; BufferError if it requires grad.
+
+    `stream`, `max_version`, `dl_device` and `copy` go to the backend's array.
+    """
+    if self.needs_grad():
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.array.__dlpack__(**options)
+
+
+def dlpack_device(self: TensorBase) -> Any:
+    """DLPack's device type and index."""
+    return self.array.__dlpack_device__()
+
+
+@final
+class _CapsuleOwner:
+    """Gives a bare DLPack capsule the methods that consumers ask for."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_DLPACK_CPU, 0)
+
+
+def from_dlpack(ext_tensor: object) -> TensorBase:
+    """A tensor that shares the memory of another library's host array, or of a DLPack capsule.
+
+    Raises:
+        TypeError: `ext_tensor` is neither a capsule nor has `__dlpack__`.
+        BufferError: its memory is not on the host.
+
+    >>> import numpy, plugrad
+    >>> plugrad.from_dlpack(numpy.arange(3.0))
+    tensor([0., 1., 2.], dtype=plugrad.float64)
+    """
+    source: Any = ext_tensor
+    if type(ext_tensor).__name__ == "PyCapsule":
+        source = _CapsuleOwner(ext_tensor)
+    elif not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(
+            "from_dlpack(): expected a DLPack capsule or an object with __dlpack__, got "
+            f"{type(ext_tensor).__name__}"
+        )
+    if source.__dlpack_device__()[0] != _DLPACK_CPU:
+        raise BufferError(
+            "from_dlpack(): the memory is not on the host; "
+            f"its DLPack device is {source.__dlpack_device__()}"
+        )
+    host = np.from_dlpack(source)
+    return from_host(host, numpy_dtype(host), find_backend("cpu").device(None))
+
+
+def from_numpy(ndarray: object) -> TensorBase:
+    """A tensor on the CPU that shares a NumPy array's memory.
+
+    Raises:
+        TypeError: `ndarray` is no NumPy array, or its element type is not supported.
+        ValueError: negative strides, or foreign byte order.
+
+    >>> import numpy, plugrad
+    >>> array = numpy.zeros(2)
+    >>> tensor = plugrad.from_numpy(array)
+    >>> array[0] = 5
+    >>> tensor
+    tensor([5., 0.], dtype=plugrad.float64)
+    """
+    if not isinstance(ndarray, np.ndarray):
+        module = type(ndarray).__module__
+        name = type(ndarray).__name__
+        shown = name if module == "builtins" else f"{module}.{name}"
+        raise TypeError(f"expected np.ndarray (got {shown})")
+    return share_numpy(ndarray, find_backend("cpu").device(None))

@@ -1,0 +1,522 @@
+"""From raw kernels on arrays to kernels on tensors: unwrap, promote, call, wrap.
+
+These are what stands in an operator's table for a backend. `UnaryKernel` and `BinaryKernel` serve
+operators whose YAML entry says so and take the short way when all dtypes agree; `RawKernel`
+serves all others, with the entry's `prepare` in front. In-place operators that a backend does not
+have are the functional one and a `copy_`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn, final
+
+from mypy_extensions import i64
+
+from plugrad.device import Device
+from plugrad.dispatch import keys
+from plugrad.dispatch.backend import (
+    ActiveBackend,
+    Backend,
+    canonical_device,
+    find_backend,
+    generator_of,
+)
+from plugrad.dispatch.library import set_raw_wrapper
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
+from plugrad.dtype import FLOATING, DType, bool_
+from plugrad.tensor.base import TensorBase, ViewInfo, make_tensor
+from plugrad.tensor.promotion import (
+    cast_array,
+    check_inplace_cast,
+    float_result,
+    promote_pair,
+    promote_with_scalar,
+)
+
+PROMOTE: Final = 0
+FLOAT: Final = 1
+BOOL_RESULT: Final = 2
+_RESULTS: Final = {"promote": PROMOTE, "float": FLOAT, "bool": BOOL_RESULT}
+
+
+def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape two operands broadcast to; RuntimeError in PyTorch's words if there is none."""
+    if a == b:
+        return a
+    ndim = max(len(a), len(b))
+    shape: list[int] = [1] * ndim
+    for offset in range(1, ndim + 1):
+        left = a[-offset] if offset <= len(a) else 1
+        right = b[-offset] if offset <= len(b) else 1
+        if left != right and left != 1 and right != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({left}) must match the size of tensor b ({right}) at "
+                f"non-singleton dimension {ndim - offset}"
+            )
+        shape[-offset] = right if left == 1 else left
+    return tuple(shape)
+
+
+def raise_device_mismatch(a: Device, b: Device) -> NoReturn:
+    raise RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{a} and {b}!"
+    )
+
+
+def _array_for(tensor: TensorBase, dtype: DType, device: Device, backend: Backend) -> Any:
+    """A tensor's array in another dtype, and on another device if it has but one element there."""
+    array = tensor.array
+    if tensor.device is not device:
+        array = backend.from_host(_to_host(tensor), device.index or 0)
+    if tensor.dtype is not dtype:
+        array = cast_array(array, device.type, dtype)
+    return array
+
+
+def _to_host(tensor: TensorBase) -> Any:
+    return find_backend(tensor.device.type).backend.to_host(tensor.array)
+
+
+def check_alpha(alpha: Any, dtype: DType) -> None:
+    """RuntimeError in PyTorch's words if a factor is of a higher kind than the result."""
+    if isinstance(alpha, bool) and dtype is not bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, (float, complex)) and dtype.category < FLOATING:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, complex) and not dtype.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+
+
+@final
+class UnaryKernel:
+    """An elementwise operator of one tensor."""
+
+    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+        self.op = op
+        self.backend: Backend = active.backend
+        self.array_type: Any = active.array_type
+        self.tensor_keyset: i64 = active.tensor_keyset
+        self.raw: Any = raw
+        self.result: int = _RESULTS[op.result]
+
+    def __call__(self, keyset: i64, a: TensorBase) -> TensorBase:
+        dtype = a.dtype
+        array = a.array
+        if self.result == FLOAT and dtype.category < FLOATING:
+            dtype = float_result(dtype)
+            array = cast_array(array, a.device.type, dtype)
+        out = self.raw(array)
+        if type(out) is not self.array_type:
+            out = self.backend.as_array(out)
+        if self.result == BOOL_RESULT:
+            dtype = bool_
+        return make_tensor(out, dtype, a.device, self.tensor_keyset)
+
+
+@final
+class BinaryKernel:
+    """An elementwise operator of two tensors, or of a tensor and a number on either side.
+
+    A `prepare` given for such an operator only checks: it sees what the user gave, before
+    promotion, and is not asked about two tensors of one floating point dtype.
+    """
+
+    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+        self.op = op
+        self.backend: Backend = active.backend
+        self.array_type: Any = active.array_type
+        self.tensor_keyset: i64 = active.tensor_keyset
+        self.raw: Any = raw
+        self.result: int = _RESULTS[op.result]
+        self.scale: Any = active.raw_kernel("mul", "Scalar")
+        self.check: Any = op.prepare
+
+    def __call__(self, keyset: i64, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
+        if isinstance(a, TensorBase) and isinstance(b, TensorBase):
+            dtype = a.dtype
+            device = a.device
+            if dtype is b.dtype and device is b.device:
+                if self.check is not None and dtype.category < FLOATING:
+                    self.check(a, b, alpha)
+                if self.result == FLOAT and dtype.category < FLOATING:
+                    dtype = float_result(dtype)
+                    x = cast_array(a.array, device.type, dtype)
+                    y = cast_array(b.array, device.type, dtype)
+                else:
+                    x = a.array
+                    y = b.array
+            else:
+                if self.check is not None:
+                    self.check(a, b, alpha)
+                dtype = promote_pair(a, b)
+                if self.result == FLOAT:
+                    dtype = float_result(dtype)
+                if device is not b.device:
+                    device = self._common_device(a, b)
+                x = _array_for(a, dtype, device, self.backend)
+                y = _array_for(b, dtype, device, self.backend)
+        elif isinstance(a, TensorBase):
+            device = a.device
+            if self.check is not None:
+                self.check(a, b, alpha)
+            dtype = promote_with_scalar(a, b)
+            if self.result == FLOAT:
+                dtype = float_result(dtype)
+            x = _array_for(a, dtype, device, self.backend)
+            y = b
+        else:
+            tensor: TensorBase = b
+            device = tensor.device
+            dtype = promote_with_scalar(tensor, a)
+            if self.result == FLOAT:
+                dtype = float_result(dtype)
+            x = a
+            y = _array_for(tensor, dtype, device, self.backend)
+        if alpha is not ONE and alpha != 1:
+            check_alpha(alpha, dtype)
+            y = y * alpha if isinstance(y, (int, float, complex)) else self.scale(y, alpha)
+        try:
+            out = self.raw(x, y)
+        except Exception as error:
+            self._explain(a, b, error)
+        if type(out) is not self.array_type:
+            out = self.backend.as_array(out)
+        if self.result == BOOL_RESULT:
+            dtype = bool_
+        return make_tensor(out, dtype, device, self.tensor_keyset)
+
+    def _common_device(self, a: TensorBase, b: TensorBase) -> Device:
+        """A 0-dim tensor on the host may meet any device."""
+        if b.device.type == "cpu" and b.ndim == 0:
+            return a.device
+        if a.device.type == "cpu" and a.ndim == 0:
+            return b.device
+        raise_device_mismatch(a.device, b.device)
+
+    def _explain(self, a: Any, b: Any, error: Exception) -> NoReturn:
+        if isinstance(a, TensorBase) and isinstance(b, TensorBase):
+            broadcast_shapes(a.sizes(), b.sizes())
+        if isinstance(error, (RuntimeError, IndexError, NotImplementedError, ZeroDivisionError)):
+            raise error
+        raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
+
+
+ONE: Final[object] = 1
+
+
+@final
+class RawKernel:
+    """Any other operator: `prepare`, unwrap every argument, call, wrap what comes back."""
+
+    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+        self.op = op
+        self.active = active
+        self.backend: Backend = active.backend
+        self.array_type: Any = active.array_type
+        self.tensor_keyset: i64 = active.tensor_keyset
+        self.raw: Any = raw
+        self.prepare: Any = op.prepare
+        arguments = op.schema.arguments
+        self.inplace: bool = op.schema.is_inplace
+        self.generator_position: int = _position(op, "Generator")
+        self.device_position: int = _position(op, "Device")
+        self.has_tensors: bool = any(argument.type.base == "Tensor" for argument in arguments)
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        device = self._device(args)
+        if self.generator_position >= 0 and args[self.generator_position] is None:
+            given = list(args)
+            given[self.generator_position] = generator_of(device)
+            args = tuple(given)
+        prepared: Any = args if self.prepare is None else self.prepare(*args)
+        raw_args: list[Any] = []
+        for value in prepared:
+            raw_args.append(self._unwrap(value, device))
+        out = self.raw(*raw_args)
+        if self.inplace:
+            return args[0]
+        return self._wrap(out, device)
+
+    def _device(self, args: tuple[Any, ...]) -> Device:
+        """The device of the tensors, or the one asked for where there are none."""
+        found: Device | None = None
+        first_is_scalar = False
+        for value in args:
+            if isinstance(value, TensorBase):
+                if found is None or (first_is_scalar and value.device is not found):
+                    if found is not None and found.type != "cpu":
+                        raise_device_mismatch(found, value.device)
+                    found = value.device
+                    first_is_scalar = value.ndim == 0
+                elif value.device is not found and not (
+                    value.ndim == 0 and value.device.type == "cpu"
+                ):
+                    raise_device_mismatch(found, value.device)
+            elif isinstance(value, (list, tuple)):
+                for item in value:
+                    if isinstance(item, TensorBase):
+                        if found is None:
+                            found = item.device
+                        elif item.device is not found and not (
+                            item.ndim == 0 and item.device.type == "cpu"
+                        ):
+                            raise_device_mismatch(found, item.device)
+        if self.device_position >= 0 and args[self.device_position] is not None:
+            return canonical_device(args[self.device_position])
+        if found is None:
+            return canonical_device(None)
+        return found
+
+    def _unwrap(self, value: Any, device: Device) -> Any:
+        if isinstance(value, TensorBase):
+            if value.device is not device and self.device_position < 0:
+                return _array_for(value, value.dtype, device, self.backend)
+            return value.array
+        if isinstance(value, DType):
+            return self.backend.native_dtype(value)
+        if isinstance(value, Device):
+            return value.index or 0
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, TensorBase):
+                    return [self._unwrap(element, device) for element in value]
+            return value
+        return value
+
+    def _wrap(self, out: Any, device: Device) -> Any:
+        if type(out) is self.array_type:
+            return make_tensor(out, self.backend.dtype_of(out), device, self.tensor_keyset)
+        if isinstance(out, tuple):
+            return tuple([self._wrap(item, device) for item in out])
+        if isinstance(out, list):
+            return [self._wrap(item, device) for item in out]
+        if not self.op.schema.returns or self.op.schema.returns[0].type.base != "Tensor":
+            return out
+        if out is None:
+            return None
+        array = self.backend.as_array(out)
+        return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
+
+
+def _position(op: Operator, base: str) -> int:
+    for index, argument in enumerate(op.schema.arguments):
+        if argument.type.base == base:
+            return index
+    return -1
+
+
+@final
+class InplaceKernel:
+    """An in-place operator: the backend's own where dtypes agree, else compute and copy."""
+
+    def __init__(
+        self, op: Operator, functional: Operator | None, active: ActiveBackend, raw: Any
+    ) -> None:
+        self.op = op
+        self.functional = functional
+        self.active = active
+        self.raw: Any = raw
+        self.copy: Any = active.raw_kernel("copy_", "")
+        self.elementwise: bool = op.structure != ""
+        self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        if self.raw is not None and self.elementwise:
+            if self._runs_directly(target, args):
+                self._run_raw(target, args)
+                return target
+        functional = self.functional
+        if functional is None:
+            raise NotImplementedError(f"{self.op.qualified_name} has no functional variant")
+        result: TensorBase = functional.lookup(self.dense)(self.dense, target, *args)
+        check_inplace_cast(result.dtype, target.dtype)
+        if result.sizes() != target.sizes():
+            broadcast = broadcast_shapes(result.sizes(), target.sizes())
+            if broadcast != target.sizes() or result.sizes() == broadcast:
+                self._wrong_shape(target, result.sizes())
+        self._write(target, result)
+        return target
+
+    def _runs_directly(self, target: TensorBase, args: tuple[Any, ...]) -> bool:
+        if self.op.result != "promote" and target.dtype.category < FLOATING:
+            return False
+        if self.op.result == "bool":
+            return False
+        if not args:
+            return True
+        other = args[0]
+        if len(args) > 1 and args[1] != 1:
+            return False
+        if isinstance(other, TensorBase):
+            return other.dtype is target.dtype and other.device is target.device
+        return promote_with_scalar(target, other) is target.dtype
+
+    def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> None:
+        try:
+            if not args:
+                self.raw(target.array)
+            elif isinstance(args[0], TensorBase):
+                self.raw(target.array, args[0].array)
+            else:
+                self.raw(target.array, args[0])
+        except Exception as error:
+            if args and isinstance(args[0], TensorBase):
+                shape = broadcast_shapes(target.sizes(), args[0].sizes())
+                if shape != target.sizes():
+                    self._wrong_shape(target, shape)
+            if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
+                raise
+            raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
+
+    def _wrong_shape(self, target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
+        raise RuntimeError(
+            f"output with shape {list(target.sizes())} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+    def _write(self, target: TensorBase, result: TensorBase) -> None:
+        array = result.array
+        if self.active.backend.mutable:
+            self.copy(target.array, array)
+            return
+        if target.view_info is not None or target.storage is not None and target.storage.version < 0:
+            raise NotImplementedError(
+                f"{self.op.qualified_name}: backend {self.active.name!r} has immutable arrays, on "
+                "which views cannot be written to yet"
+            )
+        if result.dtype is not target.dtype:
+            array = cast_array(array, target.device.type, target.dtype)
+        target.replace_array(array)
+
+
+@final
+class ViewKernel:
+    """ADInplaceOrView of a view operator: the result shares version and base with its input."""
+
+    def __init__(self, op: Operator, differentiable: bool) -> None:
+        self.op = op
+        self.differentiable = differentiable
+
+    def __call__(self, keyset: i64, source: TensorBase, *args: Any) -> Any:
+        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        state = current_state()
+        if state.trace is not None:
+            out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
+        else:
+            out = self.op.lookup(below)(below, source, *args)
+        if isinstance(out, TensorBase):
+            self._mark(source, args, out, -1)
+        else:
+            for position, item in enumerate(out):
+                self._mark(source, args, item, position)
+        return out
+
+    def _mark(
+        self, source: TensorBase, args: tuple[Any, ...], out: TensorBase, position: int
+    ) -> None:
+        if out is source:
+            return
+        out.storage = source.share_storage()
+        if self.differentiable:
+            out.view_info = make_view_info(source, self.op, args, position)
+
+
+def make_view_info(
+    source: TensorBase, op: Operator, args: tuple[Any, ...], position: int
+) -> ViewInfo:
+    """What makes the result of `op(source, *args)` a view of the source's base."""
+    step = (op, args, position)
+    outer = source.view_info
+    version: int = source.version()
+    if outer is None:
+        return ViewInfo(source, [step], version, position >= 0)
+    return ViewInfo(outer.base, [*outer.steps, step], version, position >= 0)
+
+
+@final
+class MutationKernel:
+    """ADInplaceOrView of an in-place operator: counts the write."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        state = current_state()
+        if state.trace is not None:
+            state.trace.dispatch("redispatch", self.op, below, (target, *args))
+        else:
+            self.op.lookup(below)(below, target, *args)
+        target.bump_version()
+        return target
+
+
+@final
+class BackendSelectKernel:
+    """Factory functions have no tensor to tell the backend: their device argument does."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+        self.position: int = _position(op, "Device")
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        device = canonical_device(args[self.position])
+        values = list(args)
+        values[self.position] = device
+        number = keys.backend_number(device.type)
+        below: i64 = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + number))
+        state = current_state()
+        if state.trace is not None:
+            return state.trace.dispatch("redispatch", self.op, below, tuple(values))
+        return self.op.lookup(below)(below, *values)
+
+
+def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
+    name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
+    raw = active.raw_kernel(name, op.overload)
+    if not op.schema.is_inplace:
+        return None if raw is None else wrap_raw_kernel(op, active, raw)
+    functional = _functional_of(op)
+    if raw is not None and (functional is None or not op.structure):
+        return RawKernel(op, active, raw)
+    if functional is None or active.raw_kernel(name[:-1], functional.overload) is None:
+        return None
+    return InplaceKernel(op, functional, active, raw)
+
+
+def _functional_of(op: Operator) -> Operator | None:
+    """`mul.Tensor` for `mul_.Tensor`, if there is one."""
+    suffix = f".{op.overload}" if op.overload else ""
+    return find_operator(f"{op.namespace}::{op.name[:-1]}{suffix}")
+
+
+def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any) -> Any:
+    """A kernel on tensors from one on a backend's arrays."""
+    if op.structure == "unary":
+        return UnaryKernel(op, active, raw)
+    if op.structure in ("binary", "binary_alpha"):
+        return BinaryKernel(op, active, raw)
+    return RawKernel(op, active, raw)
+
+
+def keyset_of(values: tuple[Any, ...]) -> int:
+    """The union of the key sets of all tensors among an operator's arguments."""
+    keyset: i64 = 0
+    for value in values:
+        if isinstance(value, TensorBase):
+            keyset |= value.keyset
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, TensorBase):
+                    keyset |= item.keyset
+    return keyset if keyset != 0 else keys.BACKEND_SELECT_BIT
+
+
+set_kernel_factory(_make_kernel, keyset_of)
+set_raw_wrapper(wrap_raw_kernel)

@@ -1,0 +1,193 @@
+"""Choosing among an operator's overloads at run time, as PyTorch's argument parser does.
+
+Each overload's signature is tried in order; the first that all arguments fit is called. If none
+fits, the error lists them all.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from plugrad.device import Device
+from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
+from plugrad.dtype import DType
+from plugrad.tensor.arguments import MISSING, dtype_argument, type_name, write_out
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.promotion import is_scalar
+
+
+class _NoFit(Exception):
+    """An argument does not fit a parameter."""
+
+
+def call_overload(
+    name: str,
+    overloads: tuple[tuple[Operator, Any], ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Call the first overload that the arguments fit.
+
+    Raises:
+        TypeError: none does; the message says what was given and what is possible.
+    """
+    out = kwargs.pop("out", None) if "out" in kwargs else None
+    for op, call in overloads:
+        try:
+            values = bind(op.schema, args, kwargs)
+        except _NoFit:
+            continue
+        result = call(*values)
+        return result if out is None else write_out(name, out, result)
+    given = [type_name(value) for value in args]
+    given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())
+    expected = "\n".join(f" * ({_signature(op.schema)})" for op, _ in overloads)
+    raise TypeError(
+        f"{name}() received an invalid combination of arguments - got ({', '.join(given)}), but "
+        f"expected one of:\n{expected}"
+    )
+
+
+def _signature(schema: FunctionSchema) -> str:
+    text = str(schema)
+    inside = text[text.index("(") + 1 : text.rindex(" -> ") - 1]
+    return inside.replace("Tensor self", "Tensor input")
+
+
+def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments in schema order, converted; `_NoFit` if they do not fit."""
+    arguments = schema.arguments
+    positional = [argument for argument in arguments if not argument.kwarg_only]
+    if len(args) > len(positional):
+        args = _fold_varargs(positional, args)
+    values: list[Any] = []
+    used = 0
+    for index, argument in enumerate(arguments):
+        value: Any = MISSING
+        if not argument.kwarg_only and index < len(args):
+            value = args[index]
+        key = _keyword(argument, kwargs)
+        if key is not None:
+            if value is not MISSING:
+                raise _NoFit
+            value = kwargs[key]
+            used += 1
+        if value is MISSING:
+            if not argument.has_default:
+                raise _NoFit
+            values.append(_default(argument))
+        else:
+            values.append(_convert(value, argument.type))
+    if used < len(kwargs):
+        raise _NoFit
+    return values
+
+
+def _keyword(argument: Argument, kwargs: dict[str, Any]) -> str | None:
+    """The keyword under which an argument was given: its own, `input` for self, NumPy's names."""
+    name = argument.name
+    if name in kwargs:
+        return name
+    if name == "self" and "input" in kwargs:
+        return "input"
+    if name == "dim" and "axis" in kwargs:
+        return "axis"
+    if name == "keepdim" and "keepdims" in kwargs:
+        return "keepdims"
+    return None
+
+
+def _default(argument: Argument) -> Any:
+    size = argument.type.list_size
+    if argument.type.is_list and size is not None and isinstance(argument.default, int):
+        return (argument.default,) * size
+    return argument.default
+
+
+def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`x.permute(0, 2, 1)`: trailing integers are the elements of a last `int[]` argument."""
+    if not positional:
+        raise _NoFit
+    last = positional[-1]
+    start = len(positional) - 1
+    if not (last.type.base == "int" and last.type.is_list and last.type.list_size is None):
+        raise _NoFit
+    return (*args[:start], tuple(args[start:]))
+
+
+def _convert(value: Any, type: SchemaType) -> Any:
+    if value is None:
+        if type.optional:
+            return None
+        raise _NoFit
+    if type.is_list:
+        return _convert_list(value, type)
+    return _convert_one(value, type.base)
+
+
+def _convert_list(value: Any, type: SchemaType) -> Any:
+    if not isinstance(value, (list, tuple)):
+        if type.base == "int" and not isinstance(value, (bool, float, TensorBase)):
+            try:
+                number = operator.index(value)
+            except TypeError:
+                raise _NoFit from None
+            return (number,) * (type.list_size or 1)
+        raise _NoFit
+    found: list[Any] = []
+    for item in value:
+        if item is None and type.element_optional:
+            found.append(None)
+        else:
+            found.append(_convert_one(item, type.base))
+    return found if type.base == "Tensor" else tuple(found)
+
+
+def _convert_one(value: Any, base: str) -> Any:
+    if base == "Tensor":
+        if isinstance(value, TensorBase):
+            return value
+    elif base == "Scalar":
+        if isinstance(value, (int, float, complex)):
+            return value
+        if isinstance(value, TensorBase):
+            raise _NoFit
+        if is_scalar(value):
+            return value.item()
+    elif base == "int":
+        return _convert_int(value)
+    elif base == "float":
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        if is_scalar(value):
+            return float(value)
+    elif base == "bool":
+        if isinstance(value, bool):
+            return value
+        if type(value).__name__ in ("bool", "bool_"):
+            return bool(value)
+    elif base == "str":
+        if isinstance(value, str):
+            return value
+    elif base == "ScalarType":
+        if isinstance(value, (DType, type)):
+            return dtype_argument(value, "", "dtype", 0)
+    elif base == "Device":
+        if isinstance(value, (Device, str)):
+            return value
+    else:
+        return value
+    raise _NoFit
+
+
+def _convert_int(value: Any) -> int:
+    if isinstance(value, (bool, float)):
+        raise _NoFit
+    if isinstance(value, TensorBase) and (value.ndim > 0 or value.dtype.category != 1):
+        raise _NoFit
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _NoFit from None

@@ -1,0 +1,244 @@
+"""Type promotion: which dtype an operation on several operands computes in, by PyTorch's rules.
+
+Operands fall into three categories: tensors with dimensions, 0-dim tensors, Python scalars. A lower
+category changes the result only if it is of a higher kind (bool < integer < floating < complex)
+than everything in the categories above it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad.dispatch.backend import find_backend
+from plugrad.dtype import (
+    ALL_DTYPES,
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    bool_,
+    get_default_dtype,
+    int64,
+    promote_types,
+)
+from plugrad.tensor.base import TensorBase, wrap
+
+_KIND_OF_NUMPY: Final[dict[str, int]] = {
+    "b": BOOL,
+    "i": INTEGER,
+    "u": INTEGER,
+    "f": FLOATING,
+    "c": COMPLEX,
+}
+
+
+def _yield_to(higher: DType, lower: DType) -> DType:
+    """The result of a higher category's dtype and a lower category's."""
+    if higher.category == COMPLEX:
+        return higher
+    if higher.category == FLOATING:
+        return higher.to_complex() if lower.category == COMPLEX else higher
+    if higher.category == BOOL or lower.category >= FLOATING:
+        return promote_types(higher, lower)
+    return higher
+
+
+_PAIR: Final[list[list[DType]]] = [[promote_types(a, b) for b in ALL_DTYPES] for a in ALL_DTYPES]
+_YIELD: Final[list[list[DType]]] = [[_yield_to(a, b) for b in ALL_DTYPES] for a in ALL_DTYPES]
+
+
+def is_scalar(value: object) -> bool:
+    """Whether operators take `value` where they take a number: Python's, or a NumPy scalar."""
+    if isinstance(value, (int, float, complex)):
+        return True
+    return isinstance(value, np.generic) and value.dtype.kind in _KIND_OF_NUMPY
+
+
+def scalar_dtype(scalar: object) -> DType:
+    """The dtype that a number counts as: bool, int64, the default dtype or its complex.
+
+    Raises TypeError for anything that is not a number.
+    """
+    if isinstance(scalar, float):
+        return get_default_dtype()
+    if isinstance(scalar, bool):
+        return bool_
+    if isinstance(scalar, int):
+        return int64
+    if isinstance(scalar, complex):
+        return get_default_dtype().to_complex()
+    kind = _KIND_OF_NUMPY.get(scalar.dtype.kind) if isinstance(scalar, np.generic) else None
+    if kind is None:
+        raise TypeError(f"expected a Tensor or a number, got {type(scalar).__name__}")
+    if kind == FLOATING:
+        return get_default_dtype()
+    if kind == INTEGER:
+        return int64
+    return bool_ if kind == BOOL else get_default_dtype().to_complex()
+
+
+def promote_pair(a: TensorBase, b: TensorBase) -> DType:
+    """The dtype in which a binary operation on two tensors computes."""
+    left = a.dtype
+    right = b.dtype
+    if left is right:
+        return left
+    a_is_0_dim = a.ndim == 0
+    if a_is_0_dim == (b.ndim == 0):
+        return _PAIR[left.index][right.index]
+    if a_is_0_dim:
+        return _YIELD[right.index][left.index]
+    return _YIELD[left.index][right.index]
+
+
+def promote_with_scalar(a: TensorBase, scalar: object) -> DType:
+    """The dtype in which a binary operation on a tensor and a Python number computes."""
+    dtype = a.dtype
+    # Nothing yields to an integer but bool, and nothing to a float but those two.
+    if isinstance(scalar, float):
+        if dtype.category >= FLOATING:
+            return dtype
+    elif dtype.category >= INTEGER and isinstance(scalar, int):
+        return dtype
+    return _YIELD[dtype.index][scalar_dtype(scalar).index]
+
+
+def float_result(dtype: DType) -> DType:
+    """The dtype of a result that is never integral, such as that of `exp` or true division."""
+    return dtype if dtype.category >= FLOATING else get_default_dtype()
+
+
+def result_type(*operands: object) -> DType:
+    """The dtype that an arithmetic operation on `operands`, tensors and numbers, gives.
+
+    Raises TypeError if an operand is neither a Tensor nor a number.
+
+    >>> import plugrad
+    >>> plugrad.result_type(plugrad.tensor([1, 2], dtype=plugrad.int8), 1.5)
+    plugrad.float32
+    """
+    dimensioned: DType | None = None
+    zero_dim: DType | None = None
+    number: DType | None = None
+    for operand in operands:
+        if isinstance(operand, TensorBase):
+            dtype = operand.dtype
+            if operand.ndim > 0:
+                dimensioned = dtype if dimensioned is None else promote_types(dimensioned, dtype)
+            else:
+                zero_dim = dtype if zero_dim is None else promote_types(zero_dim, dtype)
+        else:
+            dtype = scalar_dtype(operand)
+            number = dtype if number is None else promote_types(number, dtype)
+    result: DType | None = None
+    for category in (number, zero_dim, dimensioned):
+        if category is not None:
+            result = category if result is None else _YIELD[category.index][result.index]
+    if result is None:
+        raise TypeError("result_type() needs at least one operand")
+    return result
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether an in-place operation may write a result of dtype `from_` into a tensor of `to`.
+
+    >>> import plugrad
+    >>> plugrad.can_cast(plugrad.float64, plugrad.float32)
+    True
+    >>> plugrad.can_cast(plugrad.float32, plugrad.int64)
+    False
+    """
+    if from_.category == COMPLEX:
+        return to.category == COMPLEX
+    if from_.category == FLOATING:
+        return to.category >= FLOATING
+    return from_.category == BOOL or to.category != BOOL
+
+
+def check_inplace_cast(result: DType, output: DType) -> None:
+    """Raise PyTorch's RuntimeError if a result cannot be written into an output of another kind."""
+    if result is not output and not can_cast(result, output):
+        raise RuntimeError(
+            f"result type {result.scalar_name} can't be cast to the desired output type "
+            f"{output.scalar_name}"
+        )
+
+
+# What C++ calls the element types, as PyTorch's overflow errors do.
+_CPP_NAMES: Final[dict[str, str]] = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+_LARGEST_FLOAT: Final[dict[str, float]] = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "complex64": 3.4028234663852886e38,
+}
+
+
+def scalar_fits(value: Any, dtype: DType) -> bool:
+    """Whether a number can be stored in `dtype`: no imaginary part lost, no overflow.
+
+    Infinity and nan fit every float; a negative integer may wrap around once in an unsigned type.
+    """
+    category = dtype.category
+    if category == BOOL:
+        return True
+    if isinstance(value, complex):
+        if category == COMPLEX:
+            return _float_fits(value.real, dtype) and _float_fits(value.imag, dtype)
+        if value.imag != 0.0:
+            return False
+        value = value.real
+    if category != INTEGER:
+        return _float_fits(value, dtype)
+    bits = dtype.itemsize * 8
+    high = 2 ** (bits - 1) - 1 if dtype.is_signed else 2**bits - 1
+    low = -high - 1
+    if not dtype.is_signed:
+        low = -high if isinstance(value, int) else 0
+    return bool(low <= value <= high)
+
+
+def _float_fits(value: Any, dtype: DType) -> bool:
+    largest = _LARGEST_FLOAT.get(dtype.name)
+    return largest is None or not largest < abs(value) < inf
+
+
+def check_scalar_fits(value: Any, dtype: DType) -> None:
+    """Raise PyTorch's RuntimeError if a number cannot be stored in `dtype`, as `fill_` does."""
+    if not scalar_fits(value, dtype):
+        raise RuntimeError(
+            f"value cannot be converted to type {_CPP_NAMES[dtype.name]} without overflow"
+        )
+
+
+def cast_array(array: Any, device_type: str, dtype: DType) -> Any:
+    """Copy a raw array of a backend into another dtype."""
+    active = find_backend(device_type)
+    kernel = active.raw_kernel("_to_copy", "")
+    if kernel is None:
+        raise NotImplementedError(f"backend {device_type!r} has no kernel for '_to_copy'")
+    return kernel(array, active.backend.native_dtype(dtype))
+
+
+def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:
+    """`tensor` in another dtype, below autograd: no graph; the same object if nothing changes."""
+    if tensor.dtype is dtype:
+        return tensor
+    device = tensor.device
+    return wrap(cast_array(tensor.array, device.type, dtype), dtype, device)

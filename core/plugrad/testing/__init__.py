@@ -1,0 +1,16 @@
+"""Tools for tests: gradcheck, assert_close, a naive engine, random graphs."""
+
+from __future__ import annotations
+
+from plugrad.testing.assert_close import assert_close
+from plugrad.testing.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from plugrad.testing.naive_engine import naive_backward, naive_grad
+
+__all__ = [
+    "GradcheckError",
+    "assert_close",
+    "gradcheck",
+    "gradgradcheck",
+    "naive_backward",
+    "naive_grad",
+]

@@ -1,0 +1,261 @@
+"""Build the core: generate the operators, then compile the typed modules with mypyc.
+
+The metadata is in pyproject.toml. Here is what setuptools cannot be told there: the generator runs
+first, mypyc turns the modules into C, and the C compiler runs on all cores, reusing the object
+files that have not changed. Without a usable C compiler, or with PLUGRAD_PURE=1, the same source is
+installed interpreted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+from setuptools import Command, Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError, ExecError, PlatformError
+
+ROOT = Path(__file__).resolve().parent
+PACKAGE = ROOT / "plugrad"
+BUILD = ROOT / "build"
+
+# Commands that install the package. Metadata alone needs neither the generator nor the compiler. An
+# editable install stays interpreted, because its source is meant to change.
+COMPILING = {"build", "build_ext", "bdist_wheel", "install"}
+GENERATING = COMPILING | {"editable_wheel", "develop"}
+
+# Modules and top folders that stay interpreted: users subclass what is in them or they subclass
+# native classes, they load plugins, or they run too seldom; mypyc subclasses no RuntimeError.
+INTERPRETED = {
+    *("__init__.py", "_shells.py", "errors.py", "autograd/function.py", "autograd/grad_mode.py"),
+    *("ops/__init__.py", "ops/namespace.py"),
+    *("cli", "testing", "plugins", "codegen"),
+}
+
+# -O3 buys nothing measurable over -O2 here and compiles longer.
+OPTIMIZATION = "2"
+
+
+def say(line: str) -> None:
+    """Print one line of progress at once; pip shows it with -v."""
+    print(f"plugrad: {line}", flush=True)
+
+
+def generate() -> None:
+    """Run the generator from the source tree, without importing the package that it completes."""
+    bare = ModuleType("plugrad")
+    bare.__path__ = [str(PACKAGE)]
+    sys.modules["plugrad"] = bare
+    try:
+        codegen = importlib.import_module("plugrad.codegen")
+        codegen.generate(PACKAGE / "ops", PACKAGE / "_generated")
+    finally:
+        for name in [n for n in sys.modules if n == "plugrad" or n.startswith("plugrad.")]:
+            del sys.modules[name]
+
+
+def compiled_modules() -> list[str]:
+    """Paths, relative to this folder, of the modules that mypyc compiles."""
+    modules = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    inside = [path for path in modules if not INTERPRETED & {path.parts[0], path.as_posix()}]
+    return [f"{PACKAGE.name}/{path.as_posix()}" for path in inside]
+
+
+def new_compiler() -> object:
+    """A compiler set up as setuptools will set it up."""
+    from distutils.ccompiler import new_compiler as distutils_compiler
+    from distutils.sysconfig import customize_compiler
+
+    compiler = distutils_compiler()
+    customize_compiler(compiler)
+    return compiler
+
+
+def missing_for_compiling() -> str | None:
+    """Why C extensions cannot be built on this machine, or None if they can."""
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        return "Python.h is missing (install your system's python3-dev or python3-devel package)"
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder) / "probe.c"
+        probe.write_text(
+            "#include <Python.h>\nint plugrad_probe(void) { return PY_MAJOR_VERSION; }\n"
+        )
+        try:
+            new_compiler().compile(  # type: ignore[attr-defined]  # distutils is untyped
+                [str(probe)], output_dir=folder, include_dirs=[sysconfig.get_path("include")]
+            )
+        except (CompileError, ExecError, PlatformError):
+            return "there is no working C compiler"
+    return None
+
+
+def extensions(commands: Iterable[str]) -> list[Extension]:
+    """What to compile for these commands: nothing, or every typed module of the core."""
+    if not COMPILING.intersection(commands):
+        return []
+    if os.environ.get("PLUGRAD_PURE", "0") not in ("", "0"):
+        say("installing interpreted, as PLUGRAD_PURE asks")
+        return []
+    if reason := missing_for_compiling():
+        say(f"INSTALLING INTERPRETED, which runs slower, because {reason}")
+        return []
+    from mypyc.build import mypycify
+
+    modules = compiled_modules()
+    say(f"checking types and translating {len(modules)} modules to C (about half a minute)")
+    start = time.perf_counter()
+    found = mypycify(
+        # Only errors in the compiled modules stop an installation; strictness is for `make lint`.
+        ["--config-file=", "--follow-imports=silent", "--check-untyped-defs", *modules],
+        opt_level=OPTIMIZATION,
+        debug_level="0",
+        multi_file=True,
+        target_dir="build/mypyc",
+        group_name="plugrad",
+    )
+    say(f"translated in {time.perf_counter() - start:.0f} s")
+    for extension in found:
+        # A warning of a compiler that mypyc has not met is no reason to fail an installation.
+        flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
+        # Modules live in one library: calls between them need not be open to interposition.
+        extension.extra_compile_args = [
+            *flags,
+            *([] if os.name == "nt" else ["-fvisibility=hidden"]),
+        ]
+    return found
+
+
+class Generate(Command):
+    """`setup.py generate`: write plugrad/_generated, so that the source tree runs as it is."""
+
+    user_options: ClassVar[list[tuple[str, str | None, str]]] = []
+
+    def initialize_options(self) -> None:
+        pass
+
+    def finalize_options(self) -> None:
+        pass
+
+    def run(self) -> None:
+        generate()
+
+
+class BuildPy(build_py):
+    """Copies the package, without what an earlier build of another state left behind."""
+
+    def run(self) -> None:
+        if not self.editable_mode:
+            shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
+class BuildExt(build_ext):
+    """Compiles every C file of every extension in one pool, from a cache of object files."""
+
+    def build_extensions(self) -> None:
+        self.check_extensions_list(self.extensions)
+        self.parallel = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        )
+        start = time.perf_counter()
+        objects = self.compile_all()
+        # Linking asks the compiler for the object files of an extension: they are all there.
+        self.compiler.compile = lambda sources, **_: [objects[source] for source in sources]
+        super().build_extensions()
+        say(f"compiled and linked in {time.perf_counter() - start:.0f} s")
+
+    def compile_all(self) -> dict[str, str]:
+        """Object file by C file, longest first, so that no core idles at the end."""
+        tasks = {source: extension for extension in self.extensions for source in extension.sources}
+        cache = BUILD / "objects" / sysconfig.get_config_var("SOABI")
+        common = self.common_digest()
+        paths = {source: cache / self.digest(common, source, tasks[source]) for source in tasks}
+        found = {source: next(path.rglob("*.o*"), None) for source, path in paths.items()}
+        todo = [source for source in tasks if found[source] is None]
+        todo.sort(key=lambda source: -os.path.getsize(source))
+        say(f"{len(todo)} of {len(tasks)} C files to compile on {self.parallel} cores")
+        done = 0
+        printed = time.perf_counter()
+        with ThreadPoolExecutor(self.parallel) as pool:
+            results = pool.map(
+                lambda source: self.compile_one(source, tasks[source], paths[source]), todo
+            )
+            for source, result in zip(todo, results, strict=True):
+                found[source] = result
+                done += 1
+                if done == len(todo) or time.perf_counter() - printed > 1.0:
+                    printed = time.perf_counter()
+                    say(f"[{done:3d}/{len(todo)}] {Path(source).name}")
+        # Object files of states that are gone would pile up.
+        for stale in set(cache.iterdir()) - set(paths.values()):
+            shutil.rmtree(stale)
+        return {source: str(path) for source, path in found.items()}
+
+    def compile_one(self, source: str, extension: Extension, target: Path) -> Path:
+        """Compile one file next to its place in the cache and move it there when it is whole."""
+        scratch = target.with_suffix(".part")
+        shutil.rmtree(scratch, ignore_errors=True)
+        made = self.compiler.compile(
+            [source],
+            output_dir=str(scratch),
+            include_dirs=extension.include_dirs,
+            debug=self.debug,
+            extra_postargs=extension.extra_compile_args,
+        )
+        scratch.rename(target)
+        return target / Path(made[0]).relative_to(scratch)
+
+    def common_digest(self) -> bytes:
+        """What every object file depends on: headers, compiler, Python, mypyc's own library."""
+        from mypy.version import __version__ as mypy_version
+
+        command: Sequence[str] = getattr(
+            self.compiler, "compiler_so", [self.compiler.compiler_type]
+        )
+        state = hashlib.sha256()
+        for part in (mypy_version, sys.version, sysconfig.get_path("include"), *command):
+            state.update(part.encode())
+        if shutil.which(command[0]):
+            state.update(
+                subprocess.run([command[0], "--version"], capture_output=True, check=False).stdout
+            )
+        for header in sorted((BUILD / "mypyc").rglob("*.h")):
+            state.update(header.read_bytes())
+        return state.digest()
+
+    @staticmethod
+    def digest(common: bytes, source: str, extension: Extension) -> str:
+        """The name in the cache of one C file, its flags and all it includes."""
+        state = hashlib.sha256(common)
+        state.update("\0".join([source, *extension.extra_compile_args]).encode())
+        state.update(Path(source).read_bytes())
+        return state.hexdigest()[:24]
+
+
+def main() -> None:
+    os.chdir(ROOT)
+    BUILD.mkdir(exist_ok=True)
+    if GENERATING.intersection(sys.argv):
+        generate()
+    setup(
+        ext_modules=extensions(sys.argv),
+        cmdclass={"build_py": BuildPy, "build_ext": BuildExt, "generate": Generate},
+        # Beside the package, metadata would be a second distribution with core/ on PYTHONPATH.
+        options={"egg_info": {"egg_base": "build"}},
+    )
+
+
+main()

@@ -1,0 +1,33 @@
+"""The demo's data: scikit-learn's 1797 handwritten digits, split in training and held-out ones."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sklearn.datasets import load_digits  # type: ignore[import-untyped]  # has no types
+
+import plugrad
+from plugrad import Tensor
+from plugrad_nn.utils.data import TensorDataset, random_split
+
+HELD_OUT_SHARE = 0.2
+LARGEST_PIXEL = 16.0
+
+
+class Digits(NamedTuple):
+    """Images (N, 1, 8, 8) float32 in [0, 1] and their labels (N) int64."""
+
+    images: Tensor
+    labels: Tensor
+
+
+def load(seed: int) -> tuple[Digits, Digits]:
+    """Training and held-out digits on the default device; the same split for the same seed."""
+    pixels, labels = load_digits(return_X_y=True)
+    images = plugrad.tensor(pixels / LARGEST_PIXEL, dtype=plugrad.float32)
+    data = TensorDataset(images.reshape(-1, 1, 8, 8), plugrad.tensor(labels, dtype=plugrad.int64))
+    # On the CPU, so that the split is the same whatever the backend.
+    generator = plugrad.Generator(device="cpu").manual_seed(seed)
+    shares = [1 - HELD_OUT_SHARE, HELD_OUT_SHARE]
+    training, held_out = random_split(data, shares, generator=generator)
+    return Digits(*data.batch(training.indices)), Digits(*data.batch(held_out.indices))

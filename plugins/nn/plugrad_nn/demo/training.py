@@ -1,0 +1,109 @@
+"""The demo's training loop: what a PyTorch user would write."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import plugrad
+from plugrad_nn import nn, optim
+from plugrad_nn.demo.digits import Digits
+from plugrad_nn.nn import functional as F
+from plugrad_nn.utils.data import DataLoader, TensorDataset
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train."""
+
+    epochs: int
+    batch_size: int
+    lr: float
+    seed: int
+
+    def steps(self, samples: int) -> int:
+        """Optimizer steps over the whole training."""
+        return self.epochs * math.ceil(samples / self.batch_size)
+
+
+@dataclass
+class Curves:
+    """What was measured: the loss of every step, and after every epoch the held-out accuracy."""
+
+    losses: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def steps_per_second(self) -> float:
+        """Training steps only; the time of the evaluations is not in it."""
+        return len(self.losses) / self.seconds if self.seconds else 0.0
+
+
+class Watcher(Protocol):
+    """Is told after every step; `accuracy` is the last held-out accuracy, None before the first."""
+
+    def __call__(self, epoch: int, curves: Curves) -> None: ...
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The model's answers on held-out data: a row of class probabilities per sample."""
+
+    accuracy: float
+    predicted: list[int]
+    labels: list[int]
+    confidence: list[float]
+
+    @property
+    def mistakes(self) -> list[int]:
+        """Positions of wrong answers, the most confident first."""
+        wrong = [
+            i for i, (p, t) in enumerate(zip(self.predicted, self.labels, strict=True)) if p != t
+        ]
+        return sorted(wrong, key=lambda i: -self.confidence[i])
+
+
+def train(
+    model: nn.Module, training: Digits, held_out: Digits, recipe: Recipe, watch: Watcher
+) -> Curves:
+    """Trains `model` in place with AdamW, the rate following half a cosine down to zero."""
+    generator = plugrad.Generator(device="cpu").manual_seed(recipe.seed)
+    loader = DataLoader(
+        TensorDataset(*training), recipe.batch_size, shuffle=True, generator=generator
+    )
+    optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
+    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.epochs)
+    curves = Curves()
+    for epoch in range(1, recipe.epochs + 1):
+        model.train()
+        for images, labels in loader:
+            started = time.perf_counter()
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            curves.losses.append(float(loss.item()))
+            curves.seconds += time.perf_counter() - started
+            watch(epoch, curves)
+        schedule.step()
+        curves.accuracies.append(evaluate(model, held_out).accuracy)
+        watch(epoch, curves)
+    return curves
+
+
+def evaluate(model: nn.Module, data: Digits) -> Evaluation:
+    """The model's answers in evaluation mode."""
+    model.eval()
+    with plugrad.no_grad():
+        probabilities = F.softmax(model(data.images), dim=1)
+        predicted = probabilities.argmax(dim=1)
+        correct = (predicted == data.labels).to(plugrad.float32).mean()
+    return Evaluation(
+        accuracy=float(correct.item()),
+        predicted=predicted.tolist(),
+        labels=data.labels.tolist(),
+        confidence=probabilities.amax(dim=1).tolist(),
+    )

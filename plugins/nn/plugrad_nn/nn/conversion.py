@@ -1,0 +1,102 @@
+"""Moving and casting: the part of Module that changes its members' device and dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import plugrad
+from plugrad import Tensor
+from plugrad_nn.nn.parameter import Parameter
+
+T = TypeVar("T", bound="ModuleConversion")
+
+
+class ModuleConversion:
+    """Conversions in place. Fields are set up by `Module.__init__`."""
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+
+    def _apply(self: T, fn: Callable[[Tensor], Tensor]) -> T:
+        for child in self._modules.values():
+            if child is not None:
+                child._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            with plugrad.no_grad():
+                moved = fn(parameter)
+                moved_grad = None if parameter.grad is None else fn(parameter.grad)
+            if moved is not parameter:
+                # The gradient goes first: it has to fit the tensor it belongs to at all times.
+                parameter.grad = None
+                parameter.data = moved
+                parameter.grad = moved_grad
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Moves and casts in place: `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`.
+
+        Only floating point and complex members are cast; the others only move.
+        """
+        device, dtype = _parse_to(args, kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, "
+                f"but got desired dtype={dtype}"
+            )
+
+        def convert(tensor: Tensor) -> Tensor:
+            cast = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if device is not None and cast is not None:
+                return tensor.to(device, cast)
+            if device is not None:
+                return tensor.to(device)
+            return tensor if cast is None else tensor.to(cast)
+
+        return self._apply(convert)
+
+    def float(self: T) -> T:
+        """Casts floating point members to float32."""
+        return self._cast(plugrad.float32)
+
+    def double(self: T) -> T:
+        """Casts floating point members to float64."""
+        return self._cast(plugrad.float64)
+
+    def half(self: T) -> T:
+        """Casts floating point members to float16."""
+        return self._cast(plugrad.float16)
+
+    def bfloat16(self: T) -> T:
+        """Casts floating point members to bfloat16."""
+        return self._cast(plugrad.bfloat16)
+
+    def _cast(self: T, dtype: plugrad.dtype) -> T:
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def cpu(self: T) -> T:
+        """Moves all members to the CPU."""
+        return self._apply(lambda t: t.to("cpu"))
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The (device, dtype) that the arguments of `Module.to` name."""
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    positional = list(args)
+    if "tensor" in kwargs:
+        positional.insert(0, kwargs["tensor"])
+    for argument in positional:
+        if isinstance(argument, Tensor):
+            device, dtype = argument.device, argument.dtype
+        elif isinstance(argument, plugrad.dtype):
+            dtype = argument
+        elif argument is not None and not isinstance(argument, bool):
+            # A bool is `non_blocking`, which a move into place has no use for.
+            device = argument
+    return device, dtype

@@ -1,0 +1,394 @@
+"""The layers as plain functions, with the signatures of torch.nn.functional."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import plugrad
+from plugrad import Tensor
+from plugrad_nn.nn.padding import pad as pad
+
+IntOrPair: TypeAlias = int | Sequence[int]
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O)."""
+    return plugrad.linear(input, weight, bias)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrPair = 1,
+    padding: IntOrPair | str = 0,
+    dilation: IntOrPair = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlates images with filters.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        weight: (O, C / groups, kH, kW).
+        bias: (O).
+        padding: zeros on both sides of each dimension; "valid" for none, "same" to keep H and W.
+    """
+    if isinstance(padding, str):
+        if padding == "same":
+            input, padding = _pad_to_same(input, weight, _pair(stride), _pair(dilation))
+        elif padding == "valid":
+            padding = 0
+        else:
+            raise RuntimeError(f"Invalid padding string: '{padding}'; expected 'valid' or 'same'")
+    return plugrad.conv2d(
+        input, weight, bias, _pair(stride), _pair(padding), _pair(dilation), groups
+    )
+
+
+def _pad_to_same(
+    input: Tensor, weight: Tensor, stride: tuple[int, int], dilation: tuple[int, int]
+) -> tuple[Tensor, tuple[int, int]]:
+    """An odd total of padding puts the extra row or column behind; it is padded beforehand."""
+    if stride != (1, 1):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    kernel = tuple(weight.shape[2:])
+    total_h, total_w = (d * (k - 1) for d, k in zip(dilation, kernel, strict=True))
+    if total_h % 2 or total_w % 2:
+        input = pad(input, (0, total_w % 2, 0, total_h % 2))
+    return input, (total_h // 2, total_w // 2)
+
+
+def _pair(value: IntOrPair) -> tuple[int, int]:
+    if isinstance(value, int):
+        return value, value
+    if len(value) == 1:
+        return value[0], value[0]
+    first, second = value
+    return first, second
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    stride: IntOrPair | None = None,
+    padding: IntOrPair = 0,
+    dilation: IntOrPair = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest value of each window; input (N, C, H, W) or (C, H, W)."""
+    kernel = _pair(kernel_size)
+    step = kernel if stride is None else _pair(stride)
+    return plugrad.max_pool2d(input, kernel, step, _pair(padding), _pair(dilation), ceil_mode)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    stride: IntOrPair | None = None,
+    padding: IntOrPair = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window; input (N, C, H, W) or (C, H, W)."""
+    kernel = _pair(kernel_size)
+    step = kernel if stride is None else _pair(stride)
+    return plugrad.avg_pool2d(
+        input, kernel, step, _pair(padding), ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel over the batch (training) or by the running statistics.
+
+    Args:
+        input: (N, C, ...).
+        running_mean, running_var: (C), updated in place when training.
+    """
+    if training:
+        shape = tuple(input.shape)
+        values_per_channel = shape[0]
+        for size in shape[2:]:
+            values_per_channel *= size
+        if values_per_channel == 1:
+            raise ValueError(
+                "Expected more than 1 value per channel when training, "
+                f"got input size {input.shape}"
+            )
+    return plugrad.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises over the last dimensions, which have `normalized_shape`."""
+    return plugrad.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight` (V, E) by the integers of `input` (any shape S); the result is (*S, E).
+
+    The row `padding_idx` gets no gradient. With `max_norm` the rows that are looked up are first
+    scaled down in place to that norm.
+    """
+    rows = weight.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        padding_idx += rows
+    if max_norm is not None:
+        _renormalise_rows(weight, input, max_norm, norm_type)
+    return plugrad.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    with plugrad.no_grad():
+        used = indices.reshape(-1)
+        rows = weight.index_select(0, used)
+        norms = rows.norm(norm_type, dim=1, keepdim=True)
+        # The small number keeps a scaled row below the limit after rounding, as PyTorch does.
+        scale = plugrad.where(norms > max_norm, max_norm / (norms + 1e-7), plugrad.ones_like(norms))
+        weight[used] = rows * scale
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p)."""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0.0:
+        return input
+    dropped = plugrad.dropout(input, p, training)
+    return input.copy_(dropped) if inplace else dropped
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(x, 0)."""
+    return input.relu_() if inplace else plugrad.relu(input)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x * Phi(x), Phi the normal distribution function; "tanh" for its usual approximation."""
+    return plugrad.gelu(input, approximate=approximate)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * sigmoid(x)."""
+    return _store(input, plugrad.silu(input), inplace)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return input.sigmoid()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return input.tanh()
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds `threshold`."""
+    return plugrad.softplus(input, beta, threshold)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where positive, `negative_slope * x` elsewhere."""
+    return _store(input, plugrad.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, `alpha * (exp(x) - 1)` elsewhere."""
+    return _store(input, plugrad.elu(input, alpha), inplace)
+
+
+def _store(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    return input.copy_(result) if inplace else result
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along `dim`; without `dim`, PyTorch's old implicit choice."""
+    return plugrad.softmax(input, _implicit_dim(input, dim), dtype=dtype)
+
+
+def log_softmax(
+    input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None
+) -> Tensor:
+    """log(softmax(x)) along `dim`, computed without overflow."""
+    return plugrad.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)
+
+
+def _implicit_dim(input: Tensor, dim: int | None) -> int:
+    if dim is not None:
+        return dim
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x / max(||x||_p, eps) along `dim`."""
+    return input / input.norm(p, dim=dim, keepdim=True).clamp(min=eps).expand_as(input)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Integers (any shape S) as unit vectors (*S, C), int64."""
+    if num_classes == -1:
+        num_classes = int(tensor.max().item()) + 1
+    classes = plugrad.arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).to(plugrad.int64)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Negative log-likelihood of `target` under softmax(input).
+
+    Args:
+        input: logits (C), (N, C) or (N, C, d1, ...).
+        target: class indices of shape (), (N) or (N, d1, ...), or probabilities shaped like input.
+        weight: (C), the weight of each class.
+        ignore_index: targets with this value count for nothing.
+        reduction: "mean" (by weight), "sum" or "none".
+        label_smoothing: in [0, 1], the share of the target spread over all classes.
+    """
+    return plugrad.cross_entropy_loss(
+        input,
+        target,
+        weight=weight,
+        reduction=_reduction(size_average, reduce, reduction),
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """`-input[target]` per sample: input log-probabilities (N, C, ...), target classes (N, ...)."""
+    return plugrad.nll_loss(
+        input,
+        target,
+        weight=weight,
+        reduction=_reduction(size_average, reduce, reduction),
+        ignore_index=ignore_index,
+    )
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Squared differences."""
+    return plugrad.mse_loss(input, target, reduction=_reduction(size_average, reduce, reduction))
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Absolute differences."""
+    return _reduce((input - target).abs(), _reduction(size_average, reduce, reduction))
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """d^2 / (2 beta) where the absolute difference d is below `beta`, d - beta / 2 elsewhere."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    distance = (input - target).abs()
+    if beta > 0:
+        distance = plugrad.where(
+            distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta
+        )
+    return _reduce(distance, _reduction(size_average, reduce, reduction))
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Binary cross-entropy of sigmoid(input) with `target` in [0, 1] of the same shape."""
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+        )
+    return plugrad.binary_cross_entropy_with_logits(
+        input,
+        target,
+        weight=weight,
+        pos_weight=pos_weight,
+        reduction=_reduction(size_average, reduce, reduction),
+    )
+
+
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that PyTorch's older pair of flags, where given, stands for."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _reduce(losses: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return losses
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -1,0 +1,445 @@
+"""Module: the base class of layers; what it registers, how it is called and printed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+from plugrad import Tensor
+from plugrad_nn.nn.conversion import ModuleConversion
+from plugrad_nn.nn.hooks import BackwardHooks, Hook, RemovableHandle, add_hook
+from plugrad_nn.nn.parameter import Parameter
+from plugrad_nn.nn.state import ModuleState
+
+T = TypeVar("T", bound="Module")
+
+
+class Module(ModuleState, ModuleConversion):
+    """Base class of all layers and models.
+
+    Assigning a `Parameter` or a `Module` as an attribute registers it, as `register_buffer` does
+    for other tensors, so that `parameters()`, `state_dict()`, `to()`, `train()` and `repr` find it.
+
+    >>> import plugrad
+    >>> class Doubled(plugrad.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner = plugrad.nn.Linear(3, 2)
+    ...     def forward(self, x):
+    ...         return 2 * self.inner(x)
+    >>> Doubled()(plugrad.ones(5, 3)).shape[0]
+    5
+    """
+
+    training: bool
+    _version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        # Written past __setattr__, which looks these tables up.
+        fields = self.__dict__
+        fields["training"] = True
+        fields["_parameters"] = {}
+        fields["_buffers"] = {}
+        fields["_non_persistent_buffers"] = set()
+        fields["_modules"] = {}
+        fields["_forward_pre_hooks"] = OrderedDict()
+        fields["_forward_hooks"] = OrderedDict()
+        fields["_backward_pre_hooks"] = OrderedDict()
+        fields["_backward_hooks"] = OrderedDict()
+        fields["_state_hooks"] = {}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every subclass defines it."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def extra_repr(self) -> str:
+        """The part of the printed module between its parentheses."""
+        return ""
+
+    # Registration
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under `name`; None reserves the name."""
+        self._check_name("parameter", name, self.__dict__.get("_parameters"))
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{_type_name(param)}' object to parameter '{name}' "
+                "(plugrad.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+                "created explicitly. To express a parameter as a function of another Tensor, "
+                "compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that is state but not trained; `persistent` ones are in `state_dict()`."""
+        self._check_name("buffer", name, self.__dict__.get("_buffers"))
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' "
+                "(plugrad Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers.discard(name)
+        else:
+            self._non_persistent_buffers.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a child module under `name`."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+        self._check_name("module", name, self.__dict__.get("_modules"))
+        self._modules[name] = module
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as `add_module`."""
+        self.add_module(name, module)
+
+    def _check_name(self, kind: str, name: object, table: dict[str, Any] | None) -> None:
+        if table is None:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {_type_name(name)}")
+        if "." in name:
+            got = f", got: {name}" if kind == "module" else ""
+            raise KeyError(f'{kind} name can\'t contain "."{got}')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if name not in table and hasattr(self, name):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fields = self.__dict__
+        if isinstance(value, Parameter):
+            self._forget(name, keep="_parameters", kind="parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._forget(name, keep="_modules", kind="module")
+            fields["_modules"][name] = value
+        elif name in fields.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as parameter '{name}' "
+                    "(plugrad.nn.Parameter or None expected)"
+                )
+            fields["_parameters"][name] = None
+        elif name in fields.get("_modules", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as child module '{name}' "
+                    "(plugrad.nn.Module or None expected)"
+                )
+            fields["_modules"][name] = None
+        elif name in fields.get("_buffers", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as buffer '{name}' "
+                    "(plugrad.Tensor or None expected)"
+                )
+            fields["_buffers"][name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def _forget(self, name: str, keep: str, kind: str) -> None:
+        """Removes what else is known under `name` before it is registered in the table `keep`."""
+        fields = self.__dict__
+        if keep not in fields:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        fields.pop(name, None)
+        for table in ("_parameters", "_buffers", "_modules"):
+            if table != keep:
+                fields[table].pop(name, None)
+        fields["_non_persistent_buffers"].discard(name)
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules"):
+            entries = fields.get(table)
+            if entries is not None and name in entries:
+                return entries[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                del table[name]
+                self._non_persistent_buffers.discard(name)
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        names = set(super().__dir__()) | set(self._parameters) | set(self._buffers)
+        return sorted(name for name in names | set(self._modules) if not name[0].isdigit())
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+        ):
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        always = [entry for entry in self._forward_hooks.values() if entry[2]]
+        try:
+            for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+                args, kwargs = _run_forward_pre_hook(self, hook, with_kwargs, args, kwargs)
+            boundary = None
+            if self._backward_hooks or self._backward_pre_hooks:
+                boundary = BackwardHooks(
+                    self,
+                    list(self._backward_hooks.values()),
+                    list(self._backward_pre_hooks.values()),
+                )
+                args = boundary.enter(args)
+            result = self.forward(*args, **kwargs)
+            for entry in list(self._forward_hooks.values()):
+                hook, with_kwargs, _ = entry
+                if entry in always:
+                    always.remove(entry)
+                extra = (kwargs,) if with_kwargs else ()
+                replaced = hook(self, args, *extra, result)
+                result = result if replaced is None else replaced
+            return result if boundary is None else boundary.leave(result)
+        except Exception:
+            for hook, with_kwargs, _ in always:
+                extra = (kwargs,) if with_kwargs else ()
+                hook(self, args, *extra, None)
+            raise
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """`hook(module, args) -> None or changed args` runs before `forward`."""
+        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """`hook(module, args, output) -> None or changed output` runs after `forward`."""
+        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """`hook(module, grad_output) -> None or changed grad_output` runs before its backward."""
+        return add_hook(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """`hook(module, grad_input, grad_output) -> None or changed grad_input` runs after it."""
+        return add_hook(self._backward_hooks, hook, prepend)
+
+    # Walking the tree
+
+    def named_modules(
+        self,
+        memo: set[Module] | None = None,
+        prefix: str = "",
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their dotted names."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below this one, with their names."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below this one."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named_members(
+        self, table: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        places = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else iter([(prefix, self)])
+        )
+        for place, module in places:
+            for name, member in getattr(module, table).items():
+                if member is None or id(member) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(member))
+                yield (f"{place}.{name}" if place else name), member
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Every parameter with its dotted name; shared ones once."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Every parameter; what an optimizer takes."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Every buffer with its dotted name."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Every buffer."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at the dotted path `target`; the empty string is this module."""
+        module: Module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            found = getattr(module, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+            module = found
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at the dotted path `target`."""
+        owner, name = self._owner_of(target)
+        found = getattr(owner, name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at the dotted path `target`."""
+        owner, name = self._owner_of(target)
+        buffer = owner._buffers.get(name)
+        if buffer is None:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return buffer
+
+    def _owner_of(self, target: str) -> tuple[Module, str]:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not hasattr(owner, name):
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        return owner, name
+
+    # Changing the whole tree
+
+    def apply(self: T, fn: Callable[[Module], None]) -> T:
+        """Calls `fn` on every module below, then on this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self: T, mode: bool = True) -> T:
+        """Sets training mode, which Dropout and BatchNorm look at."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self: T) -> T:
+        """Sets evaluation mode: the same as `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Freezes (False) or thaws all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or fills them with zeros."""
+        for parameter in self.parameters():
+            if parameter.grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            else:
+                parameter.grad = parameter.grad.detach()
+                parameter.grad.zero_()
+
+    # Printing
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [
+            f"({name}): {_indent_after_first(repr(module))}"
+            for name, module in self._modules.items()
+        ]
+        if len(lines) == 1 and not children:
+            return f"{self._get_name()}({extra})"
+        if not lines and not children:
+            return f"{self._get_name()}()"
+        body = "\n  ".join(lines + children)
+        return f"{self._get_name()}(\n  {body}\n)"
+
+
+def _indent_after_first(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _type_name(value: object) -> str:
+    return "plugrad.Tensor" if type(value) is Tensor else type(value).__name__
+
+
+def _run_forward_pre_hook(
+    module: Module,
+    hook: Hook,
+    with_kwargs: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if not with_kwargs:
+        changed = hook(module, args)
+        if changed is None:
+            return args, kwargs
+        return (changed if isinstance(changed, tuple) else (changed,)), kwargs
+    changed = hook(module, args, kwargs)
+    if changed is None:
+        return args, kwargs
+    if not (isinstance(changed, tuple) and len(changed) == 2):
+        raise RuntimeError(
+            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+            f"but got {changed}."
+        )
+    return changed[0], changed[1]

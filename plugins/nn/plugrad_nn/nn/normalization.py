@@ -1,0 +1,207 @@
+"""Normalisation and regularisation: BatchNorm1d, BatchNorm2d, LayerNorm, Dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import plugrad
+from plugrad import Tensor
+from plugrad_nn.nn import functional as F
+from plugrad_nn.nn import init
+from plugrad_nn.nn.module import Module
+from plugrad_nn.nn.parameter import Parameter
+
+
+class BatchNorm(Module):
+    """What BatchNorm1d and BatchNorm2d share; they differ in the inputs they accept.
+
+    Args:
+        num_features: C of the input (N, C, ...).
+        eps: added to the variance.
+        momentum: the weight of a new batch in the running statistics; None for the plain average.
+        affine: learn a scale (and, with `bias`, a shift) per channel.
+        track_running_stats: keep running statistics and use them in evaluation mode.
+    """
+
+    # Version 2 added num_batches_tracked; older state dicts lack it.
+    _version: ClassVar[int] = 2
+
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: plugrad.dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+
+        def learned(wanted: bool) -> Parameter | None:
+            made = plugrad.empty(num_features, device=device, dtype=dtype) if wanted else None
+            return None if made is None else Parameter(made)
+
+        self.register_parameter("weight", learned(affine))
+        self.register_parameter("bias", learned(affine and bias))
+        mean = variance = count = None
+        if track_running_stats:
+            mean = plugrad.zeros(num_features, device=device, dtype=dtype)
+            variance = plugrad.ones(num_features, device=device, dtype=dtype)
+            count = plugrad.tensor(0, device=device, dtype=plugrad.int64)
+        self.register_buffer("running_mean", mean)
+        self.register_buffer("running_var", variance)
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forgets the statistics seen so far."""
+        for buffer, value in ((self.running_mean, 0), (self.running_var, 1)):
+            if buffer is not None:
+                buffer.fill_(value)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Back to scale one, shift zero and no statistics."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked.item())
+        return F.batch_norm(
+            input,
+            self.running_mean if not self.training or self.track_running_stats else None,
+            self.running_var if not self.training or self.track_running_stats else None,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            momentum,
+            self.eps,
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        *rest: Any,
+    ) -> None:
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        lacks_count = (version is None or version < 2) and key not in state_dict
+        if lacks_count and self.num_batches_tracked is not None:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C) or (N, C, L)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.ndim}D input)")
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim != 4:
+            raise ValueError(f"expected 4D input (got {input.ndim}D input)")
+
+
+class LayerNorm(Module):
+    """Normalises over the last dimensions, of shape `normalized_shape` (Ba et al. 2016)."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: plugrad.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape = tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+
+        def learned(wanted: bool) -> Parameter | None:
+            if not wanted:
+                return None
+            return Parameter(plugrad.empty(self.normalized_shape, device=device, dtype=dtype))
+
+        self.register_parameter("weight", learned(elementwise_affine))
+        self.register_parameter("bias", learned(elementwise_affine and bias))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Back to scale one and shift zero."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
+
+
+class Dropout(Module):
+    """In training, zeroes elements with probability `p` and scales the others by 1 / (1 - p)."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"

@@ -1,0 +1,86 @@
+"""pad: constant, reflecting, replicating and circular padding, built from cat and index_select."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plugrad
+from plugrad import Tensor
+
+
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """Pads the last dimensions of `input`.
+
+    Args:
+        input: any shape.
+        pad: (left, right) of the last dimension, then of the one before it, and so on; a negative
+            number crops (constant mode only).
+        mode: "constant", "reflect", "replicate" or "circular".
+        value: the constant, 0 by default.
+
+    >>> import plugrad
+    >>> plugrad.nn.functional.pad(plugrad.tensor([1, 2, 3]), (1, 1), mode="constant").tolist()
+    [0, 1, 2, 3, 0]
+    """
+    widths = tuple(pad)
+    if len(widths) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2, got {len(widths)}")
+    if len(widths) > 2 * input.ndim:
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(widths)} and input of dimension {input.ndim}"
+        )
+    if mode != "constant" and value not in (None, 0.0):
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    result = input
+    for step in range(len(widths) // 2):
+        before, after = widths[2 * step], widths[2 * step + 1]
+        dim = input.ndim - 1 - step
+        if before or after:
+            result = (
+                _pad_constant(result, dim, before, after, 0.0 if value is None else value)
+                if mode == "constant"
+                else _pad_by_index(result, dim, before, after, mode)
+            )
+    return result
+
+
+def _pad_constant(tensor: Tensor, dim: int, before: int, after: int, value: float) -> Tensor:
+    size = tensor.shape[dim]
+    start, stop = max(0, -before), size + min(0, after)
+    kept = tensor if (start, stop) == (0, size) else tensor.narrow(dim, start, stop - start)
+
+    def block(width: int) -> Tensor:
+        shape = [*tensor.shape[:dim], width, *tensor.shape[dim + 1 :]]
+        return plugrad.full(shape, value, dtype=tensor.dtype, device=tensor.device)
+
+    parts = [kept]
+    if before > 0:
+        parts.insert(0, block(before))
+    if after > 0:
+        parts.append(block(after))
+    return plugrad.cat(parts, dim=dim) if len(parts) > 1 else kept
+
+
+def _pad_by_index(tensor: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
+    size = tensor.shape[dim]
+    positions = range(-before, size + after)
+    if mode == "replicate":
+        indices = [min(max(position, 0), size - 1) for position in positions]
+    elif mode == "reflect":
+        if max(before, after) >= size:
+            raise RuntimeError(
+                "Argument #4: Padding size should be less than the corresponding input dimension, "
+                f"but got: padding ({before}, {after}) at dimension {dim} of input {tensor.shape}"
+            )
+        last = size - 1
+        indices = [last - abs(last - abs(position)) for position in positions]
+    elif mode == "circular":
+        if max(before, after) > size:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        indices = [position % size for position in positions]
+    else:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    return tensor.index_select(dim, plugrad.tensor(indices, device=tensor.device))

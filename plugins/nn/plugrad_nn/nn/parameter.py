@@ -1,0 +1,48 @@
+"""Parameter: a tensor that a Module lists among its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that becomes a parameter of the module it is assigned to.
+
+    Args:
+        data: the values; the parameter shares their memory. ``None`` gives an empty tensor.
+        requires_grad: whether the parameter is trained; note that ``no_grad`` does not change it.
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.Parameter(plugrad.ones(2))
+    >>> weight.requires_grad, weight.is_leaf
+    (True, True)
+    """
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        values = plugrad.empty(0) if data is None else data
+        made: Parameter = Tensor._make_subclass(cls, values, requires_grad)
+        return made
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        """Nothing to do: `__new__` made the tensor; this keeps Tensor's own initialiser out."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) in memo:
+            copied: Parameter = memo[id(self)]
+            return copied
+        result = type(self)(self.detach().clone(), self.requires_grad)
+        memo[id(self)] = result
+        return result
+
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        return "Parameter containing:\n" + Tensor.__repr__(self)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad)
+
+
+def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
+    return cls(data, requires_grad)

@@ -1,0 +1,29 @@
+"""All parameters as one vector and back, for optimisers that work on vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import plugrad
+from plugrad import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """The elements of all parameters, one after the other, in one dimension."""
+    return plugrad.cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Copies a vector as `parameters_to_vector` gives it into the parameters."""
+    listed = list(parameters)
+    expected = sum(parameter.numel() for parameter in listed)
+    if vec.numel() != expected:
+        raise ValueError(
+            f"expected a vector of {expected} elements for the parameters, got {vec.numel()}"
+        )
+    start = 0
+    with plugrad.no_grad():
+        for parameter in listed:
+            count = parameter.numel()
+            parameter.copy_(vec[start : start + count].reshape(parameter.shape))
+            start += count

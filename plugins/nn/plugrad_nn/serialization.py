@@ -1,0 +1,167 @@
+"""save and load: tensors and nested state in the safetensors format, never in pickle.
+
+The tensors are ordinary safetensors entries, which any reader of the format finds. What the format
+has no place for (nesting, tuples, integer keys, numbers, the order of names) stands as JSON in its
+metadata, under the key "plugrad".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import plugrad
+from plugrad import Tensor
+from plugrad_nn import safetensors_format
+from plugrad_nn.safetensors_format import Array
+
+STRUCTURE_KEY = "plugrad"
+
+PathOrFile = str | os.PathLike[str] | BinaryIO
+
+
+def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Writes a tensor, or dicts, lists and tuples of tensors and plain values, to a file.
+
+    Args:
+        obj: a tensor, a state dict of a module or an optimizer, or such a nesting. Dict keys are
+            strings or integers; plain values are None, bool, int, float and str.
+        f: a path, which is replaced only when all is written, or a binary file.
+        metadata: further text to store, which `read_metadata` gives back.
+
+    Raises:
+        TypeError: `obj` holds something that is neither; the message says where.
+
+    >>> import io, plugrad
+    >>> file = io.BytesIO()
+    >>> plugrad.save({"step": 3, "weight": plugrad.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> plugrad.load(file)
+    {'step': 3, 'weight': tensor([1., 1.])}
+    """
+    arrays: dict[str, Array] = {}
+    structure = _encode(obj, "", arrays)
+    text = {**(metadata or {}), STRUCTURE_KEY: json.dumps(structure)}
+    data = safetensors_format.encode(arrays, text)
+    if isinstance(f, str | os.PathLike):
+        _write_atomically(Path(f), data)
+    else:
+        f.write(data)
+
+
+def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """Reads what `save` wrote, or any other safetensors file as a dict of tensors.
+
+    Args:
+        f: a path or a binary file.
+        map_location: the device to put the tensors on; the CPU by default.
+        weights_only: accepted because PyTorch programs pass it; only True is possible, since
+            nothing that is loaded can run code.
+
+    Raises:
+        ValueError: the file is not in the safetensors format.
+    """
+    if not weights_only:
+        raise ValueError("plugrad.load reads safetensors, never pickle: weights_only must be True")
+    arrays, text = _read(f)
+    if STRUCTURE_KEY in text:
+        return _decode(json.loads(text[STRUCTURE_KEY]), arrays, map_location)
+    return {name: _as_tensor(array, map_location) for name, array in arrays.items()}
+
+
+def read_metadata(f: PathOrFile) -> dict[str, str]:
+    """The metadata of a safetensors file that is not plugrad's own."""
+    _, text = _read(f)
+    return {key: value for key, value in text.items() if key != STRUCTURE_KEY}
+
+
+def _encode(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
+    """The JSON that stands for `value`; its tensors are added to `arrays`."""
+    if isinstance(value, Tensor):
+        return _encode_tensor(value, path or "tensor", arrays)
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    if isinstance(value, Mapping):
+        items = []
+        for key, item in value.items():
+            if isinstance(key, bool) or not isinstance(key, str | int):
+                raise TypeError(
+                    f"save: dict keys must be str or int, got {type(key).__name__} "
+                    f"at {path or 'the top'}"
+                )
+            items.append([key, _encode(item, _join(path, key), arrays)])
+        return {"dict": items}
+    if isinstance(value, list | tuple):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_encode(item, _join(path, i), arrays) for i, item in enumerate(value)]}
+    raise TypeError(
+        "save: expected tensors, dicts, lists, tuples, numbers, str or None, "
+        f"got {type(value).__name__} at {path or 'the top'}"
+    )
+
+
+def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
+    name = path
+    while name in arrays or name == safetensors_format.METADATA:
+        name += "_"
+    array = np.asarray(tensor.detach().to("cpu").numpy())
+    node: dict[str, Any] = {"tensor": name}
+    if array.dtype == np.complex128:
+        # The format stops at complex64: stored as pairs of float64.
+        node["complex128"] = True
+        array = np.stack([array.real, array.imag], axis=-1)
+    if tensor.requires_grad:
+        node["requires_grad"] = True
+    arrays[name] = array
+    return node
+
+
+def _join(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> Any:
+    if "tensor" in node:
+        array = arrays[node["tensor"]]
+        if node.get("complex128"):
+            array = array.view(np.complex128).reshape(array.shape[:-1])
+        tensor = _as_tensor(array, device)
+        return tensor.requires_grad_() if node.get("requires_grad") else tensor
+    if "dict" in node:
+        return {key: _decode(item, arrays, device) for key, item in node["dict"]}
+    if "list" in node:
+        return [_decode(item, arrays, device) for item in node["list"]]
+    if "tuple" in node:
+        return tuple(_decode(item, arrays, device) for item in node["tuple"])
+    return node["value"]
+
+
+def _as_tensor(array: Array, device: Any) -> Tensor:
+    tensor = plugrad.from_numpy(array)
+    return tensor if device is None else tensor.to(device)
+
+
+def _read(f: PathOrFile) -> tuple[dict[str, Array], dict[str, str]]:
+    data = Path(f).read_bytes() if isinstance(f, str | os.PathLike) else f.read()
+    dtypes = {code: getattr(plugrad, name).numpy for name, code in safetensors_format.CODES.items()}
+    return safetensors_format.decode(data, dtypes)
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    """Readers of `path` see the old file or the whole new one, also after a crash."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(unfinished, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,19 @@
+"""plugrad.utils.data: data sets, samplers and the loader that makes batches of them."""
+
+from plugrad_nn.utils.data.collate import default_collate
+from plugrad_nn.utils.data.dataloader import DataLoader
+from plugrad_nn.utils.data.dataset import Dataset, Subset, TensorDataset, random_split
+from plugrad_nn.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = [
+    "BatchSampler",
+    "DataLoader",
+    "Dataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Subset",
+    "TensorDataset",
+    "default_collate",
+    "random_split",
+]

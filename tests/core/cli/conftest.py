@@ -1,0 +1,34 @@
+"""The command line in a process that sees only fake distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from plugrad.cli.app import build_app
+from plugrad.dispatch.backend import deactivate_backend
+from plugrad.plugins.manager import PluginManager
+from tests.core.plugins.conftest import manager, project, site
+
+__all__ = ["manager", "project", "site"]
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(manager: PluginManager, project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs `plugrad` with the given arguments, in an empty project."""
+    # A wide terminal without colours, whatever the tests run in.
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(build_app(), list(arguments))
+
+    yield run
+    for name in manager.backends():
+        deactivate_backend(name)

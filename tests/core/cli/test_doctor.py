@@ -1,0 +1,106 @@
+"""`plugrad doctor`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrad.cli import doctor
+from tests.core.cli.conftest import Run
+from tests.core.plugins.conftest import FakeSite
+
+
+def examined(run: Run) -> Any:
+    return json.loads(run("doctor", "--json").stdout)
+
+
+@pytest.fixture
+def healthy(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> FakeSite:
+    """An installation in which the default device computes."""
+    monkeypatch.setattr(doctor, "_try_device", lambda device: "")
+    site.backend("cpu", "1.0")
+    return site
+
+
+def test_a_healthy_installation_has_no_problems(run: Run, healthy: FakeSite) -> None:
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "Everything works." in result.stdout
+
+
+def test_versions_and_core_are_told(run: Run, healthy: FakeSite) -> None:
+    report = examined(run)
+    assert {"plugrad", "python", "numpy"} <= set(report["versions"])
+    assert report["core"] in ("compiled", "interpreted", "partly compiled")
+
+
+def test_plugins_are_listed_with_what_they_provide(run: Run, healthy: FakeSite) -> None:
+    (plugin,) = examined(run)["plugins"]
+    assert plugin == {
+        "name": "cpu",
+        "distribution": "plugrad-cpu",
+        "version": "1.0",
+        "status": "loaded",
+        "provides": ["backend cpu"],
+        "error": "",
+    }
+
+
+def test_a_failing_plugin_is_a_problem(run: Run, healthy: FakeSite) -> None:
+    healthy.add("plugrad-foo", "2.0", "foo", "import no_such_array_library")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "Problem: Plugin foo (plugrad-foo 2.0): ModuleNotFoundError" in result.stdout
+
+
+def test_settings_are_listed_with_their_sources(
+    run: Run, healthy: FakeSite, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "plugrad.toml").write_text('backend = "jax"\nplugins = ["cpu"]\n')
+    monkeypatch.setenv("PLUGRAD_DEVICE", "cpu")
+    report = examined(run)
+    assert report["settings"] == [
+        {"key": "device", "value": "cpu", "source": "PLUGRAD_DEVICE in the environment"},
+        {"key": "backend", "value": "jax", "source": f"'backend' in {project / 'plugrad.toml'}"},
+        {"key": "plugins", "value": "cpu", "source": f"'plugins' in {project / 'plugrad.toml'}"},
+    ]
+    assert (report["device"], report["source"]) == ("cpu", "PLUGRAD_DEVICE in the environment")
+
+
+def test_broken_configuration_is_a_problem(run: Run, healthy: FakeSite, project: Path) -> None:
+    (project / "plugrad.toml").write_text("backend = 3\n")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "Problem: Configuration: 'backend' in" in result.stdout
+
+
+def test_default_device_that_cannot_compute_is_a_problem(run: Run, site: FakeSite) -> None:
+    site.backend("cpu")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "Problem: Device 'cpu' (chosen by default: nothing else was chosen)" in result.stdout
+
+
+def test_incomplete_core_is_a_problem(
+    run: Run, healthy: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "COMPILED", ("plugrad.dtype", "plugrad.no_such_module"))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "incomplete: plugrad.no_such_module is missing; reinstall plugrad." in result.stdout
+
+
+def test_missing_compiler_is_told_for_an_interpreted_core(
+    run: Run, healthy: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_core_kind", lambda: "interpreted")
+    monkeypatch.setattr("shutil.which", lambda command: None)
+    report = examined(run)
+    assert report["compiler"] == ""
+    assert report["notes"] == [
+        "The core is interpreted; install a C compiler and reinstall to have it compiled."
+    ]
+    assert report["problems"] == []

@@ -1,0 +1,109 @@
+"""`plugrad ops`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.operator import Operator, declare, retract
+from tests.core.cli.conftest import Run
+from tests.core.plugins.conftest import FakeSite
+
+PLUGIN = """
+    from plugrad.plugins import Backend, hookimpl
+
+    class Alpha(Backend):
+        def __init__(self):
+            super().__init__("alpha", array_type=list)
+
+        def kernels(self):
+            return {"zz_twice": lambda x: x}
+
+    @hookimpl
+    def plugrad_backends():
+        return [Alpha]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _operators(site: FakeSite) -> Iterator[None]:
+    """An operator with a kernel, its in-place variant, one without, and a composite."""
+    site.add("plugrad-alpha", "1.0", "alpha", PLUGIN)
+    twice = "Tensor self) -> Tensor"
+    made = [
+        Operator("plugrad", "zz_twice", "", f"zz_twice({twice}", differentiable=True),
+        Operator("plugrad", "zz_twice_", "", "zz_twice_(Tensor(a!) self) -> Tensor(a!)"),
+        Operator("plugrad", "zz_hard", "Tensor", f"zz_hard.Tensor({twice}"),
+        Operator("plugrad", "zz_easy", "", f"zz_easy({twice}", differentiable=True),
+        Operator("zz", "zz_mine", "", f"zz::zz_mine({twice}"),
+    ]
+    for op in made:
+        declare(op)
+    made[3].register(keys.COMPOSITE_IMPLICIT_AUTOGRAD, lambda keyset, x: x)
+    yield
+    for op in made:
+        retract(op)
+
+
+def listed(run: Run, *arguments: str) -> dict[str, dict[str, Any]]:
+    result = run("ops", "zz_", "--json", *arguments)
+    assert result.exit_code == 0
+    return {report["name"]: report for report in json.loads(result.stdout)}
+
+
+def test_operators_are_listed_with_schema_and_gradient(run: Run) -> None:
+    report = listed(run)["zz_hard.Tensor"]
+    assert report["schema"] == "zz_hard.Tensor(Tensor self) -> Tensor"
+    assert report["differentiable"] is False
+
+
+def test_an_operator_of_another_namespace_is_named_with_it(run: Run) -> None:
+    assert "zz::zz_mine" in listed(run)
+
+
+def test_kinds_of_kernels_are_told_apart(run: Run) -> None:
+    kinds = {name: report["backends"]["alpha"] for name, report in listed(run).items()}
+    assert kinds == {
+        "zz::zz_mine": "missing",
+        "zz_easy": "composite",
+        "zz_hard.Tensor": "missing",
+        "zz_twice": "native",
+        "zz_twice_": "derived",
+    }
+
+
+def test_primitives_are_neither_composite_nor_inplace_variants(run: Run) -> None:
+    assert list(listed(run, "--primitives")) == ["zz::zz_mine", "zz_hard.Tensor", "zz_twice"]
+
+
+def test_one_backend_can_be_asked_for(run: Run, site: FakeSite) -> None:
+    site.backend("beta")
+    assert set(listed(run)["zz_twice"]["backends"]) == {"alpha", "beta"}
+    assert set(listed(run, "--backend", "beta")["zz_twice"]["backends"]) == {"beta"}
+
+
+def test_filter_is_part_of_the_name(run: Run) -> None:
+    result = run("ops", "zz_tw", "--json")
+    assert [report["name"] for report in json.loads(result.stdout)] == ["zz_twice", "zz_twice_"]
+
+
+def test_table_shows_the_schema_as_it_is(run: Run) -> None:
+    text = run("ops", "zz_twice").stdout
+    assert "zz_twice_(Tensor(a!) self) -> Tensor(a!)" in text
+    assert "2 operators, 1 of them primitive; alpha: 1 derived, 1 native." in text
+
+
+def test_filter_that_matches_nothing_is_an_error(run: Run) -> None:
+    result = run("ops", "no_such_operator")
+    assert result.exit_code == 1
+    assert "no operator has 'no_such_operator' in its name" in result.stderr
+
+
+def test_unknown_backend_is_explained(run: Run) -> None:
+    result = run("ops", "--backend", "nope")
+    assert result.exit_code == 2
+    assert "No backend named 'nope' is installed." in result.stderr

@@ -1,0 +1,10 @@
+"""Creation: the shared suite."""
+
+from __future__ import annotations
+
+from tests.core.ops.harness import OpSuite, collect
+from tests.core.ops.samples import creation
+
+
+class TestCreation(OpSuite):
+    cases = collect(creation.CASES)

@@ -1,0 +1,187 @@
+"""Elementwise operators: the shared suite, and what happens at corners."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrad
+from tests.core.ops.harness import OpSuite, collect
+from tests.core.ops.samples import pointwise
+
+NAN = math.nan
+INF = math.inf
+
+
+class TestPointwise(OpSuite):
+    cases = collect(pointwise.CASES)
+
+
+def gradients(function: Any, *values: Any) -> list[list[float]]:
+    leaves = [plugrad.tensor(v, dtype=plugrad.float64, requires_grad=True) for v in values]
+    function(*leaves).sum().backward()
+    return [leaf.grad.tolist() for leaf in leaves]
+
+
+# The expected values are those of PyTorch 2.13.
+@pytest.mark.parametrize(
+    ("function", "values", "expected"),
+    [
+        (plugrad.abs, [[0.0, -0.0]], [[0.0, 0.0]]),
+        (plugrad.sqrt, [[0.0]], [[INF]]),
+        (plugrad.log, [[0.0]], [[INF]]),
+        (plugrad.sigmoid, [[-1000.0, 1000.0]], [[0.0, 0.0]]),
+        (plugrad.nan_to_num, [[NAN, INF, 1.0]], [[0.0, 0.0, 1.0]]),
+        (plugrad.atan2, [[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, -1.0]]),
+        (plugrad.hypot, [[0.0, 1.0], [0.0, 0.0]], [[NAN, 1.0], [NAN, 0.0]]),
+        (
+            lambda x: plugrad.clamp(x, 1, 3),
+            [[1.0, 3.0, 2.0, 0.0, 4.0, NAN]],
+            [[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]],
+        ),
+        (lambda x: plugrad.clamp(x, 3, 1), [[1.0, 3.0, 2.0, 0.0, 4.0]], [[0.0] * 5]),
+        (
+            lambda x, low, high: plugrad.clamp(x, low, high),
+            [
+                [1.0, 2.0, 3.0, 2.0, 2.5, 0.0, 5.0],
+                [1.0, 1.0, 1.0, 3.0, 2.0, 3.0, 3.0],
+                [3.0, 3.0, 3.0, 2.0, 2.0, 1.0, 1.0],
+            ],
+            [
+                [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+                [0.0] * 7,
+                [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
+            ],
+        ),
+        (
+            plugrad.pow,
+            [[0.0, 0.0, 0.0, 2.0, -1.0, 0.0], [0.0, 1.0, 2.0, 0.0, 2.0, -1.0]],
+            [[0.0, 1.0, 0.0, 0.0, -2.0, -INF], [0.0, 0.0, 0.0, math.log(2), NAN, -INF]],
+        ),
+        (lambda x: x**0, [[0.0, 1.0]], [[0.0, 0.0]]),
+        (lambda x: x**1, [[0.0, 1.0]], [[1.0, 1.0]]),
+        (lambda x: x**0.5, [[0.0, 1.0]], [[INF, 0.5]]),
+        (lambda x: plugrad.pow(0, x), [[0.0, 1.0, -1.0]], [[0.0, 0.0, -INF]]),
+        (
+            plugrad.maximum,
+            [[1.0, 2.0, 0.0, NAN], [1.0, 1.0, 1.0, 1.0]],
+            [[0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 1.0]],
+        ),
+        (
+            plugrad.fmax,
+            [[1.0, 2.0, 0.0, NAN, 1.0], [1.0, 1.0, 1.0, 1.0, NAN]],
+            [[1.0, 1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0, 0.0]],
+        ),
+        (
+            plugrad.fmin,
+            [[1.0, 2.0, 0.0, NAN, 1.0], [1.0, 1.0, 1.0, 1.0, NAN]],
+            [[1.0, 0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0, 0.0]],
+        ),
+        (plugrad.remainder, [[5.0, -5.0], [3.0, 3.0]], [[1.0, 1.0], [-1.0, 2.0]]),
+        # PyTorch has no gradient for a number on the left: minus the quotient, rounded down.
+        (lambda x: 7 % x, [[2.0, 3.0]], [[-3.0, -2.0]]),
+        (plugrad.fmod, [[5.0, -5.0], [3.0, 3.0]], [[1.0, 1.0], [-1.0, 1.0]]),
+        (
+            lambda x, y: plugrad.div(x, y, rounding_mode="floor"),
+            [[1.0, -1.0], [3.0, 4.0]],
+            [[0.0, 0.0], [0.0, 0.0]],
+        ),
+    ],
+)
+def test_gradient_at_corner(function: Any, values: Any, expected: Any) -> None:
+    for found, wanted in zip(gradients(function, *values), expected, strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (plugrad.sign, [0.0, 1.0, -1.0]),
+        (lambda x: plugrad.clamp(x, 0, 1), [NAN, 1.0, 0.0]),
+        (lambda x: plugrad.maximum(x, plugrad.zeros(3)), [NAN, INF, 0.0]),
+        (lambda x: plugrad.fmax(x, plugrad.zeros(3)), [0.0, INF, 0.0]),
+        (lambda x: x // 2, [NAN, NAN, NAN]),
+        (lambda x: x % 2, [NAN, NAN, NAN]),
+        (plugrad.sigmoid, [NAN, 1.0, 0.0]),
+    ],
+)
+def test_value_at_nan_and_infinity(function: Any, expected: list[float]) -> None:
+    x = plugrad.tensor([NAN, INF, -INF], dtype=plugrad.float64)
+    np.testing.assert_allclose(function(x).tolist(), expected)
+
+
+def test_integers_to_negative_powers_truncate() -> None:
+    base = plugrad.tensor([0, 1, -1, 2])
+    assert plugrad.pow(base, plugrad.tensor([-1, -2, -3, -1])).tolist() == [0, 1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    "divide", [lambda x: x // 0, lambda x: x % 0, lambda x: plugrad.fmod(x, 0)]
+)
+def test_integer_division_by_zero_raises(divide: Any) -> None:
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        divide(plugrad.tensor([1, 2]))
+
+
+def test_numbers_out_of_range_wrap_around() -> None:
+    x = plugrad.tensor([3, 250], dtype=plugrad.uint8)
+    assert (x + 300).tolist() == [47, 38]
+    assert (x * -1).tolist() == [253, 6]
+
+
+def test_bfloat16_and_numbers_stay_bfloat16() -> None:
+    x = plugrad.ones(2, dtype=plugrad.bfloat16)
+    for y in (x * 2.5, 2.5 - x, x / 3.0, x**1.5, plugrad.where(x > 0, x, 0.5)):
+        assert y.dtype is plugrad.bfloat16
+        assert y.numpy().dtype.name == "bfloat16"
+
+
+def test_derivative_of_floor_divide_is_not_implemented() -> None:
+    x = plugrad.tensor([3.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"derivative for .*floor_divide is not implemented"):
+        (x // 2).sum().backward()
+
+
+def test_bool_negation_raises() -> None:
+    with pytest.raises(RuntimeError, match="Negation, the `-` operator, on a bool tensor"):
+        -plugrad.tensor([True])
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor"):
+        1 - plugrad.tensor([True])
+
+
+def test_no_numpy_warning_leaks(recwarn: pytest.WarningsRecorder) -> None:
+    x = plugrad.tensor([0.0, -1.0, 1e30, INF, NAN])
+    for function in (plugrad.log, plugrad.sqrt, plugrad.exp, plugrad.reciprocal, plugrad.sin):
+        function(x)
+    x / plugrad.zeros(5)
+    x**3
+    x % 0
+    assert not recwarn.list
+
+
+def test_a_numpy_error_state_of_the_caller_is_not_disturbed() -> None:
+    with np.errstate(divide="raise"):
+        plugrad.log(plugrad.zeros(1))
+        with pytest.raises(FloatingPointError):
+            np.log(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("MulBackward0", lambda x: x * 2),
+        ("AddBackward0", lambda x: 1 + x),
+        ("RsubBackward1", lambda x: 1 - x),
+        ("PowBackward0", lambda x: x**2),
+        ("PowBackward1", lambda x: x**x),
+        ("PowBackward2", lambda x: 2**x),
+        ("ClampBackward1", lambda x: x.clamp(0, 1)),
+        ("WhereBackward0", lambda x: plugrad.where(x > 0, x, 0.0)),
+    ],
+)
+def test_node_has_the_name_pytorch_gives_it(name: str, values: Any) -> None:
+    result = values(plugrad.tensor([1.0], requires_grad=True))
+    assert result.grad_fn.name() == name

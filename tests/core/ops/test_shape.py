@@ -1,0 +1,10 @@
+"""Shape: the shared suite."""
+
+from __future__ import annotations
+
+from tests.core.ops.harness import OpSuite, collect
+from tests.core.ops.samples import shape
+
+
+class TestShape(OpSuite):
+    cases = collect(shape.CASES)

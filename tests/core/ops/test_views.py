@@ -1,0 +1,10 @@
+"""Views: the shared suite."""
+
+from __future__ import annotations
+
+from tests.core.ops.harness import OpSuite, collect
+from tests.core.ops.samples import views
+
+
+class TestViews(OpSuite):
+    cases = collect(views.CASES)

@@ -1,0 +1,97 @@
+"""A folder of fake distributions that stands for everything that is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from plugrad import plugins
+from plugrad.plugins import selection
+from plugrad.plugins.manager import PluginManager
+
+BACKEND_PLUGIN = """
+    from plugrad.plugins import Backend, hookimpl
+
+    class FakeBackend(Backend):
+        def __init__(self):
+            super().__init__({name!r}, array_type=list)
+
+    @hookimpl
+    def plugrad_backends():
+        return [FakeBackend]
+"""
+
+
+class FakeSite:
+    """Writes distributions that announce plugins, as pip would install them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, distribution: str, version: str, plugin: str, source: str) -> str:
+        """A distribution with one plugin, whose module has the given source; returns its name."""
+        package = distribution.replace("-", "_")
+        self.module(f"{package}.plugin", source)
+        info = self.folder / f"{package}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(f"[plugrad]\n{plugin} = {package}.plugin\n")
+        return f"{package}.plugin"
+
+    def backend(self, name: str, version: str = "1.0") -> str:
+        """A distribution plugrad-<name> that provides the backend of that name."""
+        source = BACKEND_PLUGIN.format(name=name)
+        return self.add(f"plugrad-{name}", version, name, source)
+
+    def module(self, name: str, source: str) -> None:
+        """An importable module."""
+        *packages, stem = name.split(".")
+        folder = self.folder.joinpath(*packages)
+        folder.mkdir(parents=True, exist_ok=True)
+        for depth in range(1, len(packages) + 1):
+            self.folder.joinpath(*packages[:depth], "__init__.py").touch()
+        (folder / f"{stem}.py").write_text(dedent(source))
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+
+    def entry_points(*, group: str) -> list[importlib.metadata.EntryPoint]:
+        found = importlib.metadata.distributions(path=[str(folder)])
+        return [entry for one in found for entry in one.entry_points if entry.group == group]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    before = dict(sys.modules)
+    yield FakeSite(folder)
+    for name, module in list(sys.modules.items()):
+        if before.get(name) is not module and str(folder) in str(getattr(module, "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def manager(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> PluginManager:
+    """The process' plugin manager, seeing nothing but the fake site."""
+    manager = PluginManager()
+    monkeypatch.setattr(plugins, "_managers", [manager])
+    return manager
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working directory and an environment that configure nothing."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("PLUGRAD_BACKEND", raising=False)
+    monkeypatch.delenv("PLUGRAD_DEVICE", raising=False)
+    selection.forget_configuration()
+    yield folder
+    selection.forget_configuration()

@@ -1,0 +1,116 @@
+"""Reading the configuration of a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plugrad.plugins.config import Config, ConfigError, Setting, load_config
+
+
+def read(folder: Path, **environ: str) -> Config:
+    return load_config(folder, environ)
+
+
+def test_nothing_is_configured_in_an_empty_folder(project: Path) -> None:
+    config = read(project)
+    assert config.device() is None
+    assert config.file is None
+
+
+def test_plugrad_toml_is_found_upward(project: Path) -> None:
+    file = project / "plugrad.toml"
+    file.write_text('backend = "cuda"\n')
+    inner = project / "a" / "b"
+    inner.mkdir(parents=True)
+    assert read(inner).device() == Setting("cuda", f"'backend' in {file}")
+
+
+def test_pyproject_table_is_read(project: Path) -> None:
+    file = project / "pyproject.toml"
+    file.write_text('[tool.plugrad]\ndevice = "cuda:1"\n')
+    assert read(project).device() == Setting("cuda:1", f"'device' in {file}")
+
+
+def test_pyproject_without_the_table_is_passed_over(project: Path) -> None:
+    (project / "plugrad.toml").write_text('backend = "jax"\n')
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text('[project]\ndependencies = ["plugrad"]\n')
+    setting = read(inner).device()
+    assert setting is not None
+    assert setting.value == "jax"
+
+
+def test_pyproject_that_does_not_mention_plugrad_need_not_be_valid(project: Path) -> None:
+    (project / "pyproject.toml").write_text("this is = = no TOML")
+    assert read(project).file is None
+
+
+def test_nearest_file_wins_as_a_whole(project: Path) -> None:
+    (project / "plugrad.toml").write_text('device = "cuda:1"\n')
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "plugrad.toml").write_text("")
+    assert read(inner).device() is None
+
+
+def test_plugrad_toml_counts_before_pyproject_beside_it(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.plugrad]\nbackend = "cuda"\n')
+    (project / "plugrad.toml").write_text('backend = "jax"\n')
+    setting = read(project).device()
+    assert setting is not None
+    assert setting.value == "jax"
+
+
+def test_environment_counts_before_the_file(project: Path) -> None:
+    (project / "plugrad.toml").write_text('device = "cuda:1"\n')
+    setting = read(project, PLUGRAD_BACKEND="jax").device()
+    assert setting == Setting("jax", "PLUGRAD_BACKEND in the environment")
+
+
+def test_device_says_more_than_the_backend_it_belongs_to(project: Path) -> None:
+    setting = read(project, PLUGRAD_BACKEND="cuda", PLUGRAD_DEVICE="cuda:1").device()
+    assert setting == Setting("cuda:1", "PLUGRAD_DEVICE in the environment")
+
+
+def test_device_of_another_backend_is_a_contradiction(project: Path) -> None:
+    config = read(project, PLUGRAD_BACKEND="jax", PLUGRAD_DEVICE="cuda:1")
+    with pytest.raises(
+        ConfigError, match=r"PLUGRAD_DEVICE .* 'cuda:1', but PLUGRAD_BACKEND .*'jax'"
+    ):
+        config.device()
+
+
+def test_empty_variable_counts_as_unset(project: Path) -> None:
+    assert read(project, PLUGRAD_BACKEND="").device() is None
+
+
+def test_plugins_to_load_are_listed(project: Path) -> None:
+    (project / "plugrad.toml").write_text('plugins = ["profiler"]\n')
+    assert read(project).plugins == ("profiler",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('bakend = "cpu"', r"plugrad.toml: unknown key 'bakend'; did you mean 'backend'\?"),
+        ('colour = "red"', "unknown key 'colour'; known keys are backend, device, plugins"),
+        ("backend = 3", r"'backend' in .*plugrad.toml must be a string, got 3 \(int\)"),
+        ('backend = "cuda:1"', "must be the name of a backend .* got 'cuda:1'; use 'device'"),
+        ('device = "cuda:x"', "'device' in .*: Invalid device string: 'cuda:x'"),
+        ('plugins = "profiler"', "'plugins' in .* must be a list of strings, got 'profiler'"),
+        ("plugins = [1]", "must be a list of strings"),
+        ("backend = ", r"plugrad.toml cannot be read: Invalid value"),
+    ],
+)
+def test_unusable_file_is_reported_with_its_name(project: Path, text: str, message: str) -> None:
+    (project / "plugrad.toml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read(project)
+
+
+def test_unusable_variable_is_reported_with_its_name(project: Path) -> None:
+    with pytest.raises(ConfigError, match="PLUGRAD_DEVICE in the environment: Invalid device"):
+        read(project, PLUGRAD_DEVICE="cuda:")

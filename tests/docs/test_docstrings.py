@@ -1,0 +1,72 @@
+"""The examples in the core's docstrings and in docs/ run, compiled or not.
+
+Docstrings are read from the source: compiled functions are invisible to doctest's own search.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import plugrad
+
+CORE = Path(str(plugrad.__file__)).parent
+PAGES = Path(__file__).parents[2] / "docs"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FENCED = re.compile(r"^```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """Name, line and text of every docstring that has an example."""
+    stack: list[tuple[str, Documented]] = [("", tree)]
+    while stack:
+        prefix, node = stack.pop()
+        text = ast.get_docstring(node, clean=True)
+        if text and ">>>" in text:
+            yield prefix, node.body[0].lineno, text
+        stack.extend(
+            (f"{prefix}.{child.name}".lstrip("."), child)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, (ast.ClassDef, ast.FunctionDef))
+        )
+
+
+def from_docstrings() -> list[doctest.DocTest]:
+    parser = doctest.DocTestParser()
+    found = []
+    for path in sorted(CORE.rglob("*.py")):
+        module = path.relative_to(CORE.parent).with_suffix("").as_posix().replace("/", ".")
+        for name, line, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+            label = f"{module}:{name}" if name else module
+            found.append(parser.get_doctest(text, {}, label, str(path), line))
+    return found
+
+
+def from_pages() -> list[doctest.DocTest]:
+    """One session per page, made of its ```pycon blocks."""
+    parser = doctest.DocTestParser()
+    found = []
+    for path in sorted(PAGES.glob("*.md")):
+        blocks = FENCED.findall(path.read_text(encoding="utf-8"))
+        if blocks:
+            found.append(parser.get_doctest("\n".join(blocks), {}, path.name, str(path), 0))
+    return found
+
+
+@pytest.mark.parametrize("example", from_docstrings() + from_pages(), ids=lambda test: test.name)
+def test_example(example: doctest.DocTest) -> None:
+    plugrad.manual_seed(0)
+    output: list[str] = []
+    doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=output.append)
+    assert not output, "".join(output)
+
+
+def test_there_are_examples() -> None:
+    assert len(from_docstrings()) > 10
+    assert len(from_pages()) >= 2

@@ -1,0 +1,65 @@
+"""Module.to and the casts: what moves, what stays and what keeps its identity."""
+
+from __future__ import annotations
+
+import pytest
+
+import plugrad
+from plugrad import nn
+
+
+def test_to_dtype_casts_floating_members_only() -> None:
+    layer = nn.BatchNorm1d(2).to(plugrad.float64)
+    assert layer.weight is not None
+    assert layer.weight.dtype == plugrad.float64
+    assert layer.running_mean is not None
+    assert layer.running_mean.dtype == plugrad.float64
+    assert layer.num_batches_tracked is not None
+    assert layer.num_batches_tracked.dtype == plugrad.int64
+
+
+def test_conversion_keeps_the_parameter_objects() -> None:
+    layer = nn.Linear(2, 2)
+    weight = layer.weight
+    layer.double()
+    assert layer.weight is weight
+    assert weight.dtype == plugrad.float64
+    assert weight.requires_grad
+
+
+def test_gradients_are_converted_too() -> None:
+    layer = nn.Linear(2, 2)
+    layer(plugrad.ones(1, 2)).sum().backward()
+    layer.double()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.dtype == plugrad.float64
+
+
+def test_a_converted_module_still_trains() -> None:
+    layer = nn.Linear(2, 1).double()
+    layer(plugrad.ones(3, 2, dtype=plugrad.float64)).sum().backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.tolist() == [[3.0, 3.0]]
+
+
+def test_to_tensor_takes_its_dtype_and_device() -> None:
+    layer = nn.Linear(2, 2).to(plugrad.zeros(1, dtype=plugrad.float16))
+    assert layer.weight.dtype == plugrad.float16
+
+
+def test_to_device_and_dtype() -> None:
+    layer = nn.Linear(2, 2).to("cpu", plugrad.float64)
+    assert layer.weight.dtype == plugrad.float64
+    assert nn.Linear(2, 2).to(device="cpu").weight.device == plugrad.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["half", "bfloat16", "double", "float"])
+def test_named_casts(name: str) -> None:
+    dtypes = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32"}
+    layer = getattr(nn.Linear(2, 2), name)()
+    assert layer.weight.dtype == getattr(plugrad, dtypes[name])
+
+
+def test_to_integer_dtype_raises() -> None:
+    with pytest.raises(TypeError, match="only accepts floating point or complex dtypes"):
+        nn.Linear(1, 1).to(plugrad.int64)

@@ -1,0 +1,206 @@
+"""save and load: what survives, what is refused, and that other programs can read the files."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad import nn, optim
+from plugrad_nn import safetensors_format, serialization
+
+DTYPES = [
+    "float16",
+    "float32",
+    "float64",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "bool",
+]
+
+
+def round_trip(value: Any) -> Any:
+    file = io.BytesIO()
+    plugrad.save(value, file)
+    file.seek(0)
+    return plugrad.load(file)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_tensors_of_every_dtype_survive(name: str, shape: tuple[int, ...]) -> None:
+    tensor = plugrad.ones(shape, dtype=getattr(plugrad, name))
+    loaded = round_trip(tensor)
+    assert loaded.dtype == tensor.dtype
+    assert loaded.tolist() == tensor.tolist()
+    assert tuple(loaded.shape) == shape
+
+
+def test_complex_values_survive() -> None:
+    tensor = plugrad.tensor([1 + 2j, -3.5j], dtype=plugrad.complex128)
+    assert round_trip({"z": tensor})["z"].tolist() == [1 + 2j, -3.5j]
+
+
+def test_transposed_tensors_survive() -> None:
+    tensor = plugrad.arange(6).reshape(2, 3).t()
+    assert round_trip(tensor).tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_nesting_and_plain_values_survive() -> None:
+    value = {
+        "epoch": 3,
+        "best": math.inf,
+        "name": "run",
+        "flags": [True, None, -1.5],
+        1: {"shape": (2, (3,))},
+        "empty": {},
+    }
+    loaded = round_trip(value)
+    assert loaded == value
+    assert list(loaded) == list(value)
+    assert isinstance(loaded[1]["shape"], tuple)
+
+
+def test_requires_grad_survives() -> None:
+    loaded = round_trip([plugrad.ones(1, requires_grad=True), plugrad.ones(1)])
+    assert [tensor.requires_grad for tensor in loaded] == [True, False]
+
+
+def test_loaded_tensors_can_be_written() -> None:
+    loaded = round_trip(plugrad.zeros(3))
+    loaded.add_(1)
+    assert loaded.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_model_and_optimizer_resume_from_a_checkpoint(tmp_path: Path) -> None:
+    def build() -> tuple[nn.Module, optim.Optimizer]:
+        model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+        return model, optim.Adam(model.parameters(), lr=0.1, amsgrad=True)
+
+    def train(model: nn.Module, optimizer: optim.Optimizer) -> float:
+        inputs = plugrad.arange(6.0).reshape(3, 2)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = model(inputs).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+        return float(loss.item())
+
+    model, optimizer = build()
+    train(model, optimizer)
+    path = tmp_path / "checkpoint.safetensors"
+    plugrad.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+    expected = train(model, optimizer)
+
+    resumed, resumed_optimizer = build()
+    checkpoint = plugrad.load(path)
+    resumed.load_state_dict(checkpoint["model"])
+    resumed_optimizer.load_state_dict(checkpoint["optimizer"])
+    assert train(resumed, resumed_optimizer) == expected
+
+
+def test_other_programs_read_the_file(tmp_path: Path) -> None:
+    oracle = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
+    path = tmp_path / "model.safetensors"
+    plugrad.save(nn.Linear(2, 3).state_dict(), path, metadata={"format": "pt"})
+    arrays = oracle.load_file(path)
+    assert sorted(arrays) == ["bias", "weight"]
+    assert arrays["weight"].shape == (3, 2)
+
+
+def test_files_of_other_programs_are_read() -> None:
+    oracle = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
+    data = oracle.save({"b": np.arange(3), "a": np.ones((2, 2), np.float16)})
+    loaded = plugrad.load(io.BytesIO(data))
+    assert loaded["b"].tolist() == [0, 1, 2]
+    assert loaded["a"].dtype == plugrad.float16
+
+
+def test_metadata_is_stored(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    plugrad.save({"w": plugrad.ones(1)}, path, metadata={"accuracy": "0.98"})
+    assert serialization.read_metadata(path) == {"accuracy": "0.98"}
+
+
+def test_map_location_names_the_device(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    plugrad.save(plugrad.ones(1), path)
+    assert plugrad.load(path, map_location="cpu").device == plugrad.device("cpu")
+
+
+def test_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.safetensors"
+    plugrad.save({"w": plugrad.ones(1)}, path)
+
+    def broken(*_: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        plugrad.save({"w": plugrad.zeros(1)}, path)
+    assert plugrad.load(path)["w"].tolist() == [1.0]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"model": {"fn": len}}, "got builtin_function_or_method at model.fn"),
+        ({(1, 2): 3}, "dict keys must be str or int, got tuple at the top"),
+        (object(), "got object at the top"),
+    ],
+)
+def test_what_cannot_be_saved_is_named_with_its_place(value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        plugrad.save(value, io.BytesIO())
+
+
+def test_pickle_is_refused() -> None:
+    with pytest.raises(ValueError, match="weights_only must be True"):
+        plugrad.load(io.BytesIO(b""), weights_only=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "header is incomplete"),
+        (b"\x80\x02pickle!!!", "header is incomplete"),
+        ((3).to_bytes(8, "little") + b"{{{", "header is not JSON"),
+        ((2).to_bytes(8, "little") + b"[]", "not a JSON object"),
+    ],
+)
+def test_other_files_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plugrad.load(io.BytesIO(data))
+
+
+def test_a_cut_off_file_is_refused() -> None:
+    data = safetensors_format.encode({"a": np.ones(10)}, {})
+    with pytest.raises(ValueError, match="cut off: entry 'a' ends at byte"):
+        plugrad.load(io.BytesIO(data[:-1]))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"dtype":"F32","shape":[2],"data_offsets":[0,4]}',
+        '{"dtype":"Q7","shape":[1],"data_offsets":[0,4]}',
+        '{"dtype":"F32","shape":[-1],"data_offsets":[0,-4]}',
+        '{"dtype":"F32","data_offsets":[0,4]}',
+    ],
+)
+def test_a_wrong_entry_is_named(entry: str) -> None:
+    header = ('{"a":' + entry + "}").encode()
+    with pytest.raises(ValueError, match="entry 'a'"):
+        plugrad.load(io.BytesIO(len(header).to_bytes(8, "little") + header + b"\0" * 4))

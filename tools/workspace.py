@@ -1,0 +1,267 @@
+"""The work behind the Makefile: keeps .venv in step with the sources and runs the commands in it.
+
+Only the standard library is used, because this runs before anything is installed. What is up to
+date is found by content: wheels are kept under build/wheels by the hash of what went into them, and
+.venv records what was installed into it, so that a second `make` has nothing to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
+STATE = VENV / "plugrad-workspace.json"
+WHEELS = ROOT / "build" / "wheels"
+GENERATED = [ROOT / "core/plugrad/_generated", ROOT / "core/plugrad/__init__.pyi"]
+
+# Distribution folder, and the name with extras under which .venv gets it.
+DISTRIBUTIONS = {
+    "core": "plugrad[cli,codegen]",
+    "backends/cpu": "plugrad-cpu",
+    "plugins/nn": "plugrad-nn[demo]",
+}
+NOT_SOURCE = {
+    *("build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"),
+    *(".hypothesis", ".import_linter_cache"),
+}
+# pip would build the same way, but show nothing while it lasts.
+BUILD_WHEEL = """
+import sys
+from setuptools.build_meta import build_wheel
+build_wheel(sys.argv[1], {"--global-option": "--quiet"})
+"""
+COMPILE_ONLY = ("mypy==", "numpy")
+
+
+def say(line: str) -> None:
+    print(f"==> {line}", flush=True)
+
+
+def call(*command: str | Path, cwd: Path = ROOT, **environment: str) -> int:
+    """Run a command, with these variables added to the environment, and give its exit code."""
+    return subprocess.call(
+        [str(part) for part in command], cwd=cwd, env={**os.environ, **environment}
+    )
+
+
+def need(*command: str | Path, cwd: Path = ROOT, **environment: str) -> None:
+    """Run a command that the rest depends on."""
+    if code := call(*command, cwd=cwd, **environment):
+        sys.exit(code)
+
+
+def table(path: Path) -> dict[str, object]:
+    import tomllib
+
+    return tomllib.loads(path.read_text())
+
+
+def requirements(path: Path, *keys: str) -> list[str]:
+    """A list of strings inside a TOML file."""
+    found: object = table(path)
+    for key in keys:
+        assert isinstance(found, dict)
+        found = found[key]
+    assert isinstance(found, list)
+    return [str(item) for item in found]
+
+
+def digest(*parts: str | Path) -> str:
+    """Hash of strings, files and folders of sources."""
+    state = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, str):
+            state.update(part.encode() + b"\0")
+            continue
+        for file in sources(part):
+            state.update(str(file.relative_to(ROOT)).encode() + b"\0")
+            state.update(hashlib.sha256(file.read_bytes()).digest())
+    return state.hexdigest()[:20]
+
+
+def sources(folder: Path) -> Iterator[Path]:
+    """The files under a folder that a person wrote, in a fixed order."""
+    for entry in sorted(folder.iterdir()):
+        if entry.name in NOT_SOURCE or entry in GENERATED or entry.suffix == ".egg-info":
+            continue
+        if entry.is_dir():
+            yield from sources(entry)
+        elif entry.is_file():
+            yield entry
+
+
+def pure() -> bool:
+    return os.environ.get("PLUGRAD_PURE", "") not in ("", "0")
+
+
+def can_compile() -> bool:
+    """A cheap guess; the build itself tries the compiler and says why it cannot."""
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    compiler = os.environ.get("CC", sysconfig.get_config_var("CC") or "cc").split()[0]
+    return header.exists() and any(shutil.which(name) for name in (compiler, "cc", "gcc", "clang"))
+
+
+class Workspace:
+    """The virtual environment and the record of what is in it."""
+
+    def __init__(self) -> None:
+        interpreter = f"{sys.base_prefix} {sys.version}"
+        self.record: dict[str, str] = {}
+        if PYTHON.exists() and STATE.exists():
+            self.record = json.loads(STATE.read_text())
+        if not self.record or not PYTHON.exists():
+            say(f"making .venv with Python {sys.version.split()[0]}")
+            if call(sys.executable, "-m", "venv", "--clear", VENV):
+                sys.exit("python's venv module does not work here (Debian: install python3-venv)")
+            self.done("interpreter", interpreter)
+        elif self.record["interpreter"] != interpreter:
+            say(".venv was made with another Python and is kept (make clean starts over)")
+
+    def done(self, step: str, state: str) -> None:
+        self.record[step] = state
+        STATE.write_text(json.dumps(self.record, indent=2))
+
+    def require(self, step: str, wanted: Sequence[str]) -> None:
+        """Install requirements, once."""
+        state = digest(*wanted)
+        if self.record.get(step) != state:
+            say(f"installing what {step} needs: {' '.join(wanted)}")
+            need(PYTHON, "-m", "pip", "install", "--quiet", *wanted)
+            self.done(step, state)
+
+    def wheel(self, folder: str, mode: str) -> Path:
+        """The wheel of a distribution, built if its sources have not been built before."""
+        compilable = folder == "core"
+        key = digest(mode if compilable else "", self.record["interpreter"], ROOT / folder)
+        target = WHEELS / f"{folder.replace('/', '-')}-{key}"
+        if not any(target.glob("*.whl")):
+            say(f"building {folder}{f' ({mode})' * compilable}")
+            need(PYTHON, "-c", BUILD_WHEEL, target, cwd=ROOT / folder)
+        return next(target.glob("*.whl"))
+
+    def install(self) -> str:
+        """Bring plugrad and its dependencies in .venv up to date; says how the core was built."""
+        mode = "interpreted" if pure() or not can_compile() else "compiled"
+        build = requirements(ROOT / "core/pyproject.toml", "build-system", "requires")
+        if mode == "interpreted":
+            build = [name for name in build if not name.startswith(COMPILE_ONLY)]
+        self.require("building", build)
+        wheels = [self.wheel(folder, mode) for folder in DISTRIBUTIONS]
+        state = digest(*map(str, wheels))
+        if self.record.get("plugrad") != state:
+            say(f"installing {', '.join(DISTRIBUTIONS.values())}")
+            need(
+                PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", *wheels
+            )
+            need(PYTHON, "-m", "pip", "install", "--quiet", *DISTRIBUTIONS.values())
+            self.done("plugrad", state)
+        # The build tries the compiler in earnest: its wheel tells what came out.
+        return "interpreted" if wheels[0].name.endswith("-none-any.whl") else "compiled"
+
+    def generate(self) -> None:
+        """Write the generated operators into the source tree, which then runs interpreted."""
+        state = digest(ROOT / "core/plugrad/ops", ROOT / "core/plugrad/codegen")
+        if self.record.get("generated") != state or not all(path.exists() for path in GENERATED):
+            need(PYTHON, "setup.py", "--quiet", "generate", cwd=ROOT / "core")
+            self.done("generated", state)
+
+    def group(self, name: str) -> None:
+        """Install a dependency group of the root pyproject.toml."""
+        self.require(name, requirements(ROOT / "pyproject.toml", "dependency-groups", name))
+
+    def oracle(self) -> None:
+        match os.environ.get("ORACLE", ""):
+            case "":
+                return
+            case "torch":
+                self.group("torch")
+            case other:
+                sys.exit(f"ORACLE={other}: expected ORACLE=torch or nothing")
+
+
+def demo(arguments: Sequence[str]) -> int:
+    Workspace().install()
+    return call(PYTHON.with_name("plugrad"), "demo", *arguments)
+
+
+def test(arguments: Sequence[str]) -> int:
+    """The suite, once against the installed core and once against the sources in core/."""
+    workspace = Workspace()
+    installed = workspace.install()
+    workspace.group("test")
+    workspace.oracle()
+    workspace.generate()
+    pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
+    codes = [0]
+    if installed == "compiled":
+        say("the suite, compiled core")
+        codes.append(call(*pytest, PLUGRAD_TEST_CORE="compiled"))
+    else:
+        say("the core is installed interpreted: the suite runs once, not twice")
+    say("the suite, interpreted core")
+    codes.append(call(*pytest, PLUGRAD_TEST_CORE="interpreted", PYTHONPATH=str(ROOT / "core")))
+    return max(codes)
+
+
+def lint(arguments: Sequence[str]) -> int:
+    workspace = Workspace()
+    workspace.install()
+    workspace.group("test")
+    workspace.group("lint")
+    workspace.generate()
+    packages = os.pathsep.join(str(ROOT / folder) for folder in DISTRIBUTIONS)
+    commands: dict[str, Path] = {
+        "ruff check .": ROOT,
+        "ruff format --check .": ROOT,
+        "mypy": ROOT / "core",
+        "lint-imports --no-logo": ROOT,
+    }
+    codes = [0]
+    for command, folder in commands.items():
+        say(command)
+        program, *rest = command.split()
+        codes.append(call(PYTHON.with_name(program), *rest, cwd=folder, PYTHONPATH=packages))
+    return max(codes)
+
+
+def bench(arguments: Sequence[str]) -> int:
+    workspace = Workspace()
+    workspace.install()
+    workspace.oracle()
+    where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
+    return call(PYTHON, "-m", "benchmarks", *(arguments or where))
+
+
+def install(arguments: Sequence[str]) -> int:
+    say(f"installed, {Workspace().install()}: .venv/bin/plugrad")
+    return 0
+
+
+def clean(arguments: Sequence[str]) -> int:
+    shutil.rmtree(VENV, ignore_errors=True)
+    homes = [ROOT, *(ROOT / folder for folder in DISTRIBUTIONS)]
+    inside = [folder for folder in ROOT.iterdir() if folder.is_dir() and folder.name[0] != "."]
+    caches = [cache for folder in inside for cache in folder.rglob("__pycache__")]
+    for path in [*GENERATED, *(home / name for home in homes for name in NOT_SOURCE), *caches]:
+        path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+    return 0
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    command.__name__: command for command in (demo, test, lint, bench, install, clean)
+}
+
+if __name__ == "__main__":
+    if sys.version_info < (3, 11):  # noqa: UP036  # whoever runs make may have another Python
+        sys.exit(f"plugrad needs Python 3.11 or later, not {sys.version}: make PYTHON=python3.12")
+    sys.exit(COMMANDS[sys.argv[1]](sys.argv[2:]))
