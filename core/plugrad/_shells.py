@@ -150,7 +150,6 @@ class Tensor(TensorMethods):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return printing.tensor_repr(self)
 
-    __str__ = __repr__
     __hash__ = TensorMethods.__hash__
 
     def __getitem__(self, index: Any) -> Any:
@@ -198,6 +197,11 @@ class Tensor(TensorMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return interop.array(self, dtype, copy)
+
+    def __array_wrap__(
+        self, array: Any, context: Any = None, return_scalar: bool = False
+    ) -> Any:
+        return interop.array_wrap(self, array, context, return_scalar)
 
     def __dlpack__(self, **options: Any) -> Any:
         return interop.dlpack(self, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
@@ -11,6 +12,10 @@ from plugrad._generated.calls import call_add_Tensor, call_add__Tensor, call_clo
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.node import MAX_SEQUENCE_NR, Node
 from plugrad.tensor.base import TensorBase
+
+
+# Threads may run backward into the same leaf; kernels let other threads run.
+_accumulating: Final = threading.RLock()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -33,13 +38,14 @@ class AccumulateGradBase(Node):
             run_tensor_hooks(meta.hooks, grads, 0)
         if grads[0] is None or not meta.requires_grad:
             return []
-        grad = meta.grad
-        if grad is None:
-            meta.grad = _own(grads)
-        elif current_state().grad_enabled:
-            meta.grad = call_add_Tensor(grad, _first(grads))
-        else:
-            call_add__Tensor(grad, _first(grads))
+        with _accumulating:
+            grad = meta.grad
+            if grad is None:
+                meta.grad = _own(grads)
+            elif current_state().grad_enabled:
+                meta.grad = call_add_Tensor(grad, _first(grads))
+            else:
+                call_add__Tensor(grad, _first(grads))
         if meta.post_hooks:
             for hook in list(meta.post_hooks.values()):
                 hook(variable)

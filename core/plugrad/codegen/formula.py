@@ -73,7 +73,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         name = node.id
-        if name == "mask":
+        if name == "mask" and name not in self.tensors:
             self.formula.uses_mask = True
         elif name == "grads":
             self.formula.uses_grads = True

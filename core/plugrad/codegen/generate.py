@@ -43,6 +43,7 @@ from plugrad.dispatch.keys import (
     COMPOSITE_IMPLICIT_AUTOGRAD,
 )
 from plugrad.dispatch.local_state import current_state
+from plugrad.dtype import dtype_by_name
 from plugrad.dispatch.operator import BelowAutograd, Operator, WithoutKeyset, declare
 from plugrad.graph.history import (
     any_needs_grad,
@@ -301,10 +302,12 @@ def _calls_module(by_family: dict[str, list[Group]]) -> str:
     """For code that has checked arguments already: the typed entries into dispatch."""
     out = Source()
     for family, groups in by_family.items():
+        # One statement per family: each costs mypyc much code, and its analysis grows quadratically.
+        out.line(f"from plugrad._generated.{family} import (")
         for group in groups:
             for entry in group.entries:
-                name = f"call_{entry.identifier}"
-                out.line(f"from plugrad._generated.{family} import {name} as {name}")
+                out.line(f"    call_{entry.identifier} as call_{entry.identifier},")
+        out.line(")")
     header = HEADER.format(title="Every operator, unchecked", origin="ops/*.yaml")
     return header + out.text()
 
@@ -323,7 +326,7 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
             out.docstring("The value of a tensor with one element, as a Python number.")
             out.line("return interop.item(self)")
         out.line()
-        with out.block("def __hash__(self) -> int:"):
+        with out.block("def __hash__(self) -> builtins.int:"):
             out.line("return id(self)")
     out.line()
     out.line()
@@ -334,6 +337,8 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
             modules.line(f"from plugrad._generated import {family}")
     header = HEADER.format(title="Every operator as a method of Tensor", origin="ops/*.yaml")
     imports = IMPORTS.replace(
+        "from typing import TYPE_CHECKING", "import builtins\nfrom typing import TYPE_CHECKING"
+    ).replace(
         "from mypy_extensions import i64", "from mypy_extensions import i64, mypyc_attr"
     )
     modules.line("from plugrad.tensor import interop")

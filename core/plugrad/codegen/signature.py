@@ -6,6 +6,7 @@ import keyword
 from dataclasses import dataclass
 
 from plugrad.codegen.model import Entry
+from plugrad.dispatch.operator import DTYPE_NAMES
 from plugrad.dispatch.schema import Argument, SchemaType
 
 # Schema type -> (converter in plugrad.tensor.arguments, its type in stubs).
@@ -20,6 +21,8 @@ _SCALAR_TYPES = {
     "Device": ("device", "DeviceLike"),
     "Generator": ("generator", "Generator"),
 }
+
+
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ def default_source(argument: Argument) -> str:
     """Source text of a default; `int[2] stride=1` means one 1 per element."""
     default = argument.default
     size = argument.type.list_size
+    if argument.type.base == "ScalarType" and isinstance(default, str):
+        return f"dtype_by_name({DTYPE_NAMES.get(default, default)!r})"
     if argument.type.is_list and size is not None and isinstance(default, int):
         return repr((default,) * size)
     if isinstance(default, float) and default in (float("inf"), float("-inf")):

@@ -42,7 +42,7 @@ def _signature(entry: Entry, method: bool) -> str:
             continue
         text = f"{parameter.name}: {parameter.stub_type}"
         if parameter.default:
-            text += f" = {parameter.default}"
+            text += " = ..." if "(" in parameter.default else f" = {parameter.default}"
         if varargs is not None and parameter.argument is varargs:
             positional.append("*args: builtins.int | Sequence[builtins.int]")
             keyword_only.append(f"{parameter.name}: Sequence[builtins.int] | None = None")

@@ -22,7 +22,8 @@ from plugrad.dispatch import keys
 from plugrad.dispatch.backend import ActiveBackend, backend_by_number, set_change_listener
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.schema import FunctionSchema, parse_schema
+from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
+from plugrad.dtype import dtype_by_name
 from plugrad.errors import OperatorNotFoundError
 
 
@@ -125,6 +126,21 @@ class RegistrationHandle:
         self.remove()
 
 
+# Schemas name default dtypes as C does.
+DTYPE_NAMES: Final = {"long": "int64", "int": "int32", "float": "float32", "double": "float64"}
+
+
+def default_of(argument: Argument) -> Any:
+    """An argument's default as a kernel expects it: `int[2] stride=1` means (1, 1)."""
+    default = argument.default
+    size = argument.type.list_size
+    if argument.type.is_list and size is not None and isinstance(default, int):
+        return (default,) * size
+    if argument.type.base == "ScalarType" and isinstance(default, str):
+        return dtype_by_name(DTYPE_NAMES.get(default, default))
+    return default
+
+
 class Operator:
     """One overload of an operator, such as ``plugrad::mul.Tensor``.
 
@@ -210,7 +226,7 @@ class Operator:
                 values.append(kwargs[argument.name])
                 used += 1
             elif argument.has_default:
-                values.append(argument.default)
+                values.append(default_of(argument))
             else:
                 raise TypeError(
                     f"{self.full_name}() missing required argument '{argument.name}' "
@@ -268,10 +284,10 @@ class Operator:
                 return key, kernel
         if keyset & keys.BACKEND_MASK == 0:
             # No tensor among the arguments: a decomposition needs none to tell the backend.
-            key = keys.COMPOSITE_IMPLICIT_AUTOGRAD
-            kernel = self.kernel_for(key)
-            if kernel is not None:
-                return key, kernel
+            for key in (keys.COMPOSITE_IMPLICIT_AUTOGRAD, keys.COMPOSITE_EXPLICIT_AUTOGRAD):
+                kernel = self.kernel_for(key)
+                if kernel is not None:
+                    return key, kernel
         raise self._no_kernel(keyset)
 
     def _kernel_at(self, key: DispatchKey) -> Any:

@@ -396,6 +396,26 @@ class InplaceKernel:
 
 
 @final
+class CopyKernel:
+    """`copy_`, which may cross devices: the target's backend writes, whatever the source's is."""
+
+    def __init__(self, op: Operator) -> None:
+        self.prepare: Any = op.prepare
+
+    def __call__(
+        self, keyset: i64, target: TensorBase, source: TensorBase, non_blocking: bool
+    ) -> TensorBase:
+        self.prepare(target, source, non_blocking)
+        device = target.device
+        active = find_backend(device.type)
+        array = source.array
+        if source.device is not device:
+            array = active.backend.from_host(_to_host(source), device.index or 0)
+        active.raw_kernel("copy_", "")(target.array, array)
+        return target
+
+
+@final
 class ViewKernel:
     """ADInplaceOrView of a view operator: the result shares version and base with its input."""
 
@@ -482,6 +502,8 @@ def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
     raw = active.raw_kernel(name, op.overload)
     if not op.schema.is_inplace:
         return None if raw is None else wrap_raw_kernel(op, active, raw)
+    if op.qualified_name == "plugrad::copy_":
+        return CopyKernel(op)
     functional = _functional_of(op)
     if raw is not None and (functional is None or not op.structure):
         return RawKernel(op, active, raw)

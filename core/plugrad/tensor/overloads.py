@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from plugrad.device import Device
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, default_of
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
 from plugrad.tensor.arguments import MISSING, dtype_argument, type_name, write_out
@@ -77,7 +77,7 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         if value is MISSING:
             if not argument.has_default:
                 raise _NoFit
-            values.append(_default(argument))
+            values.append(default_of(argument))
         else:
             values.append(_convert(value, argument.type))
     if used < len(kwargs):
@@ -99,20 +99,13 @@ def _keyword(argument: Argument, kwargs: dict[str, Any]) -> str | None:
     return None
 
 
-def _default(argument: Argument) -> Any:
-    size = argument.type.list_size
-    if argument.type.is_list and size is not None and isinstance(argument.default, int):
-        return (argument.default,) * size
-    return argument.default
-
-
 def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`x.permute(0, 2, 1)`: trailing integers are the elements of a last `int[]` argument."""
+    """`x.permute(0, 2, 1)`: what trails are the elements of a last `int[]` or `Tensor[]`."""
     if not positional:
         raise _NoFit
     last = positional[-1]
     start = len(positional) - 1
-    if not (last.type.base == "int" and last.type.is_list and last.type.list_size is None):
+    if last.type.base not in ("int", "Tensor") or not last.type.is_list or last.type.list_size:
         raise _NoFit
     return (*args[:start], tuple(args[start:]))
 

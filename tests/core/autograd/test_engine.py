@@ -167,6 +167,26 @@ def test_an_error_in_backward_leaves_no_trace_in_the_graph() -> None:
     assert x.grad.tolist() == [2 * 2.0**3 * 2 + 4.0]
 
 
+def test_gradients_left_over_by_a_failed_pass_are_forgotten() -> None:
+    x = leaf(1.0)
+    shared = x * 1
+    early = shared * 2
+    late = shared * 3  # runs first, and leaves its gradient waiting at `shared`
+    failing = [True]
+
+    def hook(grad: Any) -> None:
+        if failing[0]:
+            raise ValueError("stop")
+
+    early.register_hook(hook)
+    total = (early + late).sum()
+    with pytest.raises(ValueError, match="stop"):
+        total.backward(retain_graph=True)
+    failing[0] = False
+    total.backward()
+    assert x.grad.tolist() == [5.0]
+
+
 def test_backward_inside_a_hook_over_another_graph() -> None:
     x, other = leaf(2.0), leaf(3.0)
     y = x * x

@@ -78,6 +78,12 @@ def test_its_node_is_named_after_it() -> None:
     assert "grad_fn=<CubeBackward>" in repr(y)
 
 
+def test_nodes_of_functions_are_numbered_like_others() -> None:
+    x = leaf()
+    numbers = [node._sequence_nr() for node in (Cube.apply(x).grad_fn, (x * 1).grad_fn)]
+    assert Cube.apply(x).grad_fn._sequence_nr() == numbers[1] + 1 == numbers[0] + 2
+
+
 def test_forward_records_nothing() -> None:
     y = Cube.apply(leaf())
     ((function, number),) = y.grad_fn.next_functions
@@ -231,6 +237,28 @@ def test_mark_dirty_makes_the_argument_the_result() -> None:
     assert y._version >= 1
     y.sum().backward()
     assert x.grad.tolist() == [2.0]
+
+
+def test_the_context_does_not_keep_what_was_marked() -> None:
+    class InPlace(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0] * 2
+
+    gc.collect()
+    gc.disable()
+    try:
+        y = InPlace.apply(leaf() * 1)
+        gone = weakref.ref(y)
+        del y
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_returning_an_input_gives_another_tensor_with_history() -> None:

@@ -111,6 +111,15 @@ def test_retain_grad_sees_what_the_hooks_made_even_of_later_hooks() -> None:
     assert y.grad.tolist() == [2.0]
 
 
+def test_a_retained_gradient_is_a_copy() -> None:
+    y = leaf(1.0) * 1
+    y.retain_grad()
+    given = plugrad.ones(1, dtype=plugrad.float64)
+    y.backward(given)
+    y.grad.mul_(5)
+    assert given.tolist() == [1.0]
+
+
 def test_retain_grad_does_not_keep_the_tensor_alive() -> None:
     gc.disable()
     try:

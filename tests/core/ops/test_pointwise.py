@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,22 @@ def test_bool_negation_raises() -> None:
         1 - plugrad.tensor([True])
 
 
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda x: x.add_(1.5), "result type Float can't be cast to the desired output type Long"),
+        (lambda x: x.div_(2), "result type Float can't be cast to the desired output type Long"),
+        (
+            lambda x: x.mul_(plugrad.ones(3, 2, dtype=plugrad.int64)),
+            r"output with shape \[2\] doesn't match the broadcast shape \[3, 2\]",
+        ),
+    ],
+)
+def test_in_place_result_must_fit(write: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        write(plugrad.tensor([1, 2]))
+
+
 def test_no_numpy_warning_leaks(recwarn: pytest.WarningsRecorder) -> None:
     x = plugrad.tensor([0.0, -1.0, 1e30, INF, NAN])
     for function in (plugrad.log, plugrad.sqrt, plugrad.exp, plugrad.reciprocal, plugrad.sin):
@@ -160,6 +177,50 @@ def test_no_numpy_warning_leaks(recwarn: pytest.WarningsRecorder) -> None:
     x**3
     x % 0
     assert not recwarn.list
+
+
+def test_threads_may_compute_at_the_same_time(recwarn: pytest.WarningsRecorder) -> None:
+    x = plugrad.full((200_000,), -1.0)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                assert plugrad.sqrt(x).isnan().all().item()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "complex128"])
+@pytest.mark.parametrize("left", ["array", 0.0, 1.5])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_where_on_large_arrays(dtype: str, left: Any, transposed: bool) -> None:
+    rng = np.random.default_rng(0)
+    mask = rng.random((300, 300)) > 0.5
+    a, b = (rng.integers(-5, 5, (300, 300)).astype(dtype) for _ in range(2))
+    if transposed:
+        a, b = a.T, b.T
+    if "int" in dtype and left == 1.5:
+        left = 3
+    args = [mask, a if left == "array" else left, b]
+    given = [plugrad.from_numpy(x) if isinstance(x, np.ndarray) else x for x in args]
+    np.testing.assert_array_equal(plugrad.where(*given).numpy(), np.where(*args))
+    given[1], given[2] = given[2], given[1]
+    np.testing.assert_array_equal(plugrad.where(*given).numpy(), np.where(mask, *args[:0:-1]))
+
+
+def test_where_keeps_the_sign_of_zero() -> None:
+    mask = plugrad.zeros(40_000, dtype=plugrad.bool)
+    result = plugrad.where(mask, plugrad.ones(40_000), -0.0)
+    assert np.signbit(result.numpy()).all()
 
 
 def test_a_numpy_error_state_of_the_caller_is_not_disturbed() -> None:

@@ -248,6 +248,8 @@ ASSIGNMENTS: dict[str, tuple[Any, ...]] = {
     "float tensor into ints": (0, lambda lib: lib.tensor([1.7]), "int64"),
     "number into bools": (0, 3, "bool"),
     "complex": (0, 1j, "complex64"),
+    "complex without imaginary part": (0, 2 + 0j),
+    "complex without imaginary part by list": ([0], 2 + 0j),
     # What is refused:
     "too big": (0, 300, "uint8"),
     "too big by list": ([0], 300, "uint8"),

@@ -51,6 +51,11 @@ class TestNumpy:
         with pytest.raises(ValueError, match="Unable to avoid copy"):
             np.asarray(x, dtype=np.int32, copy=False)
 
+    def test_a_numpy_function_of_a_tensor_gives_a_tensor(self) -> None:
+        x = plugrad.tensor([0.0, 1.0])
+        assert repr(np.sin(x)) == "tensor([0.0000, 0.8415])"
+        assert repr(np.add(np.ones(2), x)) == "tensor([1., 2.], dtype=plugrad.float64)"
+
     @pytest.mark.parametrize(
         ("source", "kind", "message"),
         [

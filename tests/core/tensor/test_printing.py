@@ -74,7 +74,8 @@ def test_elements_print_as_in_torch(
     count = int(np.prod(shape))
     values = values_of(kind, count, rng)
     if dtype in COMPLEX:
-        values = values + 1j * values_of(kind, count, rng)
+        values = values.astype(complex)
+        values.imag = values_of(kind, count, rng)
     reference, ours = pair(torch_oracle, dtype, values.reshape(shape))
     expected = torch_oracle._tensor_str._tensor_str(reference, 7)
     assert array_text(ours.numpy(), 7) == expected
@@ -176,6 +177,17 @@ def test_a_subclass_prints_under_its_own_name() -> None:
         pass
 
     assert repr(plugrad.Tensor._make_subclass(Named, plugrad.ones(1))) == "Named([1.])"
+
+
+def test_str_follows_the_repr_of_a_subclass() -> None:
+    class Framed(plugrad.Tensor):  # type: ignore[misc]
+        _printed_as = "tensor"
+
+        def __repr__(self) -> str:
+            return "Framed: " + plugrad.Tensor.__repr__(self)
+
+    framed = plugrad.Tensor._make_subclass(Framed, plugrad.ones(1))
+    assert str(framed) == "Framed: tensor([1.])"
 
 
 def test_get_printoptions_returns_what_was_set() -> None:

@@ -66,9 +66,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: DTypeLike, device: int) ->
     return _spaced(start, end, steps).astype(dtype, copy=False)
 
 
-def logspace(
-    start: Any, end: Any, steps: int, base: float, dtype: DTypeLike, device: int
-) -> Array:
+def logspace(start: Any, end: Any, steps: int, base: float, dtype: DTypeLike, device: int) -> Array:
     if steps == 0:
         return np.empty(0, dtype)
     if dtype.kind in "iu":
@@ -110,9 +108,7 @@ def _uniform(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Array:
 
 def _normal(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Array:
     if dtype.kind == "c":
-        drawn = _real_and_imaginary(
-            lambda s, d: generator.rng.standard_normal(s, d), size, dtype
-        )
+        drawn = _real_and_imaginary(lambda s, d: generator.rng.standard_normal(s, d), size, dtype)
         drawn *= _HALF_VARIANCE
         return drawn
     if dtype in _NATIVE_FLOATS:
@@ -153,9 +149,7 @@ def _check_probabilities(probabilities: Array) -> None:
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
 
 
-def multinomial(
-    weights: Array, count: int, replacement: bool, generator: CpuGenerator
-) -> Array:
+def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGenerator) -> Array:
     """With replacement by inverting the distribution function; without, by a race of exponential
     clocks that run at the speed of the weights (Efraimidis and Spirakis, 2006)."""
     rows = weights.astype(np.float64).reshape(-1, weights.shape[-1])

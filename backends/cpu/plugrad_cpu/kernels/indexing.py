@@ -63,15 +63,13 @@ def _add_at(target: Array, where: Any, values: Array) -> None:
         np.add.at(target, where, values)
 
 
-def _scatter_into(target: Array, dim: int, index: Array, src: Any, add: bool) -> Array:
+def _scatter_into(target: Array, dim: int, index: Array, src: Array, add: bool) -> Array:
     if index.size == 0:
         return target
     into = target.reshape(1) if target.ndim == 0 else target
     where = _with_a_dim(index)
     check_range(where, into.shape[dim], dim)
-    values = src
-    if isinstance(src, np.ndarray):
-        values = _with_a_dim(src)[tuple([slice(size) for size in where.shape])]
+    values = src[tuple([slice(size) for size in where.shape])] if src.ndim else src
     if add:
         _add_at(into, _place(where, dim), values)
     else:
@@ -197,8 +195,7 @@ def _check_indices(array: Array, indices: list[Array | None]) -> None:
     except ValueError:
         shown = ", ".join(str(list(shape)) for shape in shapes)
         raise IndexError(
-            "shape mismatch: indexing tensors could not be broadcast together with shapes "
-            f"{shown}"
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
         ) from None
 
 
@@ -215,9 +212,7 @@ def index(array: Array, indices: list[Array | None]) -> Array:
     return result if type(result) is np.ndarray and result.base is None else np.array(result)
 
 
-def _put_into(
-    target: Array, indices: list[Array | None], values: Array, accumulate: bool
-) -> Array:
+def _put_into(target: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
     where = _where(indices)
     try:
         if accumulate:
@@ -234,15 +229,11 @@ def _put_into(
     return target
 
 
-def index_put(
-    array: Array, indices: list[Array | None], values: Array, accumulate: bool
-) -> Array:
+def index_put(array: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
     return _put_into(array.copy(), indices, values, accumulate)
 
 
-def index_put_(
-    array: Array, indices: list[Array | None], values: Array, accumulate: bool
-) -> Array:
+def index_put_(array: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
     return _put_into(array, indices, values, accumulate)
 
 

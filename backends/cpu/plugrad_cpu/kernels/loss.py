@@ -82,7 +82,9 @@ def nll_loss_forward(
         losses = np.negative(picked)
         return _reduced(losses, dtype.type(target.size), reduction)
     safe, known = _positions(target, classes, ignore_index)
-    factors = known.astype(dtype) if weight is None else np.where(known, weight[safe], dtype.type(0))
+    factors = (
+        known.astype(dtype) if weight is None else np.where(known, weight[safe], dtype.type(0))
+    )
     losses = np.where(known, -x[_at(x.shape, safe)] * factors, dtype.type(0))
     return _reduced(losses, np.add.reduce(factors, None), reduction)
 
@@ -174,9 +176,7 @@ def binary_cross_entropy_backward(
 ) -> Any:
     if x.itemsize == 2:
         wide = None if weight is None else widen(weight)
-        found = binary_cross_entropy_backward(
-            widen(grad), widen(x), widen(target), wide, reduction
-        )
+        found = binary_cross_entropy_backward(widen(grad), widen(x), widen(target), wide, reduction)
         return found.astype(x.dtype)
     spread = np.maximum((as_operand(1, x.dtype) - x) * x, as_operand(1e-12, x.dtype))
     out = np.asarray((x - target) / spread)

@@ -30,6 +30,14 @@ from plugrad_cpu.kernels.floating_errors import (
     run_integer_division,
     run_quiet,
 )
+from plugrad_cpu.kernels.selection import (
+    clamp,
+    clamp_max,
+    clamp_min,
+    nan_to_num,
+    where,
+    where_numbers,
+)
 
 _INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"
 
@@ -211,33 +219,6 @@ def frac(a: Array) -> Any:
     return a - np.trunc(a)
 
 
-def clamp(a: Array, low: Any, high: Any) -> Any:
-    """Bounds are arrays or numbers of the dtype's category, or None; the upper one wins."""
-    if low is not None:
-        a = np.maximum(a, low if isinstance(low, np.ndarray) else as_operand(low, a.dtype))
-    if high is not None:
-        a = np.minimum(a, high if isinstance(high, np.ndarray) else as_operand(high, a.dtype))
-    return a
-
-
-def clamp_min(a: Array, low: Any) -> Any:
-    return clamp(a, low, None)
-
-
-def clamp_max(a: Array, high: Any) -> Any:
-    return clamp(a, None, high)
-
-
-def nan_to_num(a: Array, nan: float, posinf: float, neginf: float) -> Any:
-    """The replacements are numbers of the dtype; integers have nothing to replace."""
-    result = np.array(a, copy=True)
-    if a.dtype.kind not in _INTEGRAL:
-        result[np.isnan(a)] = nan
-        result[a == math.inf] = posinf
-        result[a == -math.inf] = neginf
-    return result
-
-
 # --- exponentials and special functions
 
 
@@ -247,7 +228,7 @@ def sigmoid(a: Array) -> Any:
     result = np.negative(a)
     np.exp(result, out=result)
     np.add(result, 1, out=result)
-    return np.reciprocal(result, out=result)
+    return np.true_divide(1, result, out=result)
 
 
 def _sigmoid_expression(a: Array) -> Any:
@@ -308,33 +289,18 @@ def equal(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.equal(a, b).all())
 
 
-def where(condition: Array, a: Any, b: Any) -> Any:
-    """At most one of `a` and `b` is a number; the arrays have one dtype."""
-    if not isinstance(a, np.ndarray):
-        a = as_operand(a, b.dtype)
-    elif not isinstance(b, np.ndarray):
-        b = as_operand(b, a.dtype)
-    return np.where(condition, a, b)
-
-
-def where_numbers(condition: Array, a: Any, b: Any, dtype: Any) -> Any:
-    return np.where(condition, as_operand(a, dtype), as_operand(b, dtype))
-
-
 # --- three operands
 
 
 def lerp(start: Array, end: Array, weight: Any) -> Any:
     """From the nearer end, so that weight 1 gives `end` exactly."""
-    if not isinstance(weight, np.ndarray):
-        weight = as_operand(weight, start.dtype)
-    if weight.ndim == 0:
-        if abs(weight) < 0.5:
-            return start + weight * (end - start)
-        return end - (end - start) * (1 - weight)
     difference = end - start
-    from_end = end - difference * (1 - weight)
-    return np.where(np.abs(weight) < 0.5, start + weight * difference, from_end)
+    if isinstance(weight, np.ndarray) and weight.ndim > 0:
+        from_end = end - difference * (1 - weight)
+        return np.where(np.abs(weight) < 0.5, start + weight * difference, from_end)
+    if abs(weight) < 0.5:
+        return start + difference * as_operand(weight, start.dtype)
+    return end - difference * as_operand(1 - weight, start.dtype)
 
 
 def addcmul(a: Array, b: Array, c: Array, value: Any) -> Any:
@@ -482,6 +448,13 @@ def _in_place(ufunc: Kernel) -> Kernel:
     return kernel
 
 
+def _in_place_unary(ufunc: Kernel) -> Kernel:
+    def kernel(a: Array) -> Any:
+        return ufunc(a, out=a)
+
+    return quiet_unary(kernel)
+
+
 def _in_place_with_number(ufunc: Kernel) -> Kernel:
     def kernel(a: Array, number: Any) -> Any:
         return ufunc(a, as_operand(number, a.dtype), out=a)
@@ -493,5 +466,8 @@ def _in_place_with_number(ufunc: Kernel) -> Kernel:
 for _name in ("add", "sub", "mul"):
     KERNELS[f"{_name}_.Tensor"] = _in_place(_BARE_BINARY[_name])
     KERNELS[f"{_name}_.Scalar"] = _in_place_with_number(_BARE_BINARY[_name])
+for _name, _function in _QUIET_UNARY.items():
+    if isinstance(_function, np.ufunc):
+        KERNELS[f"{_name}_"] = _in_place_unary(_function)
 KERNELS["div_.Tensor"] = quiet_binary(_in_place(np.true_divide))
 KERNELS["div_.Scalar"] = quiet_binary(_in_place_with_number(np.true_divide))

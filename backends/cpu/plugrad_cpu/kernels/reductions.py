@@ -66,7 +66,9 @@ def nansum(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
 def mean(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     wide = accumulator(dtype)
     total = run_quiet(_add, a, dims, wide, None, keepdim)
-    return run_quiet(np.true_divide, total, _count(a, dims)).astype(dtype, copy=False)
+    count = _count(a, dims)
+    result = total / count if count else run_quiet(np.true_divide, total, count)
+    return result if wide is dtype else result.astype(dtype)
 
 
 def _square_magnitude(a: Array) -> Any:
@@ -79,7 +81,7 @@ def _mean_and_var(a: Array, dims: Dims, correction: Any, keepdim: bool) -> tuple
     deviation = a - center
     freedom = max(count - correction, 0)
     total = _add(_square_magnitude(deviation), dims, None, None, keepdim)
-    variance = np.true_divide(total, np.array(freedom, total.dtype))
+    variance = np.true_divide(total, freedom)
     return (center if keepdim else center.reshape(variance.shape)), variance
 
 
@@ -146,7 +148,8 @@ def _extremum_with_indices(reduce: Any, arg: Kernel) -> Kernel:
 def _logsumexp(a: Array, dims: Dims, keepdim: bool) -> Any:
     top = _maximum(a.real, dims, None, None, True, -math.inf)
     top = np.where(np.isfinite(top), top, top.dtype.type(0))
-    total = np.log(_add(np.exp(a - top), dims, None, None, keepdim))
+    shifted = np.asarray(a - top)
+    total = np.log(_add(np.exp(shifted, out=shifted), dims, None, None, keepdim))
     return total + (top if keepdim else top.reshape(np.shape(total)))
 
 

@@ -121,9 +121,7 @@ def slice_backward(
     return result
 
 
-def diagonal_backward(
-    grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int
-) -> Array:
+def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int) -> Array:
     result = np.zeros(input_sizes, grad.dtype)
     diagonal(result, offset, dim1, dim2)[...] = grad
     return result

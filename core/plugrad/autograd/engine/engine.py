@@ -217,8 +217,8 @@ class Engine:
             buffer.add(input_nr, grad)
             function.pending -= 1
             if function.pending == 0:
-                function.owner = None
                 function.buffer = None
+                function.owner = None  # last: from here on another pass may claim the node
                 self._enqueue(task, function, buffer, queue)
             elif held is None:
                 function.buffer = buffer

@@ -63,6 +63,7 @@ class GraphTask:
 
     def compute_dependencies(self, root: Node, min_topological_nr: i64) -> None:
         """Count, for every node that can be reached, the edges that lead to it."""
+        shared = False
         stack: list[Node] = [root]
         while stack:
             node = stack.pop()
@@ -75,12 +76,16 @@ class GraphTask:
                 owner = function.owner
                 if owner is self:
                     function.pending += 1
-                elif owner is None or _is_finished(owner):
+                elif (owner is None or _is_finished(owner)) and not (
+                    # The other pass may let go of a node while its edges are being counted here.
+                    shared and function in self.dependencies
+                ):
                     function.owner = self
                     function.pending = 1
                     function.buffer = None
                     stack.append(function)
                 else:
+                    shared = True
                     count = self.dependencies.get(function)
                     if count is None:
                         stack.append(function)

@@ -183,5 +183,5 @@ def fill_diagonal_(self: Tensor, fill_value: object, wrap: bool) -> Tensor:
         rows = F.arange(columns + 1, sizes[0], 1, dtype=int64, device=self.device)
         place = rows.remainder(columns + 1)
         keep = place < columns
-        self.index_put_([rows[keep], place[keep]], value)
+        self.index_put_([rows.masked_select(keep), place.masked_select(keep)], value)
     return self

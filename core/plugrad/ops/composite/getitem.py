@@ -17,7 +17,7 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.creation import tensor
+from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
 from plugrad.tensor.promotion import check_scalar_fits, is_scalar
 
@@ -71,8 +71,7 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     source: Any = value
     if advanced:
         if not isinstance(value, TensorBase):
-            check_scalar_fits(value, self.dtype)
-            source = tensor(value, dtype=self.dtype, device=self.device)
+            source = scalar_tensor(value, dtype=self.dtype, device=self.device)
         view.index_put_(advanced, _without_leading_ones(source, 0))
     elif isinstance(value, TensorBase):
         # A source of the same shape may share memory with the target: x[...] = x.

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def matmul_nh(self: Tensor, other: Tensor) -> Tensor:
-    return F.matmul(self, other.mH)
+    return F.matmul(self, F.mH(other))
 
 
 def matmul_hn(self: Tensor, other: Tensor) -> Tensor:
-    return F.matmul(self.mH, other)
+    return F.matmul(F.mH(self), other)
 
 
 def linear_by_matmul(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -177,7 +177,9 @@ def tensordot(
     summed_a = [wrap_dim(dim, len(a)) for dim in dims_self]
     summed_b = [wrap_dim(dim, len(b)) for dim in dims_other]
     count = 1
-    for position, (i, j) in enumerate(zip(summed_a, summed_b)):
+    for position in range(len(summed_a)):
+        i = summed_a[position]
+        j = summed_b[position]
         if a[i] != b[j] and a[i] != 1 and b[j] != 1:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a[i]} in dim "

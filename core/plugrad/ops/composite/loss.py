@@ -1,6 +1,6 @@
 """Loss functions made of other operators, and decompositions of fused ones."""
 
-# mypy: disable-error-code="no-any-return"  # tensor dunders may return NotImplemented: Any
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
@@ -22,12 +22,11 @@ from plugrad.dtype import (
     int64,
     uint8,
 )
-from plugrad.ops.composite.views import is_contiguous
 from plugrad.ops.prepare import shape as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.interop import from_host, host_array
+from plugrad.tensor.interop import from_host, host_array, is_contiguous
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -37,6 +36,24 @@ Sizes = tuple[int, ...]
 
 def cat(tensors: list[Tensor], dim: int) -> Tensor:
     return F.cat(tensors, dim)
+
+
+def cat_by_adding(tensors: list[TensorBase], dim: int) -> Tensor:
+    """For backends that cannot join: each tensor among zeros of the result's shape, added up."""
+    checked: tuple[Any, ...] = prepare.cat(tensors, dim)
+    parts: list[Tensor] = checked[0]
+    place: int = checked[1]
+    sizes = list(parts[0].sizes())
+    sizes[place] = sum([part.sizes()[place] for part in parts])
+    start = 0
+    result: Tensor | None = None
+    for part in parts:
+        end = start + part.sizes()[place]
+        padded = F.slice_backward(part, tuple(sizes), place, start, end, 1)
+        result = padded if result is None else result + padded
+        start = end
+    assert result is not None
+    return result
 
 
 def stack(tensors: list[Tensor], dim: int) -> Tensor:
@@ -225,8 +242,7 @@ def meshgrid_indexing(tensors: list[Tensor], indexing: str) -> tuple[Tensor, ...
     if indexing == "ij" or len(tensors) < 2:
         return meshgrid(tensors)
     grids = meshgrid([tensors[1], tensors[0], *tensors[2:]])
-    turned = [grid.transpose(0, 1) for grid in grids]
-    return (turned[1], turned[0], *turned[2:])
+    return (grids[1], grids[0], *grids[2:])
 
 
 def diag(self: Tensor, diagonal: int) -> Tensor:

@@ -9,6 +9,7 @@ from plugrad.dispatch.backend import find_backend
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.interop import is_contiguous, strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -16,32 +17,10 @@ if TYPE_CHECKING:
 Sizes = tuple[int, ...]
 
 
-def strides_of(self: TensorBase) -> Sizes:
-    """Strides in elements."""
-    strides: Sizes = find_backend(self.device.type).backend.strides(self.array)
-    return strides
-
-
 def offset_of(self: TensorBase) -> int:
     """Elements in memory before the first one."""
     offset: int = find_backend(self.device.type).backend.storage_offset(self.array)
     return offset
-
-
-def is_contiguous(self: TensorBase) -> bool:
-    """Whether the elements lie in memory without gaps, the last dimension's next to each other."""
-    sizes = self.sizes()
-    if 0 in sizes:
-        return True
-    step = 1
-    strides = strides_of(self)
-    for dim in range(len(sizes) - 1, -1, -1):
-        size = sizes[dim]
-        if size != 1:
-            if strides[dim] != step:
-                return False
-            step *= size
-    return True
 
 
 def can_view(self: TensorBase, size: Sizes) -> bool:
@@ -53,12 +32,12 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
     if is_contiguous(self):
         return True
     old = self.sizes()
-    strides = strides_of(self)
+    steps = strides(self)
     place = len(size) - 1
     run = 1
     for dim in range(len(old) - 1, -1, -1):
         run *= old[dim]
-        joined = dim > 0 and (old[dim - 1] == 1 or strides[dim - 1] == old[dim] * strides[dim])
+        joined = dim > 0 and (old[dim - 1] == 1 or steps[dim - 1] == old[dim] * steps[dim])
         if joined:
             continue
         cut = 1
@@ -167,7 +146,7 @@ def movedim(self: Tensor, source: Sizes, destination: Sizes) -> Tensor:
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     if ndim == 0:
-        return self.alias()
+        return F.alias(self)
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, dim)
@@ -354,7 +333,7 @@ def unbind(self: Tensor, dim: int) -> tuple[Tensor, ...]:
 def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:
     start = offset_of(self)
     offset = start if storage_offset is None else storage_offset
-    return F._as_strided(self, size, stride, offset, strides_of(self), start)
+    return F._as_strided(self, size, stride, offset, strides(self), start)
 
 
 def detach(self: Tensor) -> TensorBase:

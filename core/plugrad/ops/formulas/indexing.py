@@ -55,6 +55,12 @@ def index_copy_source_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tens
     return _selected(grad, sizes, dim, index)
 
 
+def index_fill_value_backward(grad: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The sum over the slices that were filled; a slice that was filled twice counts once."""
+    filled = F.ones_like(grad).index_fill(dim, index, 0)
+    return F.where(filled == 0, grad, 0).sum()
+
+
 def index_backward(grad: Tensor, sizes: Sizes, indices: list[Any]) -> Tensor:
     return _zeros(grad, sizes).index_put(indices, grad, True)
 

@@ -1,6 +1,6 @@
 """Gradients of loss functions, and of those gradients."""
 
-# mypy: disable-error-code="no-any-return"  # tensor dunders may return NotImplemented: Any
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def prod_backward(
 
 
 def var_backward(grad: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
-    freedom = _count(x.shape, dim) - (1 if correction is None else correction)
+    freedom = _count(x.shape, dim) - (1.0 if correction is None else float(correction))
     grad = _restore(grad, x.ndim, dim, keepdim)
     factor = 2.0 / freedom if freedom != 0 else math.inf
     return grad * factor * (x - x.mean(dim, True))

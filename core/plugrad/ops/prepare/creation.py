@@ -155,31 +155,26 @@ def eye(n: int, m: int | None, dtype: DType | None, device: Device | None) -> Pr
     return (n, columns, _or_default(dtype), device)
 
 
-def _dtype_of(dtype: object) -> DType:
-    """Schemas write int64 as the default `long`."""
-    return dtype if isinstance(dtype, DType) else int64
-
-
 def _triangle(
-    row: int, col: int, offset: int, dtype: object, device: Device | None, function: str
+    row: int, col: int, offset: int, dtype: DType | None, device: Device | None, function: str
 ) -> Prepared:
     for name, length in (("row", row), ("col", col)):
         if length < 0:
             raise RuntimeError(f"{name} must be non-negative, got{length}")
-    kind = _dtype_of(dtype)
+    kind = int64 if dtype is None else dtype
     if kind.category != INTEGER:
         raise NotImplementedError(f"\"{function}\" not implemented for '{kind.scalar_name}'")
     return (row, col, offset, kind, device)
 
 
 def tril_indices(
-    row: int, col: int, offset: int, dtype: object, device: Device | None
+    row: int, col: int, offset: int, dtype: DType | None, device: Device | None
 ) -> Prepared:
     return _triangle(row, col, offset, dtype, device, "tril_indices")
 
 
 def triu_indices(
-    row: int, col: int, offset: int, dtype: object, device: Device | None
+    row: int, col: int, offset: int, dtype: DType | None, device: Device | None
 ) -> Prepared:
     return _triangle(row, col, offset, dtype, device, "triu_indices")
 
@@ -227,23 +222,23 @@ def check_random_bounds(low: int, high: int, dtype: DType) -> None:
 
 
 def randint(
-    low: int, high: int, size: Sizes, generator: object, dtype: object, device: Device | None
+    low: int, high: int, size: Sizes, generator: object, dtype: DType | None, device: Device | None
 ) -> Prepared:
     _check_sizes(size)
-    kind = _dtype_of(dtype)
+    kind = int64 if dtype is None else dtype
     check_random_bounds(low, high, kind)
     return (low, high, size, generator, kind, device)
 
 
 def randint_high(
-    high: int, size: Sizes, generator: object, dtype: object, device: Device | None
+    high: int, size: Sizes, generator: object, dtype: DType | None, device: Device | None
 ) -> Prepared:
     return randint(0, high, size, generator, dtype, device)
 
 
-def randperm(n: int, generator: object, dtype: object, device: Device | None) -> Prepared:
+def randperm(n: int, generator: object, dtype: DType | None, device: Device | None) -> Prepared:
     _check_sizes((n,))
-    kind = _dtype_of(dtype)
+    kind = int64 if dtype is None else dtype
     if n > 0:
         check_scalar_fits(n, kind)
     return (n, generator, kind, device)

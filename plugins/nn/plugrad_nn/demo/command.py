@@ -6,7 +6,6 @@ import json
 import time
 from contextlib import nullcontext
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,7 +146,7 @@ def _metrics(
         "seed": recipe.seed,
         "device": str(choice.device),
         "device_source": choice.source,
-        "plugrad": version("plugrad"),
+        "plugrad": plugrad.__version__,
     }
 
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # has no types
+
 import plugrad
 from plugrad_nn import nn, optim
 from plugrad_nn.demo.digits import Digits
@@ -69,7 +71,11 @@ class Evaluation:
 def train(
     model: nn.Module, training: Digits, held_out: Digits, recipe: Recipe, watch: Watcher
 ) -> Curves:
-    """Trains `model` in place with AdamW, the rate following half a cosine down to zero."""
+    """Trains `model` in place with AdamW, the rate following half a cosine down to zero.
+
+    One thread for matrix products: these are so small that more of them only wait for each other,
+    on a busy machine for most of the time.
+    """
     generator = plugrad.Generator(device="cpu").manual_seed(recipe.seed)
     loader = DataLoader(
         TensorDataset(*training), recipe.batch_size, shuffle=True, generator=generator
@@ -77,20 +83,21 @@ def train(
     optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.epochs)
     curves = Curves()
-    for epoch in range(1, recipe.epochs + 1):
-        model.train()
-        for images, labels in loader:
-            started = time.perf_counter()
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(images), labels)
-            loss.backward()
-            optimizer.step()
-            curves.losses.append(float(loss.item()))
-            curves.seconds += time.perf_counter() - started
+    with threadpool_limits(limits=1, user_api="blas"):
+        for epoch in range(1, recipe.epochs + 1):
+            model.train()
+            for images, labels in loader:
+                started = time.perf_counter()
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(images), labels)
+                loss.backward()
+                optimizer.step()
+                curves.losses.append(float(loss.item()))
+                curves.seconds += time.perf_counter() - started
+                watch(epoch, curves)
+            schedule.step()
+            curves.accuracies.append(evaluate(model, held_out).accuracy)
             watch(epoch, curves)
-        schedule.step()
-        curves.accuracies.append(evaluate(model, held_out).accuracy)
-        watch(epoch, curves)
     return curves
 
 

@@ -21,6 +21,8 @@ class Parameter(Tensor):
     (True, True)
     """
 
+    _printed_as = "tensor"
+
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         values = plugrad.empty(0) if data is None else data
         made: Parameter = Tensor._make_subclass(cls, values, requires_grad)
@@ -38,7 +40,9 @@ class Parameter(Tensor):
         return result
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
-        return "Parameter containing:\n" + Tensor.__repr__(self)
+        # As a plain tensor, because the printed name of the class is part of the layout.
+        plain = Tensor._make_subclass(Tensor, self, self.requires_grad)
+        return f"Parameter containing:\n{plain!r}"
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return _rebuild_parameter, (type(self), self.detach(), self.requires_grad)

@@ -148,7 +148,7 @@ CASES = [
         "sort",
         [
             *calls((DISTINCT,), (DISTINCT, 0), (DISTINCT, 0, True), (SCALAR,), (EMPTY, 0)),
-            OpSample((M, -1), {"stable": True}),
+            OpSample((M,), {"stable": True, "dim": 0}),
         ],
         fails(IndexError, RANGE, M, 5),
         grad_dtypes=("float64",),

@@ -1,0 +1,290 @@
+"""Kernels of convolution: one matrix product of the filters and the windows laid out as columns.
+
+The input is padded and turned to (C, N, *spatial), so that the columns of a whole batch form one
+matrix (C * taps, N * positions). With stride 1 a window's shift is a shift in memory: a row of the
+matrix is then one contiguous run through the whole padded batch, which copies many times faster
+than rows of a few elements each. Such a run also computes positions that straddle two rows; these
+are left out at the end. Large batches go in chunks whose columns fit into the cache.
+
+Source of the layout: Chellapilla, Puri and Simard, High Performance Convolutional Neural Networks
+for Document Processing, 2006.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from plugrad_cpu.kernels.floating_errors import quiet
+from plugrad_cpu.kernels.linalg import is_narrow, widen
+
+Array = Any
+Kernel = Callable[..., Any]
+Ints = tuple[int, ...]
+
+# Elements of a chunk's columns.
+_CHUNK: Final = 1 << 20
+# A run may compute this many times the positions that are wanted.
+_WASTE: Final = 1.8
+
+
+class _Geometry:
+    """Where the windows of a convolution lie.
+
+    Attributes:
+        padded: spatial sizes of the padded input.
+        out: spatial sizes of the output.
+        taps: the filter's elements, as indices into its spatial dimensions.
+        runs: whether windows are taken as runs through the padded batch.
+    """
+
+    def __init__(
+        self, sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> None:
+        self.sizes = sizes
+        self.kernel = kernel
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
+        self.out = tuple(
+            (size - d * (k - 1) - 1) // s + 1
+            for size, k, s, d in zip(self.padded, kernel, stride, dilation, strict=True)
+        )
+        self.area = math.prod(self.padded)
+        self.positions = math.prod(self.out)
+        unit = all(s == 1 for s in stride)
+        self.runs = unit and self.area <= _WASTE * self.positions
+        steps = [math.prod(self.padded[i + 1 :]) for i in range(len(kernel))]
+        self.steps = tuple(step * d for step, d in zip(steps, dilation, strict=True))
+        self.reach = sum(step * (k - 1) for step, k in zip(self.steps, kernel, strict=True))
+
+    def taps(self) -> Iterator[Ints]:
+        return itertools.product(*(range(k) for k in self.kernel))
+
+    def columns_per_sample(self) -> int:
+        return self.area if self.runs else self.positions
+
+    def window(self, tap: Ints) -> tuple[slice, ...]:
+        """The elements of the padded input that one tap of the filter meets."""
+        return tuple(
+            slice(t * d, t * d + (o - 1) * s + 1, s)
+            for t, d, o, s in zip(tap, self.dilation, self.out, self.stride, strict=True)
+        )
+
+    def interior(self) -> tuple[slice, ...]:
+        return tuple(slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True))
+
+    def pad(self, x: Array) -> Array:
+        """(N, C, *sizes) as (C, N, *padded), contiguous."""
+        turned = x.swapaxes(0, 1)
+        if self.padded == self.sizes:
+            return np.ascontiguousarray(turned)
+        out = np.zeros((x.shape[1], x.shape[0], *self.padded), x.dtype)
+        out[(slice(None), slice(None), *self.interior())] = turned
+        return out
+
+    def columns(self, x: Array, groups: int) -> Array:
+        """The windows of (N, C, *sizes): (groups, C / groups * taps, columns)."""
+        padded = self.pad(x)
+        channels, count = padded.shape[:2]
+        size = padded.itemsize
+        if self.runs:
+            length = count * self.area - self.reach
+            view = as_strided(
+                padded,
+                (channels, *self.kernel, length),
+                (padded.strides[0], *(step * size for step in self.steps), size),
+            )
+        else:
+            spatial = padded.strides[2:]
+            view = as_strided(
+                padded,
+                (channels, *self.kernel, count, *self.out),
+                (
+                    padded.strides[0],
+                    *(s * d for s, d in zip(spatial, self.dilation, strict=True)),
+                    padded.strides[1],
+                    *(s * t for s, t in zip(spatial, self.stride, strict=True)),
+                ),
+            )
+        rows = channels * math.prod(self.kernel)
+        return view.reshape(groups, rows // groups, -1)
+
+    def collect(self, product: Array, count: int) -> Array:
+        """A product (O, columns) as a view (N, O, *out)."""
+        filters = product.shape[0]
+        if not self.runs:
+            return product.reshape(filters, count, *self.out).swapaxes(0, 1)
+        size = product.itemsize
+        steps = tuple(math.prod(self.padded[i + 1 :]) * size for i in range(len(self.out)))
+        return as_strided(
+            product, (count, filters, *self.out), (self.area * size, product.strides[0], *steps)
+        )
+
+    def spread(self, grad: Array, groups: int) -> Array:
+        """A gradient (N, O, *out) as (groups, O / groups, columns), the inverse of `collect`."""
+        count, filters = grad.shape[:2]
+        turned = grad.swapaxes(0, 1)
+        if not self.runs:
+            return turned.reshape(groups, filters // groups, -1)
+        out = np.zeros((filters, count, *self.padded), grad.dtype)
+        out[(slice(None), slice(None), *(slice(n) for n in self.out))] = turned
+        length = count * self.area - self.reach
+        return out.reshape(groups, filters // groups, -1)[:, :, :length]
+
+    def fold(self, columns: Array, count: int) -> Array:
+        """Adds columns (C * taps, columns) up where their windows lie: (N, C, *sizes)."""
+        channels = columns.shape[0] // math.prod(self.kernel)
+        padded = np.zeros((channels, count, *self.padded), columns.dtype)
+        if self.runs:
+            length = count * self.area - self.reach
+            by_tap = columns.reshape(channels, -1, length)
+            flat = padded.reshape(channels, -1)
+            for number, tap in enumerate(self.taps()):
+                start = sum(step * t for step, t in zip(self.steps, tap, strict=True))
+                flat[:, start : start + length] += by_tap[:, number]
+        else:
+            by_tap = columns.reshape(channels, -1, count, *self.out)
+            for number, tap in enumerate(self.taps()):
+                padded[(slice(None), slice(None), *self.window(tap))] += by_tap[:, number]
+        return padded[(slice(None), slice(None), *self.interior())].swapaxes(0, 1)
+
+
+def _chunks(geometry: _Geometry, rows: int, count: int) -> Iterator[slice]:
+    """Slices of the batch."""
+    step = max(1, _CHUNK // max(1, rows * geometry.columns_per_sample()))
+    for start in range(0, count, step):
+        yield slice(start, start + step)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Matrix products of groups; the one of a single group goes straight to BLAS."""
+    if a.shape[0] == 1:
+        return a[0].dot(b[0])[None]
+    return np.matmul(a, b)
+
+
+def _forward(x: Array, weight: Array, bias: Array | None, geometry: _Geometry, groups: int) -> Any:
+    filters = weight.shape[0]
+    count = x.shape[0]
+    out = np.empty((count, filters, *geometry.out), x.dtype)
+    matrix = weight.reshape(groups, filters // groups, -1)
+    shift = None if bias is None else bias.reshape(-1, *(1 for _ in geometry.out))
+    for part in _chunks(geometry, groups * matrix.shape[2], count):
+        columns = geometry.columns(x[part], groups)
+        product = _product(matrix, columns).reshape(filters, -1)
+        view = geometry.collect(product, x[part].shape[0])
+        if shift is None:
+            out[part] = view
+        else:
+            np.add(view, shift, out[part])
+    return out
+
+
+def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int) -> Any:
+    filters = weight.shape[0]
+    count = grad.shape[0]
+    out = np.empty((count, weight.shape[1] * groups, *geometry.sizes), grad.dtype)
+    matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
+    for part in _chunks(geometry, groups * matrix.shape[1], count):
+        columns = _product(matrix, geometry.spread(grad[part], groups))
+        rows = columns.reshape(columns.shape[0] * columns.shape[1], -1)
+        out[part] = geometry.fold(rows, grad[part].shape[0])
+    return out
+
+
+def _weight_gradient(
+    grad: Array, x: Array, shape: Ints, geometry: _Geometry, groups: int
+) -> Any:
+    filters = shape[0]
+    rows = math.prod(shape[1:])
+    total = np.zeros((groups, filters // groups, rows), grad.dtype)
+    for part in _chunks(geometry, groups * rows, grad.shape[0]):
+        columns = geometry.columns(x[part], groups)
+        total += _product(geometry.spread(grad[part], groups), columns.swapaxes(1, 2))
+    return total.reshape(shape)
+
+
+def convolution(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+) -> Any:
+    if is_narrow(x):
+        wide = None if bias is None else widen(bias)
+        return convolution(
+            widen(x), widen(weight), wide, stride, padding, dilation, transposed, output_padding, groups
+        ).astype(x.dtype)  # fmt: skip
+    kernel = weight.shape[2:]
+    if not transposed:
+        geometry = _Geometry(x.shape[2:], kernel, stride, padding, dilation)
+        return _forward(x, weight, bias, geometry, groups)
+    sizes = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
+        for n, s, p, d, k, extra in zip(
+            x.shape[2:], stride, padding, dilation, kernel, output_padding, strict=True
+        )
+    )
+    geometry = _Geometry(sizes, kernel, stride, padding, dilation)
+    out = _input_gradient(x, weight, geometry, groups)
+    if bias is not None:
+        out += bias.reshape(-1, *(1 for _ in kernel))
+    return out
+
+
+def convolution_backward(
+    grad: Array,
+    x: Array,
+    weight: Array,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    groups: int,
+    mask: tuple[bool, bool, bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients toward input, weight and bias; None where not wanted."""
+    if is_narrow(x):
+        wide = convolution_backward(
+            widen(grad), widen(x), widen(weight), stride, padding, dilation, transposed, groups, mask
+        )  # fmt: skip
+        dtype = x.dtype
+        return tuple(None if part is None else part.astype(dtype) for part in wide)  # type: ignore[return-value]  # three in, three out
+    if x.dtype.kind == "c":
+        x = x.conj()
+        weight = weight.conj()
+    kernel = weight.shape[2:]
+    to_input = to_weight = to_bias = None
+    if transposed:
+        geometry = _Geometry(grad.shape[2:], kernel, stride, padding, dilation)
+        if mask[0]:
+            to_input = _forward(grad, weight, None, geometry, groups)
+        if mask[1]:
+            to_weight = _weight_gradient(x, grad, weight.shape, geometry, groups)
+    else:
+        geometry = _Geometry(x.shape[2:], kernel, stride, padding, dilation)
+        if mask[0]:
+            to_input = _input_gradient(grad, weight, geometry, groups)
+        if mask[1]:
+            to_weight = _weight_gradient(grad, x, weight.shape, geometry, groups)
+    if mask[2]:
+        to_bias = np.add.reduce(grad, (0, *range(2, grad.ndim)))
+    return to_input, to_weight, to_bias
+
+
+KERNELS: Final[dict[str, Kernel]] = {
+    "convolution": quiet(convolution),
+    "convolution_backward": quiet(convolution_backward),
+}

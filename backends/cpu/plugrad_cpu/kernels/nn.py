@@ -1,0 +1,266 @@
+"""Kernels of normalisation, embedding, dropout and one-hot vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cpu.kernels.floating_errors import quiet
+from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.kernels.loss import row_numbers
+
+Array = Any
+Kernel = Callable[..., Any]
+Mask = tuple[bool, bool, bool]
+
+
+def _wide(a: Array | None) -> Array | None:
+    return None if a is None else widen(a)
+
+
+def _narrowed(parts: tuple[Any, ...], like: tuple[Any, ...]) -> Any:
+    """Results in the dtypes of what they are gradients of; None stays."""
+    return tuple(
+        part if part is None or other is None else part.astype(other.dtype, copy=False)
+        for part, other in zip(parts, like, strict=True)
+    )
+
+
+def layer_norm(
+    x: Array, shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Any, Any, Any]:
+    """The normalised input, and mean and 1 / deviation with the normalised dimensions kept as 1.
+
+    Those stay in float32 for 16-bit inputs.
+    """
+    if is_narrow(x):
+        out, mean, rstd = layer_norm(widen(x), shape, _wide(weight), _wide(bias), eps)
+        return out.astype(x.dtype), mean, rstd
+    leading = x.shape[: x.ndim - len(shape)]
+    size = math.prod(shape)
+    rows = x.reshape(math.prod(leading), size)
+    mean = np.add.reduce(rows, 1, None, None, True)
+    mean /= x.dtype.type(size)
+    out = rows - mean
+    rstd = np.einsum("ij,ij->i", out, out)[:, None]
+    rstd /= x.dtype.type(size)
+    rstd += x.dtype.type(eps)
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    out *= rstd
+    if weight is not None:
+        out *= weight.reshape(-1)
+    if bias is not None:
+        out += bias.reshape(-1)
+    kept = leading + (1,) * len(shape)
+    return out.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
+
+
+def layer_norm_backward(
+    grad: Array,
+    x: Array,
+    shape: tuple[int, ...],
+    mean: Array,
+    rstd: Array,
+    weight: Array | None,
+    bias: Array | None,
+    mask: Mask,
+) -> tuple[Any, Any, Any]:
+    if is_narrow(x):
+        found = layer_norm_backward(
+            widen(grad), widen(x), shape, widen(mean), widen(rstd), _wide(weight), _wide(bias), mask
+        )
+        return _narrowed(found, (x, weight, bias))  # type: ignore[no-any-return]  # three in, three out
+    size = math.prod(shape)
+    count = math.prod(x.shape[: x.ndim - len(shape)])
+    rows = grad.reshape(count, size)
+    deviation = rstd.reshape(count, 1)
+    normalized = x.reshape(count, size) - mean.reshape(count, 1)
+    normalized *= deviation
+    to_weight = np.einsum("ij,ij->j", rows, normalized).reshape(shape) if mask[1] else None
+    to_bias = np.add.reduce(rows, 0).reshape(shape) if mask[2] else None
+    to_input = None
+    if mask[0]:
+        weighted = rows if weight is None else rows * weight.reshape(-1)
+        along = np.einsum("ij,ij->i", weighted, normalized)[:, None]
+        along /= x.dtype.type(size)
+        shift = np.add.reduce(weighted, 1, None, None, True)
+        shift /= x.dtype.type(size)
+        normalized *= along
+        normalized += shift
+        to_input = np.subtract(weighted, normalized, normalized)
+        to_input *= deviation
+        to_input = to_input.reshape(x.shape)
+    return to_input, to_weight, to_bias
+
+
+def _channel_axes(x: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The dimensions to reduce over, and the shape of a channel's parameter beside the input."""
+    return (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
+
+
+def batch_norm(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Any, Any, Any]:
+    """The normalised input and, when training, mean and 1 / deviation of each channel.
+
+    The running statistics are updated in place.
+    """
+    if is_narrow(x):
+        out, mean, invstd = batch_norm(
+            widen(x), weight, bias, running_mean, running_var, training, momentum, eps
+        )
+        return out.astype(x.dtype), mean, invstd
+    axes, shape = _channel_axes(x)
+    if training:
+        count = math.prod(x.shape[axis] for axis in axes)
+        mean = np.add.reduce(x, axes) / x.dtype.type(count)
+        out = x - mean.reshape(shape)
+        variance = np.add.reduce(np.square(out), axes) / x.dtype.type(count)
+        if running_mean is not None:
+            running_mean += momentum * (mean - running_mean)
+        if running_var is not None:
+            # PyTorch keeps the unbiased variance; of a single value that is nan.
+            unbiased = variance * np.divide(count, count - 1)
+            running_var += momentum * (unbiased - running_var)
+        invstd = 1 / np.sqrt(variance + x.dtype.type(eps))
+    else:
+        mean = np.empty(0, x.dtype)
+        out = x - running_mean.astype(x.dtype, copy=False).reshape(shape)  # type: ignore[union-attr]  # prepared: given in evaluation
+        invstd = 1 / np.sqrt(running_var.astype(x.dtype, copy=False) + x.dtype.type(eps))  # type: ignore[union-attr]  # the same
+    scale = invstd if weight is None else invstd * widen(weight)
+    out *= scale.reshape(shape)
+    if bias is not None:
+        out += widen(bias).reshape(shape)
+    return out, mean, invstd if training else mean.copy()
+
+
+def batch_norm_backward(
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    mean: Array | None,
+    invstd: Array | None,
+    training: bool,
+    eps: float,
+    mask: Mask,
+) -> tuple[Any, Any, Any]:
+    if is_narrow(x):
+        found = batch_norm_backward(
+            widen(grad), widen(x), _wide(weight), running_mean, running_var, mean, invstd, training,
+            eps, mask,
+        )  # fmt: skip
+        return _narrowed(found, (x, weight, weight))  # type: ignore[no-any-return]  # three in, three out
+    axes, shape = _channel_axes(x)
+    if training:
+        center, deviation = mean, invstd
+    else:
+        center = running_mean.astype(x.dtype, copy=False)  # type: ignore[union-attr]  # prepared: given in evaluation
+        deviation = 1 / np.sqrt(running_var.astype(x.dtype, copy=False) + x.dtype.type(eps))  # type: ignore[union-attr]  # the same
+    normalized = x - center.reshape(shape)  # type: ignore[union-attr]  # saved when training
+    normalized *= deviation.reshape(shape)
+    scale = deviation if weight is None else deviation * weight
+    to_bias = np.add.reduce(grad, axes)
+    to_weight = np.add.reduce(grad * normalized, axes) if mask[1] or training else None
+    to_input = None
+    if mask[0]:
+        if training:
+            count = x.dtype.type(math.prod(x.shape[axis] for axis in axes))
+            normalized *= (to_weight / count).reshape(shape)
+            normalized += (to_bias / count).reshape(shape)
+            to_input = np.subtract(grad, normalized, normalized)
+            to_input *= scale.reshape(shape)
+        else:
+            to_input = grad * scale.reshape(shape)
+    return to_input, to_weight if mask[1] else None, to_bias if mask[2] else None
+
+
+def _check_rows(indices: Array, rows: int) -> None:
+    """Negative indices are large ones when taken as unsigned."""
+    if indices.size and np.maximum.reduce(indices.view(np.uint64), None) >= rows:
+        raise IndexError("index out of range in self")
+
+
+def embedding(weight: Array, indices: Array) -> Any:
+    _check_rows(indices, weight.shape[0])
+    return weight.take(indices, 0)
+
+
+def embedding_backward(
+    grad: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    """Rows of `grad` added up by index: sorted, so that equal indices are neighbours."""
+    if is_narrow(grad):
+        return embedding_backward(
+            widen(grad), indices, rows, padding_idx, scale_grad_by_freq
+        ).astype(grad.dtype)
+    width = grad.shape[-1]
+    out = np.zeros((rows, width), grad.dtype)
+    flat = indices.reshape(-1)
+    if flat.size == 0:
+        return out
+    order = flat.argsort(kind="stable")
+    ordered = flat.take(order)
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    sums = np.add.reduceat(grad.reshape(flat.size, width).take(order, 0), starts, 0)
+    if scale_grad_by_freq:
+        sums /= np.diff(starts, append=flat.size)[:, None].astype(grad.dtype)
+    out[ordered.take(starts)] = sums
+    if padding_idx >= 0:
+        out[padding_idx] = 0
+    return out
+
+
+def dropout(x: Array, p: float, training: bool, generator: Any) -> tuple[Any, Any]:
+    """The input with elements dropped and the others scaled, and the mask of those kept."""
+    if not training:
+        return x.copy(), np.ones(x.shape, np.bool_)
+    kept = generator.rng.random(x.shape, np.float32) >= p
+    if p == 1:
+        return np.zeros(x.shape, x.dtype), np.asarray(kept)
+    return dropout_backward(x, np.asarray(kept), 1 / (1 - p)), kept
+
+
+def dropout_backward(grad: Array, kept: Array, scale: float) -> Any:
+    out = np.asarray(np.multiply(grad, kept))
+    out *= np.array(scale, out.dtype)
+    return out
+
+
+def one_hot(indices: Array, classes: int) -> Any:
+    if indices.size:
+        if indices.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        largest = int(indices.max())
+        if classes == -1:
+            classes = largest + 1
+        elif largest >= classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    out = np.zeros((indices.size, classes), np.int64)
+    out[row_numbers(indices.size), indices.reshape(-1)] = 1
+    return out.reshape(*indices.shape, classes)
+
+
+KERNELS: Final[dict[str, Kernel]] = {
+    "native_layer_norm": quiet(layer_norm),
+    "native_layer_norm_backward": quiet(layer_norm_backward),
+    "native_batch_norm": quiet(batch_norm),
+    "native_batch_norm_backward": quiet(batch_norm_backward),
+    "embedding": embedding,
+    "embedding_dense_backward": embedding_backward,
+    "native_dropout": dropout,
+    "native_dropout_backward": dropout_backward,
+    "one_hot": one_hot,
+}

@@ -1,0 +1,334 @@
+"""Layers as functions, made of the operators that have kernels."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import calls as C
+from plugrad._generated import functions as F
+from plugrad.dtype import finfo
+from plugrad.ops.prepare.nn import check_normalized_shape, pair
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Ints = tuple[int, ...]
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Ints,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    cudnn_enable: bool,
+) -> Tensor:
+    return C.call_native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+def native_layer_norm_by_mean(
+    input: Tensor, normalized_shape: Ints, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    check_normalized_shape(input, normalized_shape, weight, bias)
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    mean = input.mean(dim=dims, keepdim=True)
+    centered = input - mean
+    rstd = ((centered * centered).mean(dim=dims, keepdim=True) + eps).rsqrt()
+    out = centered * rstd
+    if weight is not None:
+        out = out * weight
+    return (out if bias is None else out + bias), mean, rstd
+
+
+def native_layer_norm_backward_by_mean(
+    grad: Tensor,
+    input: Tensor,
+    normalized_shape: Ints,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mask: tuple[bool, bool, bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    first = input.ndim - len(normalized_shape)
+    dims = tuple(range(first, input.ndim))
+    leading = tuple(range(first))
+    normalized = (input - mean) * rstd
+    to_input: Tensor | None = None
+    if mask[0]:
+        v = grad if weight is None else grad * weight
+        along = normalized * (v * normalized).mean(dim=dims, keepdim=True)
+        to_input = (v - v.mean(dim=dims, keepdim=True) - along) * rstd
+    product = grad * normalized
+    to_weight = product if not leading else product.sum(dim=leading)
+    to_bias = grad if not leading else grad.sum(dim=leading)
+    return (to_input, to_weight if mask[1] else None, to_bias if mask[2] else None)
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps: float | None
+) -> Tensor:
+    check_normalized_shape(input, normalized_shape, weight, None)
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    small = finfo(input.dtype).eps if eps is None else eps
+    out = input * ((input * input).mean(dim=dims, keepdim=True) + small).rsqrt()
+    return out if weight is None else out * weight
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    shape = input.sizes()
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+        )
+    channels = shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups != 0:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(shape)} and num_groups={num_groups}"
+        )
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter.sizes() != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(parameter.sizes())} and input of shape "
+                f"{list(shape)}"
+            )
+    size = channels // num_groups
+    for extent in shape[2:]:
+        size *= extent
+    flat = input.reshape((shape[0], num_groups, size))
+    out = C.call_native_layer_norm(flat, (size,), None, None, eps)[0].reshape(shape)
+    along = (1, channels) + (1,) * (len(shape) - 2)
+    if weight is not None:
+        out = out * weight.reshape(along)
+    return out if bias is None else out + bias.reshape(along)
+
+
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    return C.call_native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )[0]
+
+
+def _convolve(
+    name: str,
+    spatial: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+) -> Tensor:
+    """With a batch of one around a single input."""
+    if weight.ndim != spatial + 2:
+        other = weight.ndim - 2
+        raise RuntimeError(
+            f"expected stride to be a single integer value or a list of {other} values to match "
+            f"the convolution dimensions, but got stride={list(stride)}"
+        )
+    ndim = input.ndim
+    if ndim == spatial + 2:
+        return C.call_convolution(
+            input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+        )
+    if ndim != spatial + 1:
+        raise RuntimeError(
+            f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but "
+            f"got input of size: {list(input.sizes())}"
+        )
+    return C.call_convolution(
+        input.unsqueeze(0),
+        weight,
+        bias,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+    ).squeeze(0)
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Tensor:
+    return _convolve(
+        "conv1d", 1, input, weight, bias, stride, padding, dilation, False, (0,), groups
+    )
+
+
+def conv1d_padding(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: str,
+    dilation: Ints,
+    groups: int,
+) -> Tensor:
+    padded, both = _pad(input, weight, stride, padding, dilation, 1)
+    return conv1d(padded, weight, bias, stride, both, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Tensor:
+    return _convolve(
+        "conv2d", 2, input, weight, bias, stride, padding, dilation, False, (0, 0), groups
+    )
+
+
+def conv2d_padding(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: str,
+    dilation: Ints,
+    groups: int,
+) -> Tensor:
+    padded, both = _pad(input, weight, stride, padding, dilation, 2)
+    return conv2d(padded, weight, bias, stride, both, dilation, groups)
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: Ints,
+    output_padding: Ints,
+    groups: int,
+    dilation: Ints,
+) -> Tensor:
+    return _convolve(
+        "conv_transpose2d",
+        2,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        dilation,
+        True,
+        output_padding,
+        groups,
+    )
+
+
+def _pad(
+    input: Tensor, weight: Tensor, stride: Ints, padding: str, dilation: Ints, spatial: int
+) -> tuple[Tensor, Ints]:
+    """Padding on both sides; of an odd total the odd element is put behind beforehand."""
+    if padding == "valid":
+        return input, (0,) * spatial
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if max(stride) > 1:
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    spread = dilation * spatial if len(dilation) == 1 else dilation
+    totals = [spread[i] * (weight.sizes()[i + 2] - 1) for i in range(spatial)]
+    for i, total in enumerate(totals):
+        if total % 2 == 1:
+            dim = input.ndim - spatial + i
+            shape = list(input.sizes())
+            shape[dim] = 1
+            zeros = F.zeros(tuple(shape), dtype=input.dtype, device=input.device)
+            input = F.cat([input, zeros], dim)
+    return input, tuple([total // 2 for total in totals])
+
+
+def max_pool2d(
+    self: Tensor,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    ceil_mode: bool,
+) -> Tensor:
+    return C.call_max_pool2d_with_indices(
+        self, kernel_size, stride, padding, dilation, ceil_mode
+    )[0]
+
+
+def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
+    rows, columns = pair("adaptive_avg_pool2d: output_size", output_size)
+    if self.ndim != 3 and self.ndim != 4:
+        raise RuntimeError(
+            f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(self.sizes())}"
+        )
+    if rows < 0 or columns < 0:
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but "
+            f"received {{{rows}, {columns}}}"
+        )
+    height, width = self.sizes()[-2:]
+    if rows == 1 and columns == 1:
+        return self.mean(dim=(-2, -1), keepdim=True)
+    if rows > 0 and columns > 0 and height % rows == 0 and width % columns == 0:
+        window = (height // rows, width // columns)
+        return F.avg_pool2d(self, window, window)
+    bands = [self.narrow(-2, start, size).mean(dim=-2) for start, size in _bands(height, rows)]
+    pooled = F.stack(bands, -2) if bands else self.narrow(-2, 0, 0)
+    cells = [pooled.narrow(-1, start, size).mean(dim=-1) for start, size in _bands(width, columns)]
+    return F.stack(cells, -1) if cells else pooled.narrow(-1, 0, 0)
+
+
+def _bands(size: int, count: int) -> list[tuple[int, int]]:
+    """Start and size of `count` bands that cover `size`, overlapping where they must."""
+    bands: list[tuple[int, int]] = []
+    for index in range(count):
+        start = index * size // count
+        end = -(-(index + 1) * size // count)
+        bands.append((start, end - start))
+    return bands
+
+
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    if not 0.0 <= p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0.0 or not train or input.numel() == 0:
+        return input
+    return C.call_native_dropout(input, p, train)[0]
+
+
+def native_dropout_backward(grad: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return grad * mask * scale

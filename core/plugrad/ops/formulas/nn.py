@@ -1,0 +1,346 @@
+"""Gradients of normalisation, convolution, pooling, embedding and dropout."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import calls as C
+from plugrad._generated import functions as F
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Ints = tuple[int, ...]
+
+
+def _plus(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    if a is None:
+        return b
+    return a if b is None else a + b
+
+
+def layer_norm_gradients(
+    grad: Tensor,
+    input: Tensor,
+    normalized_shape: Ints,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mask: tuple[bool, bool, bool],
+) -> Any:
+    return C.call_native_layer_norm_backward(
+        grad, input, normalized_shape, mean, rstd, weight, bias, mask
+    )
+
+
+def batch_norm_gradients(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    invstd: Tensor,
+    training: bool,
+    eps: float,
+    mask: tuple[bool, bool, bool],
+) -> Any:
+    return C.call_native_batch_norm_backward(
+        grad, input, weight, running_mean, running_var, mean, invstd, training, eps, mask
+    )
+
+
+def layer_norm_double_backward(
+    grads: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    normalized_shape: Ints,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    mask: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    ndim = input.ndim
+    first = ndim - len(normalized_shape)
+    dims = tuple(range(first, ndim))
+    # The reciprocal deviation that was used tells eps, up to rounding; in float64 that is exact
+    # enough, and a graph through mean and variance is needed for derivatives of third order.
+    centered = input - input.mean(dim=dims, keepdim=True)
+    variance = (centered * centered).mean(dim=dims, keepdim=True)
+    eps = ((rstd * rstd).reciprocal() - variance).detach()
+    invstd = (variance + eps).rsqrt()
+    return _normalisation_double_backward(
+        grads, grad_out, centered * invstd, invstd, dims, weight, tuple(range(first)), mask
+    )
+
+
+def batch_norm_double_backward(
+    grads: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    eps: float,
+    mask: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    over = (0, *range(2, input.ndim))
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if weight is not None:
+        weight = weight.reshape(shape)
+    if training or running_mean is None or running_var is None:
+        centered = input - input.mean(dim=over, keepdim=True)
+        variance = (centered * centered).mean(dim=over, keepdim=True)
+        invstd = (variance + eps).rsqrt()
+        found = _normalisation_double_backward(
+            grads, grad_out, centered * invstd, invstd, over, weight, over, mask, shape
+        )
+    else:
+        invstd = (running_var + eps).rsqrt().reshape(shape)
+        normalized = (input - running_mean.reshape(shape)) * invstd
+        found = _fixed_double_backward(
+            grads, grad_out, normalized, invstd, weight, over, mask, shape
+        )
+    return found
+
+
+def _normalisation_double_backward(
+    grads: Any,
+    grad_out: Tensor,
+    normalized: Tensor,
+    invstd: Tensor,
+    dims: Ints,
+    weight: Tensor | None,
+    parameter_dims: Ints,
+    mask: tuple[bool, ...],
+    parameter_shape: Ints | None = None,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Gradients of a normalisation's gradients toward grad_out, input and weight.
+
+    With x the normalised input, v = grad_out * weight and the symmetric projection
+    P(v) = invstd * (v - mean(v) - x * mean(v * x)), the gradients are P(v), sum(grad_out * x) and
+    sum(grad_out). `a`, `b` and `c` are their cotangents.
+    """
+    a, b, c = _cotangents(grads, parameter_shape)
+    to_grad_out: Tensor | None = None
+    to_input: Tensor | None = None
+    to_weight: Tensor | None = None
+    along: Tensor | None = None
+    if a is not None:
+        mean_a = a.mean(dim=dims, keepdim=True)
+        mean_ax = (a * normalized).mean(dim=dims, keepdim=True)
+        along = (a - mean_a - normalized * mean_ax) * invstd
+        if mask[2]:
+            to_weight = _sum_over(grad_out * along, parameter_dims)
+    if mask[0]:
+        weighted = along if along is None or weight is None else along * weight
+        to_grad_out = _plus(weighted, None if b is None else b * normalized)
+        to_grad_out = _plus(to_grad_out, None if c is None else c.expand(grad_out.sizes()))
+    if mask[1]:
+        # Toward the normalised input first, then through the normalisation.
+        toward = None if b is None else grad_out * b
+        stretched: Tensor | None = None
+        if a is not None:
+            v = grad_out if weight is None else grad_out * weight
+            mean_v = v.mean(dim=dims, keepdim=True)
+            mean_vx = (v * normalized).mean(dim=dims, keepdim=True)
+            toward = _plus(toward, (a * mean_vx + v * mean_ax) * -invstd)
+            overlap = (a * v).mean(dim=dims, keepdim=True) - mean_a * mean_v - mean_ax * mean_vx
+            stretched = overlap * invstd * invstd * normalized
+        if toward is not None:
+            mean_q = toward.mean(dim=dims, keepdim=True)
+            mean_qx = (toward * normalized).mean(dim=dims, keepdim=True)
+            to_input = (toward - mean_q - normalized * mean_qx) * invstd
+            if stretched is not None:
+                to_input = to_input - stretched
+    if to_weight is not None and parameter_shape is not None:
+        to_weight = to_weight.reshape((-1,))
+    return (to_grad_out, to_input, to_weight)
+
+
+def _cotangents(
+    grads: Any, parameter_shape: Ints | None
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    a: Tensor | None = grads[0]
+    b: Tensor | None = grads[1]
+    c: Tensor | None = grads[2]
+    if parameter_shape is not None:
+        b = None if b is None else b.reshape(parameter_shape)
+        c = None if c is None else c.reshape(parameter_shape)
+    return a, b, c
+
+
+def _sum_over(x: Tensor, dims: Ints) -> Tensor:
+    return x.sum(dim=dims) if dims else x
+
+
+def _fixed_double_backward(
+    grads: Any,
+    grad_out: Tensor,
+    normalized: Tensor,
+    invstd: Tensor,
+    weight: Tensor | None,
+    over: Ints,
+    mask: tuple[bool, ...],
+    shape: Ints,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The same with statistics that do not depend on the input."""
+    a, b, c = _cotangents(grads, shape)
+    to_grad_out: Tensor | None = None
+    scaled = None if a is None else a * invstd
+    if mask[0]:
+        weighted = scaled if scaled is None or weight is None else scaled * weight
+        to_grad_out = _plus(weighted, None if b is None else b * normalized)
+        to_grad_out = _plus(to_grad_out, None if c is None else c.expand(grad_out.sizes()))
+    to_input = grad_out * b * invstd if mask[1] and b is not None else None
+    to_weight = (grad_out * scaled).sum(dim=over) if mask[2] and scaled is not None else None
+    return (to_grad_out, to_input, to_weight)
+
+
+def convolution_gradients(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    mask: tuple[bool, bool, bool],
+) -> Any:
+    return C.call_convolution_backward(
+        grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, mask
+    )
+
+
+def convolution_double_backward(
+    grads: Any,
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    mask: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """A convolution is bilinear, so this is like `linear_double_backward`: the cotangents for
+    input and weight take the place of these in another `convolution_backward`."""
+    to_input: Tensor | None = grads[0]
+    to_weight: Tensor | None = grads[1]
+    to_bias: Tensor | None = grads[2]
+    to_grad_output: Tensor | None = None
+    if mask[0]:
+        if to_input is not None:
+            to_grad_output = C.call_convolution(
+                to_input, weight, None, stride, padding, dilation, transposed, output_padding, groups
+            )
+        if to_weight is not None:
+            part = C.call_convolution(
+                input, to_weight, to_bias, stride, padding, dilation, transposed, output_padding, groups
+            )
+            to_grad_output = _plus(to_grad_output, part)
+        elif to_bias is not None:
+            shape = (1, -1) + (1,) * (input.ndim - 2)
+            part = to_bias.reshape(shape).expand(grad_output.sizes())
+            to_grad_output = _plus(to_grad_output, part)
+    wanted = (mask[1] and to_weight is not None, mask[2] and to_input is not None, False)
+    found: Any = (None, None)
+    if wanted[0] or wanted[1]:
+        found = C.call_convolution_backward(
+            grad_output,
+            input if to_input is None else to_input,
+            weight if to_weight is None else to_weight,
+            None,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
+            groups,
+            wanted,
+        )
+    return (
+        to_grad_output,
+        found[0] if wanted[0] else None,
+        found[1] if wanted[1] else None,
+    )
+
+
+def max_pool2d_gradient(
+    grad: Tensor,
+    x: Tensor,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
+    return C.call_max_pool2d_with_indices_backward(
+        grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices
+    )
+
+
+def max_pool2d_double_backward(grad: Tensor, indices: Tensor) -> Tensor:
+    """The elements of the cotangent at the positions of the maxima."""
+    shape = indices.sizes()
+    planes = shape[: len(shape) - 2]
+    count = 1
+    for size in shape[len(shape) - 2 :]:
+        count *= size
+    area = 1
+    for size in grad.sizes()[len(shape) - 2 :]:
+        area *= size
+    flat = grad.reshape((*planes, area))
+    return flat.gather(-1, indices.reshape((*planes, count))).reshape(shape)
+
+
+def avg_pool2d_gradient(
+    grad: Tensor,
+    x: Tensor,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    return C.call_avg_pool2d_backward(
+        grad, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def embedding_gradient(
+    grad: Tensor, indices: Tensor, shape: Ints, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    return C.call_embedding_dense_backward(
+        grad, indices, shape[0], padding_idx, scale_grad_by_freq
+    )
+
+
+def embedding_double_backward(
+    grad: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    """The rows of the cotangent that were looked up; zero for the padding."""
+    if scale_grad_by_freq:
+        raise NotImplementedError(
+            "the second derivative of embedding with scale_grad_by_freq=True is not implemented"
+        )
+    rows = C.call_embedding(grad, indices)
+    if padding_idx < 0:
+        return rows
+    return rows.masked_fill((indices == padding_idx).unsqueeze(-1), 0)
+
+
+def dropout_gradient(grad: Tensor, mask: Tensor, p: float, train: bool | None) -> Tensor:
+    if train is False:
+        return grad
+    return C.call_native_dropout_backward(grad, mask, 0.0 if p == 1.0 else 1.0 / (1.0 - p))

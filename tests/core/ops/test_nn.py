@@ -1,0 +1,10 @@
+"""NN: the shared suite."""
+
+from __future__ import annotations
+
+from tests.core.ops.harness import OpSuite, collect
+from tests.core.ops.samples import nn
+
+
+class TestNN(OpSuite):
+    cases = collect(nn.CASES)
