@@ -204,6 +204,13 @@ def test_wrong_arguments_raise_torchs_words(
     assert messages[0] == messages[1]
 
 
+def test_max_pool_can_return_where_the_values_were() -> None:
+    image = plugrad.tensor([[[1.0, 5.0], [7.0, 2.0]]])
+    values, indices = nn.MaxPool2d(2, return_indices=True)(image)
+    assert values.tolist() == [[[7.0]]]
+    assert indices.tolist() == [[[2]]]
+
+
 def test_unknown_padding_is_named() -> None:
     with pytest.raises(ValueError, match="Invalid padding string 'x', should be one of"):
         nn.Conv2d(4, 4, 3, padding="x")

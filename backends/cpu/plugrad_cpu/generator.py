@@ -44,7 +44,7 @@ class CpuGenerator:
         return self._seed
 
     def get_state(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The position in the stream, as bytes: seed, PCG64's state and increment, half-used word."""
+        """The position in the stream as bytes: the seed, then the state of PCG64."""
         whole: Any = self.rng.bit_generator.state
         inner = whole["state"]
         words = [

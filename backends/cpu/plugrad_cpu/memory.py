@@ -51,9 +51,7 @@ def flat_memory(array: Array) -> Array:
     return flat if flat.dtype == array.dtype else flat.view(array.dtype)
 
 
-def strided(
-    flat: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int
-) -> Array:
+def strided(flat: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
     """A writable view of one-dimensional memory; strides and offset in elements.
 
     Raises RuntimeError if it would reach outside the memory.

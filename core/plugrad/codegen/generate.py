@@ -42,7 +42,7 @@ from plugrad.dispatch.keys import (
     COMPOSITE_EXPLICIT_AUTOGRAD,
     COMPOSITE_IMPLICIT_AUTOGRAD,
 )
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import dtype_by_name
 from plugrad.dispatch.operator import BelowAutograd, Operator, WithoutKeyset, declare
 from plugrad.graph.history import (
@@ -101,7 +101,13 @@ from plugrad.tensor.arguments import (
     write_out,
 )
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.kernels import BackendSelectKernel, MutationKernel, ViewKernel
+from plugrad.tensor.kernels import (
+    BackendSelectKernel,
+    BinaryKernel,
+    MutationKernel,
+    UnaryKernel,
+    ViewKernel,
+)
 from plugrad.tensor.overloads import call_overload
 from plugrad.tensor.promotion import is_scalar
 """
@@ -202,7 +208,9 @@ def generate_family(
         emit_declaration(last, entry, namespace)
         if entry.derivatives:
             op = f"OP_{entry.identifier}"
-            last.line(f"{op}.register(AUTOGRAD_ALIAS, autograd_{entry.identifier})")
+            kernel = f"KERNEL_{entry.identifier}"
+            last.line(f"{kernel}: Final[Any] = autograd_{entry.identifier}")
+            last.line(f"{op}.register(AUTOGRAD_ALIAS, {kernel})")
     for group in groups:
         if group.kind == "overloaded":
             emit_overload_table(last, group)
@@ -302,7 +310,7 @@ def _calls_module(by_family: dict[str, list[Group]]) -> str:
     """For code that has checked arguments already: the typed entries into dispatch."""
     out = Source()
     for family, groups in by_family.items():
-        # One statement per family: each costs mypyc much code, and its analysis grows quadratically.
+        # One statement per family: each is much code, and mypyc needs quadratic memory for it.
         out.line(f"from plugrad._generated.{family} import (")
         for group in groups:
             for entry in group.entries:
@@ -322,6 +330,7 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
         out.docstring("A tensor with every operator as a method.")
         emit_methods(out, groups)
         out.line()
+        out.line("@final")
         with out.block("def item(self) -> Any:"):
             out.docstring("The value of a tensor with one element, as a Python number.")
             out.line("return interop.item(self)")

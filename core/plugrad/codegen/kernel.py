@@ -232,10 +232,15 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
     inplace = entry.schema.is_inplace
     returned = "TensorBase" if single else "Any"
     typed = ", ".join(f"{a.name}: {native_type(a.type)}" for a in arguments)
+    passed = "".join(f", {name}" for name in names)
     out.line()
     out.line()
     with out.block(f"def autograd_{entry.identifier}(keyset: i64, {typed}) -> {returned}:"):
-        out.line("state = current_state()")
+        out.line(f"return record_{entry.identifier}(current_state(), keyset{passed})")
+    out.line()
+    out.line()
+    header = f"def record_{entry.identifier}(state: LocalState, keyset: i64, {typed}) -> {returned}:"
+    with out.block(header):
         out.line(f"node: {node_class_name(entry)} | None = None")
         wanted = " or ".join(_needs_grad(argument) for argument in inputs)
         with out.block(f"if state.grad_enabled and ({wanted}):"):
@@ -251,12 +256,23 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             with out.block("elif state.grad_enabled and self.needs_grad():"):
                 out.line("check_inplace(self)")
         out.line("below = keyset & AFTER_AUTOGRAD")
-        passed = "".join(f", {name}" for name in names)
         tuple_of = "(" + ", ".join(names) + ",)"
         with out.block("if state.trace is not None:"):
-            out.line(f'out: {returned} = state.trace.dispatch("redispatch", {op}, below, {tuple_of})')
+            out.line(
+                f'out: {returned} = state.trace.dispatch("redispatch", {op}, below, {tuple_of})'
+            )
         with out.block("else:"):
-            out.line(f"out = {op}.lookup(below)(below{passed})")
+            out.line(f"kernel: Any = {op}.lookup_below(below)")
+            direct = _direct_kernel(entry)
+            if direct:
+                with out.block(f"if isinstance(kernel, {direct}):"):
+                    both = [argument.type.base for argument in arguments[:2]] == ["Tensor"] * 2
+                    method = "compute_tensors" if both else "compute"
+                    out.line(f"out = kernel.{method}({', '.join(names)})")
+                with out.block("else:"):
+                    out.line(f"out = kernel(below{passed})")
+            else:
+                out.line(f"out = kernel(below{passed})")
         with out.block("if node is not None:"):
             _emit_history(out, entry)
             for number in _saved_outputs(formulas):
@@ -265,6 +281,15 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
                     output = "self"
                 out.line(f"node.saved_result{number} = SavedVariable({output}, {number})")
         out.line("return out")
+
+
+def _direct_kernel(entry: Entry) -> str:
+    """The class of kernel that is called natively, when it is what a backend has."""
+    if entry.schema.is_inplace:
+        return ""
+    return {"unary": "UnaryKernel", "binary": "BinaryKernel", "binary_alpha": "BinaryKernel"}.get(
+        entry.structure, ""
+    )
 
 
 def _needs_grad(argument: Argument) -> str:
@@ -372,7 +397,16 @@ def emit_call(out: Source, entry: Entry) -> None:
         with out.block("if state.trace is not None:"):
             out.line(f'return cast("{returned}", state.trace.dispatch("call", {op}, keyset, {tuple_of}))')
         passed = "".join(f", {name}" for name in names)
-        out.line(f'return cast("{returned}", {op}.lookup(keyset)(keyset{passed}))')
+        if not entry.derivatives:
+            out.line(f'return cast("{returned}", {op}.lookup(keyset)(keyset{passed}))')
+            return
+        # The generated kernel is called natively; any other has taken its place in the table.
+        out.line(f"kernel = {op}.lookup(keyset)")
+        with out.block(f"if kernel is KERNEL_{entry.identifier}:"):
+            out.line(
+                f'return cast("{returned}", record_{entry.identifier}(state, keyset{passed}))'
+            )
+        out.line(f'return cast("{returned}", kernel(keyset{passed}))')
 
 
 def _trails(arguments: tuple[Argument, ...], index: int) -> bool:

@@ -24,6 +24,8 @@ def emit_methods(out: Source, groups: list[Group]) -> None:
 def _emit_method(out: Source, group: Group) -> None:
     entry = group.first
     out.line()
+    # Final, so that compiled code calls the method itself and not whatever a subclass has.
+    out.line("@final")
     if group.kind == "overloaded":
         with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
             out.docstring(f"See `plugrad.{group.name}`.")
@@ -65,6 +67,7 @@ def dunders(groups: list[Group]) -> dict[str, Group]:
 def _emit_dunder(out: Source, name: str, group: Group) -> None:
     entry = next(item for item in group.entries if name in item.dunder)
     out.line()
+    out.line("@final")
     if name in UNARY_DUNDERS:
         with out.block(f"def __{name}__(self) -> Tensor:"):
             out.line(f"return {entry.family}.call_{entry.identifier}(self)")

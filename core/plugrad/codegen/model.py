@@ -34,8 +34,12 @@ ENTRY_KEYS = (
     "source",
 )
 VARIANTS = ("function", "method", "inplace", "out")
+# Those that have an in-place form, such as `__iadd__`.
+AUGMENTED_DUNDERS = frozenset(
+    "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
+)
 STRUCTURES = ("", "unary", "binary", "binary_alpha")
-RESULTS = ("promote", "float", "bool")
+RESULTS = ("promote", "float", "bool", "real")
 
 
 class EntryError(ValueError):
@@ -203,7 +207,7 @@ def _inplace(entry: Entry) -> Entry:
         entry,
         schema=parse_schema(str(made)),
         variants=frozenset({"method", "function"}) & (entry.variants | {"method"}),
-        dunder=tuple("i" + name for name in entry.dunder if not name.startswith("r")),
+        dunder=tuple("i" + name for name in entry.dunder if name in AUGMENTED_DUNDERS),
         prepare="",
         explicit="",
         node="",

@@ -141,6 +141,19 @@ def default_of(argument: Argument) -> Any:
     return default
 
 
+@final
+class Resolved:
+    """The answer to the look-up that was made last."""
+
+    def __init__(self, keyset: i64, kernel: Any) -> None:
+        self.keyset: i64 = keyset
+        self.kernel: Any = kernel
+
+
+_NOTHING_RESOLVED: Final = Resolved(-1, None)
+
+
+@final
 class Operator:
     """One overload of an operator, such as ``plugrad::mul.Tensor``.
 
@@ -177,6 +190,9 @@ class Operator:
         self._schema: FunctionSchema | None = None
         self._kernels: dict[DispatchKey, list[Any]] = {}
         self.resolved: dict[int, Any] = {}
+        # Calls and redispatches mostly ask for what they asked for last.
+        self._last_call = _NOTHING_RESOLVED
+        self._last_below = _NOTHING_RESOLVED
 
     @property
     def schema(self) -> FunctionSchema:
@@ -187,10 +203,31 @@ class Operator:
 
     def lookup(self, keyset: i64) -> Any:
         """The kernel that serves a key set."""
-        kernel = self.resolved.get(keyset)
-        if kernel is None:
-            return self._resolve(keyset)
-        return kernel
+        last = self._last_call
+        if last.keyset == keyset:
+            return last.kernel
+        resolved = self.resolved
+        found = Resolved(keyset, self._resolve(keyset))
+        if self.resolved is resolved:
+            self._last_call = found
+        return found.kernel
+
+    def lookup_below(self, keyset: i64) -> Any:
+        """`lookup` for a redispatch, which asks for other key sets than calls do."""
+        last = self._last_below
+        if last.keyset == keyset:
+            return last.kernel
+        resolved = self.resolved
+        found = Resolved(keyset, self._resolve(keyset))
+        if self.resolved is resolved:
+            self._last_below = found
+        return found.kernel
+
+    def forget_resolved(self) -> None:
+        """Kernels came or went: resolve anew."""
+        self.resolved = {}
+        self._last_call = _NOTHING_RESOLVED
+        self._last_below = _NOTHING_RESOLVED
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator as its schema says, dispatching on its tensors."""
@@ -272,8 +309,10 @@ class Operator:
     def _resolve(self, keyset: i64) -> Any:
         # A registration replaces the dict, so what is found is never stored in a newer one.
         resolved = self.resolved
-        _, kernel = self._find(keyset)
-        resolved[keyset] = kernel
+        kernel = resolved.get(keyset)
+        if kernel is None:
+            _, kernel = self._find(keyset)
+            resolved[keyset] = kernel
         return kernel
 
     def _find(self, keyset: i64) -> tuple[DispatchKey, Any]:
@@ -380,7 +419,7 @@ def _keyset_of(values: tuple[Any, ...]) -> int:
 
 def _forget_resolved() -> None:
     for op in list(_operators.values()):
-        op.resolved = {}
+        op.forget_resolved()
 
 
 set_change_listener(_forget_resolved)

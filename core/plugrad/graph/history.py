@@ -96,9 +96,10 @@ def next_sequence_nr() -> i64:
     return number
 
 
-def set_history(tensor: TensorBase, node: Node) -> None:
-    """Make `node` the grad_fn of a forward output; integer outputs carry no gradient."""
-    if tensor.dtype.category < FLOATING:
+def set_history(tensor: TensorBase | None, node: Node) -> None:
+    """Make `node` the grad_fn of a forward output; integer outputs carry no gradient, and a
+    gradient that nobody asked for may be missing."""
+    if tensor is None or tensor.dtype.category < FLOATING:
         node.add_input_metadata(None)
         return
     number = node.add_input_metadata(tensor)

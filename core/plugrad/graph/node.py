@@ -111,6 +111,7 @@ class Node:
         """The class name, such as ``MulBackward0``."""
         return type(self).__name__
 
+    @final
     def set_next_edges(self, edges: tuple[Edge, ...]) -> None:
         if self.has_parent:
             raise RuntimeError(
@@ -127,13 +128,16 @@ class Node:
                     top = function.topological_nr + 1
         self.topological_nr = top
 
+    @final
     def add_next_edge(self, edge: Edge) -> None:
         self.set_next_edges((*self.next_edges, edge))
 
+    @final
     def should_compute_output(self, index: i64) -> bool:
         """Whether anybody wants output `index`."""
         return self.next_edges[index].function is not None
 
+    @final
     def add_input_metadata(self, tensor: TensorBase | None) -> i64:
         """Note how the next input looks; returns its number. None for an undefined input."""
         metadata: InputMetadata | None = None
@@ -151,11 +155,13 @@ class Node:
         self.more_metadata = [metadata]
         return 1
 
+    @final
     def num_inputs(self) -> i64:
         if self.more_metadata is not None:
             return len(self.more_metadata) + 1
         return 0 if self.metadata0 is None else 1
 
+    @final
     def input_metadata(self, index: i64) -> InputMetadata | None:
         if index == 0:
             first = self.metadata0
@@ -164,6 +170,7 @@ class Node:
             return None
         return self.more_metadata[index - 1]
 
+    @final
     def ensure_hooks(self) -> NodeHooks:
         hooks = self.hooks
         if hooks is None:

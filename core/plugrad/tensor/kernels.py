@@ -8,6 +8,7 @@ have are the functional one and a `copy_`.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, Final, NoReturn, final
 
 from mypy_extensions import i64
@@ -37,7 +38,8 @@ from plugrad.tensor.promotion import (
 PROMOTE: Final = 0
 FLOAT: Final = 1
 BOOL_RESULT: Final = 2
-_RESULTS: Final = {"promote": PROMOTE, "float": FLOAT, "bool": BOOL_RESULT}
+REAL: Final = 3
+_RESULTS: Final = {"promote": PROMOTE, "float": FLOAT, "bool": BOOL_RESULT, "real": REAL}
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -106,6 +108,9 @@ class UnaryKernel:
         self.result: int = _RESULTS[op.result]
 
     def __call__(self, keyset: i64, a: TensorBase) -> TensorBase:
+        return self.compute(a)
+
+    def compute(self, a: TensorBase) -> TensorBase:
         dtype = a.dtype
         array = a.array
         if self.result == FLOAT and dtype.category < FLOATING:
@@ -116,6 +121,8 @@ class UnaryKernel:
             out = self.backend.as_array(out)
         if self.result == BOOL_RESULT:
             dtype = bool_
+        elif self.result == REAL:
+            dtype = dtype.to_real()
         return make_tensor(out, dtype, a.device, self.tensor_keyset)
 
 
@@ -138,46 +145,45 @@ class BinaryKernel:
         self.check: Any = op.prepare
 
     def __call__(self, keyset: i64, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
+        return self.compute(a, b, alpha)
+
+    def compute(self, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
+        """Two tensors, or a tensor and a number on either side."""
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):
-            dtype = a.dtype
-            device = a.device
-            if dtype is b.dtype and device is b.device:
-                if self.check is not None and dtype.category < FLOATING:
-                    self.check(a, b, alpha)
-                if self.result == FLOAT and dtype.category < FLOATING:
-                    dtype = float_result(dtype)
-                    x = cast_array(a.array, device.type, dtype)
-                    y = cast_array(b.array, device.type, dtype)
-                else:
-                    x = a.array
-                    y = b.array
-            else:
-                if self.check is not None:
-                    self.check(a, b, alpha)
-                dtype = promote_pair(a, b)
-                if self.result == FLOAT:
-                    dtype = float_result(dtype)
-                if device is not b.device:
-                    device = self._common_device(a, b)
-                x = _array_for(a, dtype, device, self.backend)
-                y = _array_for(b, dtype, device, self.backend)
-        elif isinstance(a, TensorBase):
-            device = a.device
-            if self.check is not None:
-                self.check(a, b, alpha)
-            dtype = promote_with_scalar(a, b)
-            if self.result == FLOAT:
-                dtype = float_result(dtype)
-            x = _array_for(a, dtype, device, self.backend)
-            y = b
-        else:
-            tensor: TensorBase = b
-            device = tensor.device
-            dtype = promote_with_scalar(tensor, a)
-            if self.result == FLOAT:
-                dtype = float_result(dtype)
-            x = a
-            y = _array_for(tensor, dtype, device, self.backend)
+            return self.compute_tensors(a, b, alpha)
+        tensor: TensorBase = a if isinstance(a, TensorBase) else b
+        number = b if tensor is a else a
+        if self.check is not None:
+            self.check(a, b, alpha)
+        device = tensor.device
+        dtype = promote_with_scalar(tensor, number)
+        if self.result == FLOAT:
+            dtype = float_result(dtype)
+        array = _array_for(tensor, dtype, device, self.backend)
+        if tensor is a:
+            return self._finish(a, b, array, b, alpha, dtype, device)
+        return self._finish(a, b, a, array, alpha, dtype, device)
+
+    def compute_tensors(self, a: TensorBase, b: TensorBase, alpha: Any = 1) -> TensorBase:
+        """Two tensors; at once if nothing has to be promoted."""
+        dtype = a.dtype
+        device = a.device
+        if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
+            return self._finish(a, b, a.array, b.array, alpha, dtype, device)
+        if self.check is not None:
+            self.check(a, b, alpha)
+        dtype = promote_pair(a, b)
+        if self.result == FLOAT:
+            dtype = float_result(dtype)
+        if device is not b.device:
+            device = self._common_device(a, b)
+        x = _array_for(a, dtype, device, self.backend)
+        y = _array_for(b, dtype, device, self.backend)
+        return self._finish(a, b, x, y, alpha, dtype, device)
+
+    def _finish(
+        self, a: Any, b: Any, x: Any, y: Any, alpha: Any, dtype: DType, device: Device
+    ) -> TensorBase:
         if alpha is not ONE and alpha != 1:
             check_alpha(alpha, dtype)
             y = y * alpha if isinstance(y, (int, float, complex)) else self.scale(y, alpha)
@@ -226,7 +232,7 @@ class RawKernel:
         self.inplace: bool = op.schema.is_inplace
         self.generator_position: int = _position(op, "Generator")
         self.device_position: int = _position(op, "Device")
-        self.has_tensors: bool = any(argument.type.base == "Tensor" for argument in arguments)
+        self.result_type: Any = _result_type(op)
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         device = self._device(args)
@@ -293,7 +299,8 @@ class RawKernel:
         if type(out) is self.array_type:
             return make_tensor(out, self.backend.dtype_of(out), device, self.tensor_keyset)
         if isinstance(out, tuple):
-            return tuple([self._wrap(item, device) for item in out])
+            items = [self._wrap(item, device) for item in out]
+            return tuple(items) if self.result_type is None else self.result_type(*items)
         if isinstance(out, list):
             return [self._wrap(item, device) for item in out]
         if not self.op.schema.returns or self.op.schema.returns[0].type.base != "Tensor":
@@ -302,6 +309,18 @@ class RawKernel:
             return None
         array = self.backend.as_array(out)
         return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
+
+
+# mypy wants the literal names of a namedtuple; these come from schemas.
+_namedtuple: Final[Any] = namedtuple
+
+
+def _result_type(op: Operator) -> Any:
+    """The class of several named results, such as `max`'s values and indices."""
+    names = [item.name for item in op.schema.returns]
+    if len(names) < 2 or None in names or op.name.startswith(("_", "native_")):
+        return None
+    return _namedtuple(op.name, names, module="plugrad.return_types")
 
 
 def _position(op: Operator, base: str) -> int:

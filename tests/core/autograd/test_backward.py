@@ -260,6 +260,13 @@ def test_gradient_is_cast_to_the_dtype_of_its_input() -> None:
     assert high.grad.dtype is plugrad.float64
 
 
+def test_a_given_gradient_is_cast_to_the_dtype_of_its_tensor() -> None:
+    x = leaf(1.0, 2.0)
+    x.backward(plugrad.ones(2, dtype=plugrad.float32))
+    assert x.grad.dtype is plugrad.float64
+    assert plugrad.autograd.grad(x, x, plugrad.ones(2, dtype=plugrad.float32))[0].dtype is x.dtype
+
+
 def test_real_input_of_a_complex_result_gets_a_real_gradient() -> None:
     x = leaf(2.0)
     y = x * plugrad.tensor([1 + 1j], dtype=plugrad.complex128)

@@ -73,9 +73,7 @@ def test_in_place_errors_leave_the_tensor_as_it_was() -> None:
 
 def test_byte_masks_warn() -> None:
     with pytest.warns(UserWarning, match="uint8 is now deprecated"):
-        found = plugrad.index(
-            plugrad.tensor([1, 2]), [plugrad.tensor([0, 1], dtype=plugrad.uint8)]
-        )
+        found = plugrad.index(plugrad.tensor([1, 2]), [plugrad.tensor([0, 1], dtype=plugrad.uint8)])
     assert found.tolist() == [2]
 
 

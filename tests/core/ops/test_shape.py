@@ -89,11 +89,11 @@ def test_copy_crosses_devices_both_ways(parcel: str) -> None:
 
 def test_copy_gives_its_source_a_gradient_on_the_source_s_device(parcel: str) -> None:
     source = plugrad.ones(3).to(parcel).requires_grad_()
-    target = plugrad.zeros(2, 3) * 1
+    target = plugrad.zeros(3) * 1
     target.copy_(source)
-    target.sum().backward()
+    target.backward(plugrad.arange(3.0))
     assert source.grad.device.type == parcel
-    assert source.grad.cpu().tolist() == [2, 2, 2]
+    assert source.grad.cpu().tolist() == [0, 1, 2]
 
 
 def test_cat_without_a_kernel_adds_padded_tensors(parcel: str) -> None:
@@ -165,13 +165,7 @@ def test_casting_what_does_not_fit_warns_of_nothing(recwarn: pytest.WarningsReco
     assert not recwarn.list
 
 
-def test_sort_results_have_names() -> None:
-    values, indices = plugrad.tensor([3.0, 1.0, 2.0]).sort(descending=True)
-    assert values.tolist() == [3, 2, 1]
-    assert indices.tolist() == [0, 2, 1]
-
-
-def test_repeat_by_decomposition_matches_the_kernel() -> None:
+def test_decompositions_match_the_kernels() -> None:
     from plugrad.ops.composite.shape import cat_by_adding, diag_embed, repeat, stack
 
     x = plugrad.arange(6).reshape(2, 3)

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad_cpu.kernels.adapters import as_operand, not_implemented
+from plugrad_cpu.kernels.erf import erf
 from plugrad_cpu.kernels.floating_errors import run_quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
-from plugrad_cpu.kernels.pointwise import KERNELS as POINTWISE
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -28,8 +28,10 @@ _GELU_CUBIC: Final = 0.044715
 # Below this size a where is cheaper than working on the bits.
 _SMALL: Final = 256
 
+# Elements that are worked on at a time.
+_BLOCK: Final = 1 << 14
+
 _zeros: Final[dict[Any, Array]] = {}
-_erf: Final = POINTWISE["erf"]
 
 
 def zero_of(dtype: Any) -> Array:
@@ -49,10 +51,26 @@ def floating(name: str, kernel: Kernel) -> Kernel:
             raise not_implemented(name, a.dtype)
         if a.itemsize == 2:
             wide = [widen(x) if isinstance(x, np.ndarray) else x for x in rest]
-            return run_quiet(kernel, widen(a), *wide).astype(a.dtype)
+            return checked(widen(a), *wide).astype(a.dtype)
+        if a.size > 2 * _BLOCK:
+            return run_quiet(_by_blocks, kernel, a, rest)
         return run_quiet(kernel, a, *rest)
 
     return checked
+
+
+def _by_blocks(kernel: Kernel, a: Array, rest: tuple[Any, ...]) -> Array:
+    """A fused elementwise kernel on blocks whose temporary arrays stay in the cache."""
+    arrays = [a, *(x for x in rest if isinstance(x, np.ndarray))]
+    if any(x.shape != a.shape or not x.flags.c_contiguous for x in arrays):
+        return kernel(a, *rest)
+    out = np.empty(a.shape, a.dtype)
+    target = out.reshape(-1)
+    flat = [x.reshape(-1) if isinstance(x, np.ndarray) else x for x in (a, *rest)]
+    for start in range(0, target.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        target[part] = kernel(*[x[part] if isinstance(x, np.ndarray) else x for x in flat])
+    return out
 
 
 def keep_where_not(drop: Array, grad: Array) -> Array:
@@ -77,7 +95,7 @@ def relu(a: Array) -> Any:
 
 
 def relu_(a: Array) -> None:
-    np.maximum(a, zero_of(a.dtype), a)
+    np.maximum(a, zero_of(a.dtype), out=a)
 
 
 def threshold(a: Array, limit: Any, value: Any) -> Any:
@@ -150,7 +168,7 @@ def elu_backward(
 
 
 def _normal_cdf(x: Array) -> Array:
-    out = np.asarray(_erf(x * as_operand(_SQRT_HALF, x.dtype)))
+    out = erf(np.asarray(x * as_operand(_SQRT_HALF, x.dtype)))
     out += as_operand(1, x.dtype)
     out *= as_operand(0.5, x.dtype)
     return out

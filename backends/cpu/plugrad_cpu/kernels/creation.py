@@ -11,7 +11,7 @@ from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.kernels.floating_errors import run_quiet
 
 Array = np.ndarray[Any, Any]
-DTypeLike = np.dtype[Any]
+DTypeLike = Any
 Shape = tuple[int, ...]
 
 _NATIVE_FLOATS: Final = (np.dtype(np.float32), np.dtype(np.float64))
@@ -45,17 +45,20 @@ def full(size: Shape, value: Any, dtype: DTypeLike, device: int) -> Array:
 def arange(start: Any, step: Any, count: int, dtype: DTypeLike, device: int) -> Array:
     """Computed in float64, or exactly for integers, and then cast."""
     if isinstance(start, int) and isinstance(step, int):
-        return np.arange(start, start + count * step, step)[:count].astype(dtype, copy=False)
-    return (start + step * np.arange(count, dtype=np.float64)).astype(dtype, copy=False)
+        exact = np.arange(start, start + count * step, step, dtype=np.int64)
+        return exact.astype(dtype, copy=False)
+    numbers: Array = start + step * np.arange(count, dtype=np.float64)
+    return numbers.astype(dtype, copy=False)
 
 
-def _spaced(start: Any, end: Any, steps: int) -> Array:
+def _spaced(start: Any, end: Any, steps: int) -> Any:
     """From both ends towards the middle, so that both are exact."""
     if steps == 1:
         return np.array([start])
     place = np.arange(steps)
     step = (end - start) / (steps - 1)
-    return np.where(place < steps // 2, start + step * place, end - step * (steps - 1 - place))
+    first_half = place < steps // 2
+    return np.where(first_half, start + step * place, end - step * (steps - 1 - place))
 
 
 def linspace(start: Any, end: Any, steps: int, dtype: DTypeLike, device: int) -> Array:
@@ -63,7 +66,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: DTypeLike, device: int) ->
         return np.empty(0, dtype)
     if dtype.kind in "iu":
         start, end = int(start), int(end)
-    return _spaced(start, end, steps).astype(dtype, copy=False)
+    numbers: Array = _spaced(start, end, steps)
+    return numbers.astype(dtype, copy=False)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float, dtype: DTypeLike, device: int) -> Array:
@@ -87,7 +91,7 @@ def triu_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int)
     return np.stack(np.triu_indices(row, offset, col)).astype(dtype, copy=False)
 
 
-def _real_and_imaginary(draw: Callable[..., Array], size: Shape, dtype: DTypeLike) -> Array:
+def _real_and_imaginary(draw: Callable[..., Any], size: Shape, dtype: DTypeLike) -> Array:
     part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
     result = np.empty(size, dtype)
     result.real = draw(size, part)
@@ -95,9 +99,9 @@ def _real_and_imaginary(draw: Callable[..., Array], size: Shape, dtype: DTypeLik
     return result
 
 
-def _uniform(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Array:
+def _uniform(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Any:
     if dtype.kind == "c":
-        return _real_and_imaginary(lambda s, d: generator.rng.random(s, d), size, dtype)
+        return _real_and_imaginary(generator.rng.random, size, dtype)
     if dtype in _NATIVE_FLOATS:
         return generator.rng.random(size, dtype)
     # Rounding to 16 bits may give 1, which is outside; the multiples of 2**-digits do not.
@@ -106,9 +110,9 @@ def _uniform(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Array:
     return (steps * np.float32(0.5**digits)).astype(dtype)
 
 
-def _normal(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Array:
+def _normal(generator: CpuGenerator, size: Shape, dtype: DTypeLike) -> Any:
     if dtype.kind == "c":
-        drawn = _real_and_imaginary(lambda s, d: generator.rng.standard_normal(s, d), size, dtype)
+        drawn = _real_and_imaginary(generator.rng.standard_normal, size, dtype)
         drawn *= _HALF_VARIANCE
         return drawn
     if dtype in _NATIVE_FLOATS:

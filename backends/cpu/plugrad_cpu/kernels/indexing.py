@@ -115,7 +115,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     return np.take(array, index.reshape(-1), dim)
 
 
-def _slices(array: Array, dim: int, index: Array) -> Any:
+def _slices(array: Array, dim: int, index: Any) -> Any:
     return (*(slice(None),) * dim, index)
 
 

@@ -29,7 +29,7 @@ def row_numbers(count: int) -> Array:
 
 def _all_in_range(target: Array, classes: int) -> bool:
     """Whether every target is a class: negative numbers are large ones when taken as unsigned."""
-    return bool(np.maximum.reduce(target.view(np.uint64)) < classes)
+    return bool(np.maximum.reduce(target.view(np.uint64), None) < classes)
 
 
 def _positions(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array]:

@@ -42,9 +42,6 @@ from plugrad_cpu.kernels.selection import (
 _INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"
 
 
-# --- arithmetic
-
-
 def neg(a: Array) -> Any:
     try:
         return np.negative(a)
@@ -162,9 +159,6 @@ def pow_number(a: Array, exponent: Any) -> Any:
     return run_quiet(np.power, a, as_operand(exponent, a.dtype))
 
 
-# --- rounding and signs
-
-
 def sign(a: Array) -> Any:
     kind = a.dtype.kind
     if kind == "b":
@@ -217,9 +211,6 @@ def round_decimals(a: Array, decimals: int) -> Any:
 
 def frac(a: Array) -> Any:
     return a - np.trunc(a)
-
-
-# --- exponentials and special functions
 
 
 def sigmoid(a: Array) -> Any:
@@ -282,14 +273,8 @@ def angle(a: Array) -> Any:
     return np.where(np.isnan(a), a, result)
 
 
-# --- comparison, logic, bits, choice
-
-
 def equal(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.equal(a, b).all())
-
-
-# --- three operands
 
 
 def lerp(start: Array, end: Array, weight: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -65,8 +66,8 @@ def max_pool2d(
     for number in range(1, len(shifts)):
         candidate = padded[shifts[number]]
         exceeds = np.greater(candidate, best).view(np.int8)
-        np.maximum(taps, np.multiply(exceeds, number, dtype=small), taps)
-        np.maximum(best, candidate, best)
+        np.maximum(taps, np.multiply(exceeds, number, dtype=small), out=taps)
+        np.maximum(best, candidate, out=best)
     if floating and np.isnan(best).any():
         _point_at_nan(taps, padded, shifts)
     return best, _positions(taps, x.shape[-1], kernel, step, pad, spread, out)
@@ -100,9 +101,9 @@ def max_pool2d_backward(
     spread: Pair,
     out: Pair,
 ) -> Any:
-    planes = int(np.prod(shape[:-2]))
+    planes = math.prod(shape[:-2])
     area = shape[-2] * shape[-1]
-    flat = indices.reshape(planes, -1) + np.arange(planes)[:, None] * area
+    flat = indices.reshape(planes, out[0] * out[1]) + np.arange(planes)[:, None] * area
     disjoint = all(step[i] >= (kernel[i] - 1) * spread[i] + 1 for i in range(2))
     if disjoint:
         result = np.zeros(planes * area, grad.dtype)

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 Sizes = tuple[int, ...]
 
 
-def empty_strided(
-    size: Sizes, stride: Sizes, dtype: DType | None, device: Device | None
-) -> Tensor:
+def empty_strided(size: Sizes, stride: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
     check_geometry(size, stride, 0)
     reach = 0
     if 0 not in size:
@@ -132,20 +130,23 @@ def normal(mean: Tensor, std: Tensor, generator: object) -> Tensor:
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = broadcast_shapes(mean.sizes(), std.sizes())
     noise = F.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
-    return (noise * std.detach() + mean.detach()).to(mean.dtype)
+    moved: Tensor = (noise * std.detach() + mean.detach()).to(mean.dtype)
+    return moved
 
 
 def normal_float_std(mean: Tensor, std: float, generator: object) -> Tensor:
     check_std(std)
     noise = F.randn(mean.sizes(), generator=generator, dtype=mean.dtype, device=mean.device)
-    return noise * std + mean.detach()
+    moved: Tensor = noise * std + mean.detach()
+    return moved
 
 
 def normal_float_mean(mean: float, std: Tensor, generator: object) -> Tensor:
     if bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     noise = F.randn(std.sizes(), generator=generator, dtype=std.dtype, device=std.device)
-    return noise * std.detach() + mean
+    moved: Tensor = noise * std.detach() + mean
+    return moved
 
 
 def normal_size(
@@ -157,11 +158,14 @@ def normal_size(
     device: Device | None,
 ) -> Tensor:
     check_std(std)
-    return F.randn(size, generator=generator, dtype=dtype, device=device) * std + mean
+    noise = F.randn(size, generator=generator, dtype=dtype, device=device)
+    moved: Tensor = noise * std + mean
+    return moved
 
 
 def bernoulli_p(self: Tensor, p: float, generator: object) -> Tensor:
-    return F.empty_like(self).bernoulli_(p, generator=generator)
+    drawn: Tensor = F.empty_like(self).bernoulli_(p, generator=generator)
+    return drawn
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     if indices.dtype is not int64:
         raise RuntimeError(
-            "take_along_dim(): dtype of indices should be Long but got "
-            f"{indices.dtype.scalar_name}"
+            f"take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"
         )
     if dim is None:
         return self.reshape((-1,)).gather(0, indices.reshape((-1,)))
@@ -47,9 +46,7 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.numel()}, index.numel() = {index.numel()}"
         )
-    flat = self.reshape((-1,)).index_put(
-        [index.reshape((-1,))], source.reshape((-1,)), accumulate
-    )
+    flat = self.reshape((-1,)).index_put([index.reshape((-1,))], source.reshape((-1,)), accumulate)
     return flat.reshape(self.sizes())
 
 

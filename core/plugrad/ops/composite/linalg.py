@@ -138,7 +138,7 @@ def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any)
 
 
 def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    return _blend(self, F.bmm(batch1, batch2).sum(dim=(0,)), beta, alpha)
+    return _blend(self, F.bmm(batch1, batch2).sum(dim=(0,), dtype=self.dtype), beta, alpha)
 
 
 def inner(self: Tensor, other: Tensor) -> Tensor:
@@ -187,9 +187,9 @@ def tensordot(
             )
         # A dimension of size 1 broadcasts, so the other tensor is summed along it beforehand.
         if a[i] == 1 and b[j] != 1:
-            other = other.sum(dim=(j,), keepdim=True)
+            other = other.sum(dim=(j,), keepdim=True, dtype=other.dtype)
         elif b[j] == 1 and a[i] != 1:
-            self = self.sum(dim=(i,), keepdim=True)
+            self = self.sum(dim=(i,), keepdim=True, dtype=self.dtype)
         count *= min(a[i], b[j])
     kept_a = [i for i in range(len(a)) if i not in summed_a]
     kept_b = [j for j in range(len(b)) if j not in summed_b]

@@ -266,9 +266,7 @@ def diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
 
 def contiguous(self: Tensor, memory_format: object) -> Tensor:
     if prepare.keeps_strides(memory_format):
-        raise RuntimeError(
-            "preserve memory format is unsupported by the contiguous operator"
-        )
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return self if is_contiguous(self) else self.clone(memory_format=memory_format)
 
 

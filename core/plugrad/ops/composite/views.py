@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.backend import find_backend
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import is_contiguous, strides
+from plugrad.tensor.interop import storage_offset as storage_offset_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 Sizes = tuple[int, ...]
-
-
-def offset_of(self: TensorBase) -> int:
-    """Elements in memory before the first one."""
-    offset: int = find_backend(self.device.type).backend.storage_offset(self.array)
-    return offset
 
 
 def can_view(self: TensorBase, size: Sizes) -> bool:
@@ -53,8 +48,8 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
 def reshape(self: Tensor, shape: Sizes) -> Tensor:
     size = prepare.infer_size(shape, self.numel())
     if can_view(self, size):
-        return self.view(size)
-    return F._unsafe_view(self.clone(memory_format="contiguous_format"), size)
+        return C.call_view(self, size)
+    return C.call__unsafe_view(C.call_clone(self, "contiguous_format"), size)
 
 
 def unsafe_view(self: Tensor, size: Sizes) -> Tensor:
@@ -234,9 +229,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
         )
     first = start + whole if start < 0 else start
     if first + length > whole:
-        raise RuntimeError(
-            f"start ({first}) + length ({length}) exceeds dimension size ({whole})."
-        )
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({whole}).")
     return F.slice(self, dim, first, first + length, 1)
 
 
@@ -251,9 +244,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
 def select_backward(grad_output: Tensor, input_sizes: Sizes, dim: int, index: int) -> Tensor:
     dim = wrap_dim(dim, len(input_sizes))
     position = index % input_sizes[dim]
-    return F.slice_backward(
-        grad_output.unsqueeze(dim), input_sizes, dim, position, position + 1, 1
-    )
+    return F.slice_backward(grad_output.unsqueeze(dim), input_sizes, dim, position, position + 1, 1)
 
 
 def _parts(self: Tensor, sizes: Sizes, dim: int) -> tuple[Tensor, ...]:
@@ -276,8 +267,7 @@ def split_with_sizes(self: Tensor, split_sizes: Sizes, dim: int) -> tuple[Tensor
 
 
 def split_sizes(self: Tensor, split_size: Sizes, dim: int) -> tuple[Tensor, ...]:
-    parts: tuple[Tensor, ...] = self.split_with_sizes(split_size, dim)
-    return parts
+    return tuple(self.split_with_sizes(split_size, dim))
 
 
 def chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
@@ -288,10 +278,8 @@ def chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = sizes[wrap_dim(dim, len(sizes))]
     if length == 0:
-        empty: tuple[Tensor, ...] = self.split_with_sizes((0,) * chunks, dim)
-        return empty
-    parts: tuple[Tensor, ...] = self.split((length + chunks - 1) // chunks, dim)
-    return parts
+        return tuple(self.split_with_sizes((0,) * chunks, dim))
+    return tuple(self.split((length + chunks - 1) // chunks, dim))
 
 
 def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
@@ -301,8 +289,7 @@ def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
     length = self.sizes()[wrap_dim(dim, self.ndim)]
     small, larger = divmod(length, sections)
     sizes = (small + 1,) * larger + (small,) * (sections - larger)
-    parts: tuple[Tensor, ...] = self.split_with_sizes(sizes, dim)
-    return parts
+    return tuple(self.split_with_sizes(sizes, dim))
 
 
 def tensor_split_indices(self: Tensor, indices: Sizes, dim: int) -> tuple[Tensor, ...]:
@@ -331,7 +318,7 @@ def unbind(self: Tensor, dim: int) -> tuple[Tensor, ...]:
 
 
 def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:
-    start = offset_of(self)
+    start = storage_offset_of(self)
     offset = start if storage_offset is None else storage_offset
     return F._as_strided(self, size, stride, offset, strides(self), start)
 

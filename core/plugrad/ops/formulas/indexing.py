@@ -48,7 +48,10 @@ def index_add_source_backward(
     grad: Tensor, sizes: Sizes, dim: int, index: Tensor, alpha: Any
 ) -> Tensor:
     selected = _selected(grad, sizes, dim, index)
-    return selected if alpha == 1 else selected * alpha
+    if alpha == 1:
+        return selected
+    scaled: Tensor = selected * alpha
+    return scaled
 
 
 def index_copy_source_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
@@ -58,7 +61,8 @@ def index_copy_source_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tens
 def index_fill_value_backward(grad: Tensor, dim: int, index: Tensor) -> Tensor:
     """The sum over the slices that were filled; a slice that was filled twice counts once."""
     filled = F.ones_like(grad).index_fill(dim, index, 0)
-    return F.where(filled == 0, grad, 0).sum()
+    total: Tensor = F.where(filled == 0, grad, 0).sum()
+    return total
 
 
 def index_backward(grad: Tensor, sizes: Sizes, indices: list[Any]) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dtype import COMPLEX, DType
@@ -53,13 +54,14 @@ def repeat_backward(grad: Tensor, sizes: Sizes, repeats: Sizes) -> Tensor:
         split.append(sizes[position - added])
     if not copies:
         return grad
-    return grad.reshape(tuple(split)).sum(tuple(copies))
+    total: Tensor = grad.reshape(tuple(split)).sum(tuple(copies))
+    return total
 
 
 def selection_backward(grad: Tensor, sizes: Sizes, dim: int, indices: Tensor) -> Tensor:
     """Puts each gradient where its element was taken from."""
     zeros = F.zeros(sizes, dtype=grad.dtype, device=grad.device)
-    return zeros.scatter(dim, indices, grad)
+    return C.call_scatter_src(zeros, dim, indices, grad)
 
 
 def copy_backward(grad: Tensor, device: Device) -> Tensor:

@@ -101,4 +101,6 @@ def as_strided_backward(
         return result
     geometry = (input_sizes, input_strides, input_offset)
     ones = F.ones(input_sizes, dtype=grad.dtype, device=grad.device)
-    return result / F._strided_sum(ones, *geometry, *geometry)
+    shared: Tensor = F._strided_sum(ones, *geometry, *geometry)
+    quotient: Tensor = result / shared
+    return quotient

@@ -66,9 +66,7 @@ def ones(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
     return empty(size, dtype, device)
 
 
-def full(
-    size: Sizes, fill_value: object, dtype: DType | None, device: Device | None
-) -> Prepared:
+def full(size: Sizes, fill_value: object, dtype: DType | None, device: Device | None) -> Prepared:
     _check_sizes(size)
     kind = scalar_dtype(fill_value) if dtype is None else dtype
     check_scalar_fits(fill_value, kind)
@@ -81,14 +79,12 @@ def _real(number: Any) -> Any:
     return number
 
 
-def arange(
-    start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None
-) -> Prepared:
+def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None) -> Prepared:
     """First number, step, count, dtype and device."""
     if end is None:
         start, end = 0, start
     numbers = (_real(start), _real(end), _real(step))
-    floating = any([isinstance(number, float) for number in numbers])
+    floating = any(isinstance(number, float) for number in numbers)
     if dtype is None:
         dtype = get_default_dtype() if floating else int64
     if dtype.category == BOOL:
@@ -184,18 +180,14 @@ def _check_floating(dtype: DType, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 
-def rand(
-    size: Sizes, generator: object, dtype: DType | None, device: Device | None
-) -> Prepared:
+def rand(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Prepared:
     _check_sizes(size)
     kind = _or_default(dtype)
     _check_floating(kind, "check_uniform_bounds")
     return (size, generator, kind, device)
 
 
-def randn(
-    size: Sizes, generator: object, dtype: DType | None, device: Device | None
-) -> Prepared:
+def randn(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Prepared:
     _check_sizes(size)
     kind = _or_default(dtype)
     _check_floating(kind, "normal_kernel_cpu")
@@ -279,7 +271,9 @@ def multinomial(
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > self.sizes()[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
     return (self, num_samples, replacement, generator)
 
 

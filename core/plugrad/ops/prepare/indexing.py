@@ -43,9 +43,7 @@ def _check_index(function: str, self: TensorBase, dim: int, index: TensorBase) -
         raise RuntimeError(f"{function}(): Expected dtype int32/int64 for index")
 
 
-def gather(
-    self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool
-) -> tuple[object, ...]:
+def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
     _check_index("gather", self, wrapped, index)
     if index.numel():
@@ -89,9 +87,7 @@ def _check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBas
     return wrapped
 
 
-def scatter(
-    self: TensorBase, dim: int, index: TensorBase, src: TensorBase
-) -> tuple[object, ...]:
+def scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> tuple[object, ...]:
     return (self, _check_scatter(self, dim, index, src), index, src)
 
 
@@ -125,8 +121,7 @@ def index_add(
         )
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError(
-            "index_add_(): Expected dtype int32/int64 for index but got: "
-            f"{index.dtype.scalar_name}"
+            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
         )
     if self.dtype is not source.dtype:
         raise RuntimeError(
@@ -154,13 +149,10 @@ def index_copy(
 ) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
     if index.ndim > 1:
-        raise IndexError(
-            f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})"
-        )
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if index.dtype is not int64:
         raise RuntimeError(
-            "index_copy_(): Expected a long tensor for index, but got "
-            f"{index.dtype.scalar_name}"
+            f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
     if self.dtype is not source.dtype:
         raise RuntimeError(
@@ -256,7 +248,7 @@ def check_indices(self: TensorBase, indices: list[TensorBase | None]) -> list[Te
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         checked.append(index)
-    if all([index is None for index in checked]):
+    if all(index is None for index in checked):
         raise IndexError("at least one index must be provided")
     return checked
 
@@ -286,7 +278,9 @@ def index_put(
 def _check_mask(mask: TensorBase, function: str, names: dict[str, str] | None = None) -> None:
     if mask.dtype is not bool_:
         name = mask.dtype.scalar_name if names is None else names[mask.dtype.name]
-        raise RuntimeError(f"{function} only supports boolean masks, but got mask with dtype {name}")
+        raise RuntimeError(
+            f"{function} only supports boolean masks, but got mask with dtype {name}"
+        )
 
 
 def masked_fill_scalar(self: TensorBase, mask: TensorBase, value: object) -> tuple[object, ...]:
@@ -341,9 +335,7 @@ def masked_select(self: TensorBase, mask: TensorBase) -> tuple[object, ...]:
     return (self, mask)
 
 
-def masked_scatter(
-    self: TensorBase, mask: TensorBase, source: TensorBase
-) -> tuple[object, ...]:
+def masked_scatter(self: TensorBase, mask: TensorBase, source: TensorBase) -> tuple[object, ...]:
     if self.dtype is not source.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got "

@@ -23,9 +23,9 @@ CPP_NAMES: Final = {
 }
 
 
-def reject_bool(kernel: str, dtype: DType) -> None:
-    """Matrix products are not defined for bool; PyTorch names its kernel."""
-    if dtype.category == BOOL:
+def reject_bool(kernel: str, dtype: DType, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Matrix products are not defined for bool, except where there is nothing to multiply."""
+    if dtype.category == BOOL and 0 not in a and 0 not in b:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 
@@ -57,7 +57,7 @@ def mm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
     if a[1] != b[0]:
         raise_cannot_multiply(a[0], a[1], b)
     check_same_matrix_dtype(self, mat2)
-    reject_bool("addmm_impl_cpu_", self.dtype)
+    reject_bool("addmm_impl_cpu_", self.dtype, a, b)
     return (self, mat2)
 
 
@@ -77,7 +77,7 @@ def bmm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
         raise RuntimeError(
             f"expected scalar type {self.dtype.scalar_name} but found {mat2.dtype.scalar_name}"
         )
-    reject_bool("bmm", self.dtype)
+    reject_bool("bmm", self.dtype, a, b)
     return (self, mat2)
 
 
@@ -95,7 +95,7 @@ def mv(self: TensorBase, vec: TensorBase) -> tuple[object, ...]:
             "addmv input tensors must have the same dtype, but got "
             f"{vec.dtype.scalar_name}, {self.dtype.scalar_name}, and {vec.dtype.scalar_name}"
         )
-    reject_bool("addmv_impl_cpu", self.dtype)
+    reject_bool("addmv_impl_cpu", self.dtype, a, v)
     return (self, vec)
 
 
@@ -114,7 +114,7 @@ def _two_vectors(name: str, self: TensorBase, other: TensorBase) -> tuple[object
             f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the "
             f"same number of elements, but got {a[0]} and {b[0]} elements respectively"
         )
-    reject_bool(name, self.dtype)
+    reject_bool(name, self.dtype, (), ())
     return (self, other)
 
 
@@ -143,7 +143,7 @@ def addmm(
             f"{self.dtype.scalar_name} and {mat2.dtype.scalar_name}"
         )
     check_same_matrix_dtype(mat1, mat2)
-    reject_bool("addmm_impl_cpu_", self.dtype)
+    reject_bool("addmm_impl_cpu_", self.dtype, a, b)
     check_expands(self.sizes(), (a[0], b[1]))
     if self.dtype.category < FLOATING:
         beta = int(beta)
@@ -187,7 +187,7 @@ def linear(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> tu
             )
         raise_cannot_multiply(rows, a[-1], w, True)
     check_same_matrix_dtype(input, weight)
-    reject_bool("addmm_impl_cpu_", input.dtype)
+    reject_bool("addmm_impl_cpu_", input.dtype, a[:-1], w[:-1])
     if bias is not None:
         if bias.dtype is not input.dtype:
             raise RuntimeError(

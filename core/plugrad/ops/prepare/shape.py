@@ -135,18 +135,14 @@ def triu(self: TensorBase, diagonal: int) -> tuple[object, ...]:
     return (self, diagonal)
 
 
-def sort(
-    self: TensorBase, dim: int, descending: bool, stable: bool | None
-) -> tuple[object, ...]:
+def sort(self: TensorBase, dim: int, descending: bool, stable: bool | None) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
     if self.dtype.category == COMPLEX:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return (self, wrapped, descending)
 
 
-def topk(
-    self: TensorBase, k: int, dim: int, largest: bool, sorted: bool
-) -> tuple[object, ...]:
+def topk(self: TensorBase, k: int, dim: int, largest: bool, sorted: bool) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
     length = self.sizes()[wrapped] if self.ndim else 1
     if k < 0 or k > length:

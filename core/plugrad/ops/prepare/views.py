@@ -240,14 +240,14 @@ def check_geometry(size: Sizes, stride: Sizes, storage_offset: int) -> None:
     """RuntimeError unless sizes and strides belong together and nothing is negative."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
-    if any([step < 0 for step in stride]):
+    if any(step < 0 for step in stride):
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(stride)}"
         )
     if storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    if any([length < 0 for length in size]):
+    if any(length < 0 for length in size):
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={list(size)} and "
             f"strides={list(stride)}"

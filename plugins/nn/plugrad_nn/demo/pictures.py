@@ -11,6 +11,7 @@ from plugrad_nn.demo.digits import Digits
 from plugrad_nn.demo.training import Curves, Evaluation
 
 COLUMNS = 6
+FEWEST_COLUMNS = 3
 MOST_SHOWN = 24
 DOTS_PER_INCH = 150
 LINE, MARK = "#1f5fa8", "#c2410c"
@@ -49,14 +50,15 @@ def draw_mistakes(evaluation: Evaluation, held_out: Digits, path: Path) -> None:
     """The wrongly classified digits, the most confident mistakes first."""
     mistakes = evaluation.mistakes
     shown = mistakes[:MOST_SHOWN]
-    rows = max(1, -(-len(shown) // COLUMNS))
-    figure = Figure(figsize=(1.5 * COLUMNS, 0.5 + 1.8 * rows), layout="constrained")
+    columns = max(FEWEST_COLUMNS, min(COLUMNS, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    figure = Figure(figsize=(1.5 * columns, 0.5 + 1.8 * rows), layout="constrained")
     total = len(evaluation.labels)
     title = f"{len(mistakes)} of {total} held-out digits misclassified"
     if len(shown) < len(mistakes):
         title += f", the {len(shown)} most confident shown"
     figure.suptitle(title)
-    cells = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    cells = figure.subplots(rows, columns, squeeze=False).ravel()
     images = held_out.images.to("cpu").numpy()
     for axes in cells[len(shown) :]:
         axes.set_axis_off()

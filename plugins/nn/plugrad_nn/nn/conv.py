@@ -142,7 +142,7 @@ def _check_arguments(
 
 
 class MaxPool2d(Module):
-    """The largest value of each window of an image (N, C, H, W)."""
+    """The largest value of each window of an image (N, C, H, W), and on request where it was."""
 
     def __init__(
         self,
@@ -150,6 +150,7 @@ class MaxPool2d(Module):
         stride: IntOrPair | None = None,
         padding: IntOrPair = 0,
         dilation: IntOrPair = 1,
+        return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
         super().__init__()
@@ -157,11 +158,18 @@ class MaxPool2d(Module):
         self.stride = kernel_size if stride is None else stride
         self.padding = padding
         self.dilation = dilation
+        self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
     def extra_repr(self) -> str:

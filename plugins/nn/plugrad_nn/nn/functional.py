@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import plugrad
 from plugrad import Tensor
@@ -34,29 +34,9 @@ def conv2d(
         bias: (O).
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep H and W.
     """
-    if isinstance(padding, str):
-        if padding == "same":
-            input, padding = _pad_to_same(input, weight, _pair(stride), _pair(dilation))
-        elif padding == "valid":
-            padding = 0
-        else:
-            raise RuntimeError(f"Invalid padding string: '{padding}'; expected 'valid' or 'same'")
-    return plugrad.conv2d(
-        input, weight, bias, _pair(stride), _pair(padding), _pair(dilation), groups
-    )
-
-
-def _pad_to_same(
-    input: Tensor, weight: Tensor, stride: tuple[int, int], dilation: tuple[int, int]
-) -> tuple[Tensor, tuple[int, int]]:
-    """An odd total of padding puts the extra row or column behind; it is padded beforehand."""
-    if stride != (1, 1):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
-    kernel = tuple(weight.shape[2:])
-    total_h, total_w = (d * (k - 1) for d, k in zip(dilation, kernel, strict=True))
-    if total_h % 2 or total_w % 2:
-        input = pad(input, (0, total_w % 2, 0, total_h % 2))
-    return input, (total_h // 2, total_w // 2)
+    if not isinstance(padding, str):
+        padding = _pair(padding)
+    return plugrad.conv2d(input, weight, bias, _pair(stride), padding, _pair(dilation), groups)
 
 
 def _pair(value: IntOrPair) -> tuple[int, int]:
@@ -75,11 +55,16 @@ def max_pool2d(
     padding: IntOrPair = 0,
     dilation: IntOrPair = 1,
     ceil_mode: bool = False,
-) -> Tensor:
-    """The largest value of each window; input (N, C, H, W) or (C, H, W)."""
+    return_indices: bool = False,
+) -> Any:
+    """The largest value of each window; input (N, C, H, W) or (C, H, W).
+
+    With `return_indices` also where in its image each value was found, counted row by row.
+    """
     kernel = _pair(kernel_size)
     step = kernel if stride is None else _pair(stride)
-    return plugrad.max_pool2d(input, kernel, step, _pair(padding), _pair(dilation), ceil_mode)
+    pool = plugrad.max_pool2d_with_indices if return_indices else plugrad.max_pool2d
+    return pool(input, kernel, step, _pair(padding), _pair(dilation), ceil_mode)
 
 
 def avg_pool2d(
@@ -256,10 +241,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers (any shape S) as unit vectors (*S, C), int64."""
-    if num_classes == -1:
-        num_classes = int(tensor.max().item()) + 1
-    classes = plugrad.arange(num_classes, device=tensor.device)
-    return (tensor.unsqueeze(-1) == classes).to(plugrad.int64)
+    return plugrad.one_hot(tensor, num_classes)
 
 
 def cross_entropy(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from tests.core.ops.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
 from tests.core.ops.samples.views import calls, fails
 
 DTYPES = (*FLOATS, "int64", "bool", "complex64")
@@ -27,6 +27,8 @@ EXTREME = T(
     requires_grad=False,
 )
 
+FINITE = T(values=[0.0, -0.0, 1e4, -1e4, 50.0, -50.0, math.nan, 1e-30], requires_grad=False)
+
 
 def samples(*more: OpSample) -> list[OpSample]:
     return [*calls(*[(x,) for x in LAYOUTS], (EXTREME,)), *more]
@@ -34,7 +36,7 @@ def samples(*more: OpSample) -> list[OpSample]:
 
 def case(op: str, given: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
     settings: dict[str, Any] = {"dtypes": DTYPES, "errors": errors}
-    return OpCase(f"nn.functional.{op}", given, **{**settings, **options})
+    return OpCase(op, given, torch=f"nn.functional.{op}", **{**settings, **options})
 
 
 def each(*settings: dict[str, Any]) -> list[OpSample]:
@@ -60,6 +62,11 @@ DIMS = [
     OpSample((T(values=[[math.inf, 0.0], [-math.inf, 1.0]], requires_grad=False), 1)),
     OpSample((T(values=[[-math.inf, -math.inf], [math.nan, 1.0]], requires_grad=False), 1)),
 ]
+IN_ANOTHER_DTYPE = [
+    OpSample((T((2, 3), dtype="float16", requires_grad=False), 1), {"dtype": D("float32")}),
+    OpSample((T((2, 3), dtype="float32", requires_grad=False), 1), {"dtype": D("float64")}),
+    OpSample((T((2, 3), dtype="int64", requires_grad=False), 0), {"dtype": D("float32")}),
+]
 
 CASES = [
     case("relu", samples(), dtypes=NUMERIC),
@@ -68,7 +75,7 @@ CASES = [
     case(
         "threshold",
         calls((M, 0.5, -1.0), (M, 0, 0), (EXTREME, 0.1, 20.0), (T((20, 20)), 0.25, 7.0)),
-        dtypes=NUMERIC,
+        dtypes=(*FLOATS, "int64", "int32"),
     ),
     case(
         "hardtanh",
@@ -91,7 +98,9 @@ CASES = [
     ),
     case(
         "gelu",
-        samples(*each({"approximate": "tanh"}), OpSample((EXTREME,), {"approximate": "tanh"})),
+        # PyTorch's vectorised gelu gives nan for inf, so not the extreme ones.
+        [*calls(*[(x,) for x in LAYOUTS], (FINITE,)), *each({"approximate": "tanh"})]
+        + [OpSample((FINITE,), {"approximate": "tanh"})],
         OpError(
             OpSample((M,), {"approximate": "x"}),
             RuntimeError,
@@ -131,12 +140,15 @@ CASES = [
     ),
     OpCase(
         "softmax",
-        [*DIMS, OpSample((T((2, 3), dtype="float16"), 1), {"dtype": None})],
-        dtypes=DTYPES,
+        [*DIMS, *IN_ANOTHER_DTYPE],
+        dtypes=(*FLOATS, "int64", "bool"),
         errors=[fails(IndexError, RANGE, T((2, 3)), 4)],
     ),
     OpCase("Tensor.softmax", [along(0, 3, 4)], dtypes=()),
     OpCase(
-        "log_softmax", DIMS, dtypes=DTYPES, errors=[fails(IndexError, RANGE, T((2, 3)), 4)]
+        "log_softmax",
+        [*DIMS, *IN_ANOTHER_DTYPE],
+        dtypes=(*FLOATS, "int64", "bool"),
+        errors=[fails(IndexError, RANGE, T((2, 3)), 4)],
     ),
 ]

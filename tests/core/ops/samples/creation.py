@@ -87,7 +87,9 @@ CASES = [
         fails(RuntimeError, "upper bound and lower bound inconsistent", 0, 5, -1),
         fails(RuntimeError, "unsupported range: 0 -> inf", float("inf")),
         OpError(
-            call(3, dtype=D("bool")), NotImplementedError, "\"arange_cpu\" not implemented for 'Bool'"
+            call(3, dtype=D("bool")),
+            NotImplementedError,
+            "\"arange_cpu\" not implemented for 'Bool'",
         ),
     ),
     in_every_dtype("arange", [call(5), call(1, 9, 3), call(0, 3, 1)]),

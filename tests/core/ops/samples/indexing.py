@@ -55,7 +55,9 @@ CASES = [
             (M, 0, index([[0, 1, 0]], "int32")),
             (CUBE, 1, index([[[0, 2], [1, 1]]])),
         ),
-        fails(RuntimeError, "Index tensor must have the same number of dimensions", M, 0, index([0])),
+        fails(
+            RuntimeError, "Index tensor must have the same number of dimensions", M, 0, index([0])
+        ),
         fails(RuntimeError, BOUNDS, M, 0, index([[5]])),
         fails(RuntimeError, "index -1 is out of bounds", M, 0, index([[-1]])),
         fails(RuntimeError, r"gather\(\): Expected dtype int32/int64 for index", M, 0, M),
@@ -90,8 +92,8 @@ CASES = [
         ),
         fails(
             RuntimeError,
-            r"Expected index \[1, 3\] to be no larger than self \[2, 3\] apart from dimension 0 and "
-            r"to be no larger size than src \[1, 2\]",
+            r"Expected index \[1, 3\] to be no larger than self \[2, 3\] apart from dimension 0 "
+            r"and to be no larger size than src \[1, 2\]",
             M,
             0,
             ROW,
@@ -179,7 +181,9 @@ CASES = [
         calls((M, 0, index([1]), 5), (M, 1, index([0, 2, 0]), T(())), (M, 0, index(1), 2)),
         fails(IndexError, BOUNDS, M, 0, index([5]), 1),
         fails(RuntimeError, "Index has to be a vector/scalar", M, 0, CORNER, 1),
-        fails(RuntimeError, "only supports a 0-dimensional value tensor", M, 0, index([0]), T((1,))),
+        fails(
+            RuntimeError, "only supports a 0-dimensional value tensor", M, 0, index([0]), T((1,))
+        ),
         inplace="index_fill_",
     ),
     case(
@@ -198,7 +202,9 @@ CASES = [
             (T((0, 3)), [NONE]),
         ),
         fails(IndexError, BOUNDS, M, [index([0, 5])]),
-        fails(IndexError, "index -3 is out of bounds for dimension 0 with size 2", M, [index([-3])]),
+        fails(
+            IndexError, "index -3 is out of bounds for dimension 0 with size 2", M, [index([-3])]
+        ),
         fails(IndexError, "tensors used as indices must be long, int, byte or bool", M, [T((1,))]),
         fails(IndexError, r"too many indices for tensor of dimension 2 \(got 3\)", M, [ROW] * 3),
         fails(
@@ -209,8 +215,8 @@ CASES = [
         ),
         fails(
             IndexError,
-            r"The shape of the mask \[2\] at index 0 does not match the shape of the indexed tensor "
-            r"\[2, 3\] at index 1",
+            r"The shape of the mask \[2\] at index 0 does not match the shape of the indexed "
+            r"tensor \[2, 3\] at index 1",
             M,
             [None, ROWS],
         ),
@@ -230,8 +236,8 @@ CASES = [
         ),
         fails(
             RuntimeError,
-            r"shape mismatch: value tensor of shape \[4\] cannot be broadcast to indexing result of "
-            r"shape \[2, 3\]",
+            r"shape mismatch: value tensor of shape \[4\] cannot be broadcast to indexing result "
+            r"of shape \[2, 3\]",
             M,
             [index([0, 1])],
             T((4,)),
@@ -292,7 +298,9 @@ CASES = [
     ),
     case(
         "take_along_dim",
-        calls((M, ROW, 0), (M, index([[0], [2]]), 1), (M, index([0, 4])), (TURNED, index([[1]]), 1)),
+        calls(
+            (M, ROW, 0), (M, index([[0], [2]]), 1), (M, index([0, 4])), (TURNED, index([[1]]), 1)
+        ),
         fails(RuntimeError, r"dtype of indices should be Long but got Double", M, M, 0),
         fails(RuntimeError, "should have the same number of dimensions", M, index([0]), 1),
     ),

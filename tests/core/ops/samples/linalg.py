@@ -189,7 +189,7 @@ CASES = [
     ),
     case("addbmm", calls((T((2, 4)), T((2, 2, 3)), T((2, 3, 4))))),
     case(
-        "nn.functional.linear",
+        "linear",
         calls(
             (A, T((4, 3)), T((4,))),
             (A, T((4, 3))),
@@ -228,6 +228,7 @@ CASES = [
             T((4, 3)),
             double(4),
         ),
+        torch="nn.functional.linear",
     ),
     case(
         "trace",

@@ -40,8 +40,13 @@ def wrong(exception: type[Exception], regex: str, *args: Any, **kwargs: Any) -> 
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
-    settings: dict[str, Any] = {"dtypes": FLOATS, "errors": errors, "low_precision": 4.0}
-    return OpCase(f"nn.functional.{op}", samples, **{**settings, **options})
+    settings: dict[str, Any] = {
+        "torch": f"nn.functional.{op}",
+        "dtypes": FLOATS,
+        "errors": errors,
+        "low_precision": 4.0,
+    }
+    return OpCase(op, samples, **{**settings, **options})
 
 
 BATCH = r"Expected input batch_size \(4\) to match target batch_size \(3\)."
@@ -78,7 +83,7 @@ INDEX_ERRORS = [
         X,
         classes([0, 1, 2, 3], "float32"),
     ),
-    wrong(RuntimeError, ALL_CLASSES, X, LABELS, weight=T((3,))),
+    wrong(RuntimeError, ALL_CLASSES, X, LABELS, weight=T((3,), requires_grad=False)),
     wrong(ValueError, NO_REDUCTION, X, LABELS, reduction="x"),
     wrong(IndexError, "Target 7 is out of bounds.", SEQUENCE, classes([[7, 0, 0, 0]] * 2)),
     wrong(
@@ -98,7 +103,7 @@ INDEX_ERRORS = [
 CASES = [
     case("nll_loss", BY_INDEX, *INDEX_ERRORS),
     case(
-        "cross_entropy",
+        "cross_entropy_loss",
         [
             *BY_INDEX,
             *each(X, LABELS, label_smoothing=0.1),
@@ -131,7 +136,8 @@ CASES = [
             LABELS,
             label_smoothing=1.5,
         ),
-        wrong(RuntimeError, f"cross_entropy: {ALL_CLASSES}", X, X, weight=T((3,))),
+        wrong(RuntimeError, f"cross_entropy: {ALL_CLASSES}", X, X, weight=T((3,), requires_grad=False)),
+        torch="nn.functional.cross_entropy",
     ),
     case(
         "mse_loss",
@@ -186,7 +192,12 @@ CASES = [
                 T(values=[0.0, 0.0, 1.0, 1.0], requires_grad=False),
             ),
         ],
-        wrong(RuntimeError, "all elements of input should be between 0 and 1", T((2,), low=2, high=3), T((2,))),
+        wrong(
+            RuntimeError,
+            "all elements of input should be between 0 and 1",
+            T((2,), low=2, high=3),
+            T((2,)),
+        ),
         wrong(RuntimeError, "Found dtype Float but expected Double", P, T((3, 2), dtype="float32")),
         wrong(ValueError, "Using a target size", P, T((2,))),
     ),

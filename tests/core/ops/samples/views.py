@@ -59,7 +59,7 @@ CASES = [
         fails(
             RuntimeError, r"invalid shape dimension -2 at index 0 of shape \[-2, 3\]", M, -2, 3
         ),
-        fails(RuntimeError, r"cannot reshape tensor of 0 elements into shape \[0, -1\]", EMPTY, 0, -1),
+        fails(RuntimeError, r"tensor of 0 elements into shape \[0, -1\]", EMPTY, 0, -1),
         fails(RuntimeError, "view size is not compatible", T((2, 3), strides="transposed"), -1),
     ),
     case("Tensor.view_as", calls((M, T((3, 2), requires_grad=False)))),
@@ -192,7 +192,7 @@ CASES = [
     case(
         "narrow",
         calls((CUBE, 1, 0, 2), (CUBE, -1, 1, 3), (CUBE, 0, -1, 1), (CUBE, 1, 3, 0)),
-        fails(RuntimeError, r"start \(1\) \+ length \(3\) exceeds dimension size \(2\)", M, 0, 1, 3),
+        fails(RuntimeError, r"start \(1\) \+ length \(3\) exceeds dimension size", M, 0, 1, 3),
         fails(
             IndexError,
             r"start out of range \(expected to be in range of \[-2, 2\], but got 3\)",
@@ -239,7 +239,7 @@ CASES = [
         fails(RuntimeError, "split expects split_size be non-negative, but got", M, -1),
         fails(
             RuntimeError,
-            r"sum exactly to 2 \(input tensor's size at dimension 0\), but got split_sizes=\[1, 2\]",
+            r"to 2 \(input tensor's size at dimension 0\), but got split_sizes=\[1, 2\]",
             M,
             [1, 2],
         ),
