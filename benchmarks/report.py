@@ -37,6 +37,9 @@ def environment() -> dict[str, str]:
         "NumPy": metadata.version("numpy"),
         "machine": f"{os.cpu_count()} cores, {processor()}",
     }
+    if hasattr(os, "getloadavg"):
+        # The run itself keeps the cores busy: more than their number means that others did too.
+        found["load average"] = f"{os.getloadavg()[2]:.1f} over the last 15 minutes"
     for library in libraries():
         if library.name == TORCH:
             threads = library.module.get_num_threads()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -45,3 +47,26 @@ def torch_oracle() -> ModuleType:
         "torch", reason="PyTorch is not installed: make test ORACLE=torch"
     )
     return torch
+
+
+@pytest.fixture
+def second_backend() -> Iterator[str]:
+    """The name of a backend beside "cpu": NumPy again, but its tensors share no memory with it."""
+    import numpy as np
+
+    from plugrad.dispatch.backend import activate_backend, deactivate_backend
+    from plugrad_cpu.backend import CpuBackend
+
+    class SecondBackend(CpuBackend):
+        def __init__(self) -> None:
+            super(CpuBackend, self).__init__("second", array_type=np.ndarray)
+
+        def from_host(self, array: np.ndarray[Any, Any], index: int) -> np.ndarray[Any, Any]:
+            return array.copy()
+
+        def to_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            return array.copy()
+
+    activate_backend(SecondBackend())
+    yield "second"
+    deactivate_backend("second")

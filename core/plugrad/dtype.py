@@ -125,8 +125,15 @@ def dtype_by_name(name: str) -> DType:
     return found
 
 
+# NumPy computes a dtype's name anew every time, which costs more than a small kernel.
+_BY_NUMPY: Final[dict[Any, DType]] = {}
+
+
 def from_numpy(numpy_dtype: Any) -> DType:
     """The dtype with the layout of a `numpy.dtype`; TypeError when there is none."""
+    known = _BY_NUMPY.get(numpy_dtype)
+    if known is not None:
+        return known
     found = _BY_NAME.get(numpy_dtype.name)
     if found is None:
         supported = ", ".join(dtype.name for dtype in ALL_DTYPES)
@@ -134,6 +141,7 @@ def from_numpy(numpy_dtype: Any) -> DType:
             f"can't convert np.ndarray of type {numpy_dtype.name}. The only supported types are: "
             f"{supported}."
         )
+    _BY_NUMPY[numpy_dtype] = found
     return found
 
 
@@ -213,7 +221,7 @@ class finfo:
         if real is bfloat16:
             import ml_dtypes
 
-            info: Any = ml_dtypes.finfo(real.numpy)
+            info: Any = ml_dtypes.finfo(real.numpy)  # type: ignore[no-untyped-call]  # has no types
         else:
             import numpy
 

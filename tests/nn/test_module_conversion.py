@@ -63,3 +63,26 @@ def test_named_casts(name: str) -> None:
 def test_to_integer_dtype_raises() -> None:
     with pytest.raises(TypeError, match="only accepts floating point or complex dtypes"):
         nn.Linear(1, 1).to(plugrad.int64)
+
+
+def test_to_another_device_moves_everything_in_place(second_backend: str) -> None:
+    module = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    parameters = list(module.parameters())
+    module(plugrad.arange(8.0).reshape(4, 2)).square().sum().backward()
+    module.to(second_backend)
+    device = plugrad.device(second_backend)
+    members = [*module.parameters(), *module.buffers(), *(p.grad for p in module.parameters())]
+    assert all(member is not None and member.device == device for member in members)
+    assert all(now is before for now, before in zip(module.parameters(), parameters, strict=True))
+
+
+def test_a_module_trains_where_it_was_moved(second_backend: str) -> None:
+    layer = nn.Linear(2, 1).to(second_backend)
+    inputs = plugrad.ones(3, 2, device=second_backend)
+    optimizer = plugrad.optim.SGD(layer.parameters(), lr=0.5)
+    before = layer.weight.tolist()
+    layer(inputs).sum().backward()
+    optimizer.step()
+    assert layer.weight.device == plugrad.device(second_backend)
+    assert layer.weight.tolist() == [[pytest.approx(value - 1.5) for value in before[0]]]
+    assert layer.cpu().weight.device == plugrad.device("cpu")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from plugrad.graph.history import grad_fn_of, refresh_view
 from plugrad.tensor.arguments import type_name
-from plugrad.tensor.base import TensorBase, make_tensor, make_tensor
+from plugrad.tensor.base import TensorBase, make_tensor
+
+META: Final = "meta"
 
 
 def is_leaf(tensor: TensorBase) -> bool:
@@ -69,8 +71,8 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
     if value.sizes() != tensor.sizes():
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value.sizes())}' to a tensor of size "
-            f"'{list(tensor.sizes())}'. Please ensure that the gradient and the tensor are the same "
-            "size"
+            f"'{list(tensor.sizes())}'. Please ensure that the gradient and the tensor are the "
+            "same size"
         )
     tensor.materialize_meta().grad = value
 
@@ -83,23 +85,33 @@ def data_of(tensor: TensorBase) -> TensorBase:
 def set_data(tensor: TensorBase, value: Any) -> None:
     """Assign `.data`: the tensor takes over another one's array; the graph does not notice.
 
+    Dtype, shape and device may change. The tensor keeps its version counter: later writes to
+    `value` change its elements, but not its version.
+
     Raises:
         TypeError: not a Tensor.
-        RuntimeError: incompatible dtype kinds or backends.
+        RuntimeError: integers for a tensor that requires grad; one of the two has no data (meta).
     """
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if value.device.type != tensor.device.type:
+    if value.device.type != tensor.device.type and META in (value.device.type, tensor.device.type):
         raise RuntimeError(
-            f"Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
-            f"incompatible tensor type: {tensor.device} and {value.device}"
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+            "incompatible tensor type."
         )
     meta = tensor.meta
-    if meta is not None and meta.requires_grad and not value.dtype.is_differentiable:
-        raise RuntimeError("data set to a tensor that requires gradients must be floating point "
-                           "or complex dtype")
+    if meta is not None:
+        if meta.requires_grad and not value.dtype.is_differentiable:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
+        if value.dtype is not tensor.dtype or value.device is not tensor.device:
+            # It expects gradients of the former dtype and device.
+            meta.accumulator = None
     tensor.dtype = value.dtype
     tensor.device = value.device
+    tensor.keyset = value.keyset
     tensor.replace_array(value.array)
 
 

@@ -117,7 +117,7 @@ class RegistrationHandle:
             if self._op is None:
                 _forget_resolved()
             else:
-                self._op.resolved = {}
+                self._op.forget_resolved()
 
     def __enter__(self) -> RegistrationHandle:
         return self
@@ -208,8 +208,9 @@ class Operator:
             return last.kernel
         resolved = self.resolved
         found = Resolved(keyset, self._resolve(keyset))
-        if self.resolved is resolved:
-            self._last_call = found
+        with _lock:  # or a registration could come between the check and the note
+            if self.resolved is resolved:
+                self._last_call = found
         return found.kernel
 
     def lookup_below(self, keyset: i64) -> Any:
@@ -219,8 +220,9 @@ class Operator:
             return last.kernel
         resolved = self.resolved
         found = Resolved(keyset, self._resolve(keyset))
-        if self.resolved is resolved:
-            self._last_below = found
+        with _lock:
+            if self.resolved is resolved:
+                self._last_below = found
         return found.kernel
 
     def forget_resolved(self) -> None:
@@ -290,7 +292,7 @@ class Operator:
         """
         with _lock:
             self._kernels[key] = [*self._kernels.get(key, ()), kernel]
-            self.resolved = {}
+            self.forget_resolved()
         return RegistrationHandle(self._kernels, key, kernel, self)
 
     def kernel_for(self, key: DispatchKey) -> Any:

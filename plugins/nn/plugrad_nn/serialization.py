@@ -1,8 +1,8 @@
 """save and load: tensors and nested state in the safetensors format, never in pickle.
 
-The tensors are ordinary safetensors entries, which any reader of the format finds. What the format
-has no place for (nesting, tuples, integer keys, numbers, the order of names) stands as JSON in its
-metadata, under the key "plugrad".
+The safetensors library reads and writes the files. The tensors are ordinary entries, which any
+reader of the format finds. What the format has no place for (nesting, tuples, integer keys,
+numbers, the order of names) stands as JSON in its metadata, under the key "plugrad".
 """
 
 from __future__ import annotations
@@ -10,19 +10,25 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn import safetensors_format
-from plugrad_nn.safetensors_format import Array
 
 STRUCTURE_KEY = "plugrad"
+# The one name that an entry of the format cannot have.
+RESERVED_NAME = "__metadata__"
 
+Array = npt.NDArray[Any]
 PathOrFile = str | os.PathLike[str] | BinaryIO
 
 
@@ -36,7 +42,9 @@ def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) 
         metadata: further text to store, which `read_metadata` gives back.
 
     Raises:
-        TypeError: `obj` holds something that is neither; the message says where.
+        TypeError: `obj` holds something that is neither, and the message says where; or `metadata`
+            is not text.
+        ValueError: `metadata` uses the key "plugrad".
 
     >>> import io, plugrad
     >>> file = io.BytesIO()
@@ -47,8 +55,8 @@ def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) 
     """
     arrays: dict[str, Array] = {}
     structure = _encode(obj, "", arrays)
-    text = {**(metadata or {}), STRUCTURE_KEY: json.dumps(structure)}
-    data = safetensors_format.encode(arrays, text)
+    text = {**_checked(metadata or {}), STRUCTURE_KEY: json.dumps(structure)}
+    data = safetensors.numpy.save(arrays, metadata=text)
     if isinstance(f, str | os.PathLike):
         _write_atomically(Path(f), data)
     else:
@@ -66,13 +74,14 @@ def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) 
 
     Raises:
         ValueError: the file is not in the safetensors format.
+        TypeError: it holds a dtype that plugrad has not; the message names the entry.
     """
     if not weights_only:
         raise ValueError("plugrad.load reads safetensors, never pickle: weights_only must be True")
     arrays, text = _read(f)
     if STRUCTURE_KEY in text:
         return _decode(json.loads(text[STRUCTURE_KEY]), arrays, map_location)
-    return {name: _as_tensor(array, map_location) for name, array in arrays.items()}
+    return {name: _as_tensor(name, array, map_location) for name, array in arrays.items()}
 
 
 def read_metadata(f: PathOrFile) -> dict[str, str]:
@@ -108,9 +117,10 @@ def _encode(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
 
 def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
     name = path
-    while name in arrays or name == safetensors_format.METADATA:
+    while name in arrays or name == RESERVED_NAME:
         name += "_"
-    array = np.asarray(tensor.detach().to("cpu").numpy())
+    # The library writes memory as it lies.
+    array = np.asarray(tensor.detach().to("cpu").numpy(), order="C")
     node: dict[str, Any] = {"tensor": name}
     if array.dtype == np.complex128:
         # The format stops at complex64: stored as pairs of float64.
@@ -131,7 +141,7 @@ def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> A
         array = arrays[node["tensor"]]
         if node.get("complex128"):
             array = array.view(np.complex128).reshape(array.shape[:-1])
-        tensor = _as_tensor(array, device)
+        tensor = _as_tensor(node["tensor"], array, device)
         return tensor.requires_grad_() if node.get("requires_grad") else tensor
     if "dict" in node:
         return {key: _decode(item, arrays, device) for key, item in node["dict"]}
@@ -142,19 +152,53 @@ def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> A
     return node["value"]
 
 
-def _as_tensor(array: Array, device: Any) -> Tensor:
-    tensor = plugrad.from_numpy(array)
+def _as_tensor(name: str, array: Array, device: Any) -> Tensor:
+    try:
+        tensor = plugrad.from_numpy(array)
+    except TypeError as error:
+        raise TypeError(f"load: entry {name!r}: {error}") from error
     return tensor if device is None else tensor.to(device)
 
 
+def _checked(metadata: Mapping[str, str]) -> Mapping[str, str]:
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(
+                "save: metadata must be str to str, got "
+                f"{type(key).__name__} to {type(value).__name__} at {key!r}"
+            )
+    if STRUCTURE_KEY in metadata:
+        raise ValueError(f"save: the metadata key {STRUCTURE_KEY!r} is taken by the structure")
+    return metadata
+
+
 def _read(f: PathOrFile) -> tuple[dict[str, Array], dict[str, str]]:
-    data = Path(f).read_bytes() if isinstance(f, str | os.PathLike) else f.read()
-    dtypes = {code: getattr(plugrad, name).numpy for name, code in safetensors_format.CODES.items()}
-    return safetensors_format.decode(data, dtypes)
+    """The arrays and the metadata of a file."""
+    if isinstance(f, str | os.PathLike):
+        return _read_path(Path(f), str(f))
+    # The library opens files by name only.
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.safetensors"
+        with open(copy, "wb") as target:
+            shutil.copyfileobj(f, target)
+        return _read_path(copy, getattr(f, "name", "the file"))
+
+
+def _read_path(path: Path, called: str) -> tuple[dict[str, Array], dict[str, str]]:
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
+            return arrays, dict(file.metadata() or {})
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"load: {called} is not a safetensors file: {error}") from error
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    """Readers of `path` see the old file or the whole new one, also after a crash."""
+    """Readers of `path` see the old file or the whole new one, also after a crash.
+
+    The library's `save_file` reports a full disk as an error of the format, and makes files that
+    only their owner can read.
+    """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(unfinished, "xb") as file:

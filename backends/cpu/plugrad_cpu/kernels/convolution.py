@@ -39,8 +39,11 @@ class _Geometry:
     Attributes:
         padded: spatial sizes of the padded input.
         out: spatial sizes of the output.
-        taps: the filter's elements, as indices into its spatial dimensions.
         runs: whether windows are taken as runs through the padded batch.
+        cells: spatial sizes of an image within such a batch. The padding behind a row, or an
+            image, is also that in front of the next one, so there is but one of both.
+        lead: elements of padding in front of the first image.
+        reach: how far a window's last element is behind its first.
     """
 
     def __init__(
@@ -56,52 +59,39 @@ class _Geometry:
             (size - d * (k - 1) - 1) // s + 1
             for size, k, s, d in zip(self.padded, kernel, stride, dilation, strict=True)
         )
-        self.area = math.prod(self.padded)
         self.positions = math.prod(self.out)
+        self.cells = tuple(size + p for size, p in zip(sizes, padding, strict=True))
+        self.area = math.prod(self.cells)
+        self.steps = tuple(math.prod(self.cells[i + 1 :]) for i in range(len(kernel)))
+        self.shifts = tuple(step * d for step, d in zip(self.steps, dilation, strict=True))
+        self.lead = sum(step * p for step, p in zip(self.steps, padding, strict=True))
+        self.reach = sum(step * (k - 1) for step, k in zip(self.shifts, kernel, strict=True))
+        fits = all(o <= n for o, n in zip(self.out, self.cells, strict=True))
         unit = all(s == 1 for s in stride)
-        self.runs = unit and self.area <= _WASTE * self.positions
-        steps = [math.prod(self.padded[i + 1 :]) for i in range(len(kernel))]
-        self.steps = tuple(step * d for step, d in zip(steps, dilation, strict=True))
-        self.reach = sum(step * (k - 1) for step, k in zip(self.steps, kernel, strict=True))
+        self.runs = unit and fits and self.area <= _WASTE * self.positions
 
     def taps(self) -> Iterator[Ints]:
+        """The filter's elements, as indices into its spatial dimensions."""
         return itertools.product(*(range(k) for k in self.kernel))
 
     def columns_per_sample(self) -> int:
         return self.area if self.runs else self.positions
 
-    def window(self, tap: Ints) -> tuple[slice, ...]:
-        """The elements of the padded input that one tap of the filter meets."""
-        return tuple(
-            slice(t * d, t * d + (o - 1) * s + 1, s)
-            for t, d, o, s in zip(tap, self.dilation, self.out, self.stride, strict=True)
-        )
-
-    def interior(self) -> tuple[slice, ...]:
-        return tuple(slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True))
-
-    def pad(self, x: Array) -> Array:
-        """(N, C, *sizes) as (C, N, *padded), contiguous."""
-        turned = x.swapaxes(0, 1)
-        if self.padded == self.sizes:
-            return np.ascontiguousarray(turned)
-        out = np.zeros((x.shape[1], x.shape[0], *self.padded), x.dtype)
-        out[(slice(None), slice(None), *self.interior())] = turned
-        return out
-
     def columns(self, x: Array, groups: int) -> Array:
         """The windows of (N, C, *sizes): (groups, C / groups * taps, columns)."""
-        padded = self.pad(x)
-        channels, count = padded.shape[:2]
-        size = padded.itemsize
+        count, channels = x.shape[:2]
+        size = x.itemsize
         if self.runs:
-            length = count * self.area - self.reach
+            batch, images = self._batch(channels, count, x.dtype)
+            images[self._inside(self.sizes)] = x.swapaxes(0, 1)
             view = as_strided(
-                padded,
-                (channels, *self.kernel, length),
-                (padded.strides[0], *(step * size for step in self.steps), size),
+                batch,
+                (channels, *self.kernel, batch.shape[1] - self.reach),
+                (batch.strides[0], *(shift * size for shift in self.shifts), size),
             )
         else:
+            padded = np.zeros((channels, count, *self.padded), x.dtype)
+            padded[self._interior()] = x.swapaxes(0, 1)
             spatial = padded.strides[2:]
             view = as_strided(
                 padded,
@@ -122,9 +112,10 @@ class _Geometry:
         if not self.runs:
             return product.reshape(filters, count, *self.out).swapaxes(0, 1)
         size = product.itemsize
-        steps = tuple(math.prod(self.padded[i + 1 :]) * size for i in range(len(self.out)))
         return as_strided(
-            product, (count, filters, *self.out), (self.area * size, product.strides[0], *steps)
+            product,
+            (count, filters, *self.out),
+            (self.area * size, product.strides[0], *(step * size for step in self.steps)),
         )
 
     def spread(self, grad: Array, groups: int) -> Array:
@@ -133,27 +124,49 @@ class _Geometry:
         turned = grad.swapaxes(0, 1)
         if not self.runs:
             return turned.reshape(groups, filters // groups, -1)
-        out = np.zeros((filters, count, *self.padded), grad.dtype)
-        out[(slice(None), slice(None), *(slice(n) for n in self.out))] = turned
-        length = count * self.area - self.reach
-        return out.reshape(groups, filters // groups, -1)[:, :, :length]
+        images = np.zeros((filters, count, *self.cells), grad.dtype)
+        images[self._inside(self.out)] = turned
+        length = self.lead + count * self.area - self.reach
+        return images.reshape(groups, filters // groups, -1)[:, :, :length]
 
     def fold(self, columns: Array, count: int) -> Array:
         """Adds columns (C * taps, columns) up where their windows lie: (N, C, *sizes)."""
         channels = columns.shape[0] // math.prod(self.kernel)
-        padded = np.zeros((channels, count, *self.padded), columns.dtype)
         if self.runs:
-            length = count * self.area - self.reach
+            batch, images = self._batch(channels, count, columns.dtype)
+            length = columns.shape[1]
             by_tap = columns.reshape(channels, -1, length)
-            flat = padded.reshape(channels, -1)
             for number, tap in enumerate(self.taps()):
-                start = sum(step * t for step, t in zip(self.steps, tap, strict=True))
-                flat[:, start : start + length] += by_tap[:, number]
-        else:
-            by_tap = columns.reshape(channels, -1, count, *self.out)
-            for number, tap in enumerate(self.taps()):
-                padded[(slice(None), slice(None), *self.window(tap))] += by_tap[:, number]
-        return padded[(slice(None), slice(None), *self.interior())].swapaxes(0, 1)
+                start = sum(shift * t for shift, t in zip(self.shifts, tap, strict=True))
+                batch[:, start : start + length] += by_tap[:, number]
+            return images[self._inside(self.sizes)].swapaxes(0, 1)
+        padded = np.zeros((channels, count, *self.padded), columns.dtype)
+        by_tap = columns.reshape(channels, -1, count, *self.out)
+        for number, tap in enumerate(self.taps()):
+            padded[self._window(tap)] += by_tap[:, number]
+        return padded[self._interior()].swapaxes(0, 1)
+
+    def _batch(self, channels: int, count: int, dtype: Any) -> tuple[Array, Array]:
+        """A batch of zeros (C, length) for runs, and its images as a view (C, N, *cells)."""
+        batch = np.zeros((channels, self.lead + count * self.area), dtype)
+        return batch, batch[:, self.lead :].reshape(channels, count, *self.cells)
+
+    def _inside(self, sizes: Ints) -> tuple[slice, ...]:
+        """The first `sizes` elements of each spatial dimension."""
+        return (slice(None), slice(None), *(slice(size) for size in sizes))
+
+    def _interior(self) -> tuple[slice, ...]:
+        """The padded input without its padding."""
+        spatial = (slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True))
+        return (slice(None), slice(None), *spatial)
+
+    def _window(self, tap: Ints) -> tuple[slice, ...]:
+        """The elements of the padded input that one tap of the filter meets."""
+        spatial = (
+            slice(t * d, t * d + (o - 1) * s + 1, s)
+            for t, d, o, s in zip(tap, self.dilation, self.out, self.stride, strict=True)
+        )
+        return (slice(None), slice(None), *spatial)
 
 
 def _chunks(geometry: _Geometry, rows: int, count: int) -> Iterator[slice]:
@@ -199,9 +212,7 @@ def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int
     return out
 
 
-def _weight_gradient(
-    grad: Array, x: Array, shape: Ints, geometry: _Geometry, groups: int
-) -> Any:
+def _weight_gradient(grad: Array, x: Array, shape: Ints, geometry: _Geometry, groups: int) -> Any:
     filters = shape[0]
     rows = math.prod(shape[1:])
     total = np.zeros((groups, filters // groups, rows), grad.dtype)
@@ -225,8 +236,16 @@ def convolution(
     if is_narrow(x):
         wide = None if bias is None else widen(bias)
         return convolution(
-            widen(x), widen(weight), wide, stride, padding, dilation, transposed, output_padding, groups
-        ).astype(x.dtype)  # fmt: skip
+            widen(x),
+            widen(weight),
+            wide,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
+            groups,
+        ).astype(x.dtype)
     kernel = weight.shape[2:]
     if not transposed:
         geometry = _Geometry(x.shape[2:], kernel, stride, padding, dilation)
@@ -258,8 +277,16 @@ def convolution_backward(
     """The gradients toward input, weight and bias; None where not wanted."""
     if is_narrow(x):
         wide = convolution_backward(
-            widen(grad), widen(x), widen(weight), stride, padding, dilation, transposed, groups, mask
-        )  # fmt: skip
+            widen(grad),
+            widen(x),
+            widen(weight),
+            stride,
+            padding,
+            dilation,
+            transposed,
+            groups,
+            mask,
+        )
         dtype = x.dtype
         return tuple(None if part is None else part.astype(dtype) for part in wide)  # type: ignore[return-value]  # three in, three out
     if x.dtype.kind == "c":

@@ -16,6 +16,8 @@ Array = Any
 Kernel = Callable[..., Any]
 Mask = tuple[bool, bool, bool]
 
+_total: Final[Kernel] = np.add.reduce
+
 
 def _wide(a: Array | None) -> Array | None:
     return None if a is None else widen(a)
@@ -42,10 +44,10 @@ def layer_norm(
     leading = x.shape[: x.ndim - len(shape)]
     size = math.prod(shape)
     rows = x.reshape(math.prod(leading), size)
-    mean = np.add.reduce(rows, 1, None, None, True)
+    mean = _total(rows, 1, None, None, True)
     mean /= x.dtype.type(size)
     out = rows - mean
-    rstd = np.einsum("ij,ij->i", out, out)[:, None]
+    rstd = np.vecdot(out, out)[:, None]
     rstd /= x.dtype.type(size)
     rstd += x.dtype.type(eps)
     np.sqrt(rstd, rstd)
@@ -81,13 +83,13 @@ def layer_norm_backward(
     normalized = x.reshape(count, size) - mean.reshape(count, 1)
     normalized *= deviation
     to_weight = np.einsum("ij,ij->j", rows, normalized).reshape(shape) if mask[1] else None
-    to_bias = np.add.reduce(rows, 0).reshape(shape) if mask[2] else None
+    to_bias = _total(rows, 0).reshape(shape) if mask[2] else None
     to_input = None
     if mask[0]:
         weighted = rows if weight is None else rows * weight.reshape(-1)
-        along = np.einsum("ij,ij->i", weighted, normalized)[:, None]
+        along = np.vecdot(weighted, normalized)[:, None]
         along /= x.dtype.type(size)
-        shift = np.add.reduce(weighted, 1, None, None, True)
+        shift = _total(weighted, 1, None, None, True)
         shift /= x.dtype.type(size)
         normalized *= along
         normalized += shift
@@ -102,19 +104,38 @@ def _channel_axes(x: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
 
 
+def _channel_sums(x: Array) -> Array:
+    """Sums over all dimensions but channels, rows first: products with ones run in BLAS."""
+    count, channels = x.shape[:2]
+    if x.ndim > 2:
+        area = math.prod(x.shape[2:])
+        flat = x.reshape(count * channels, area)
+        x = flat.dot(np.ones(area, x.dtype)).reshape(count, channels)
+    return np.asarray(_total(x, 0))
+
+
+def _channel_products(x: Array, y: Array) -> Array:
+    """The same of `x * y`."""
+    count, channels = x.shape[:2]
+    if x.ndim == 2:
+        return np.asarray(np.einsum("nc,nc->c", x, y))
+    shape = (count, channels, math.prod(x.shape[2:]))
+    return np.asarray(_total(np.vecdot(x.reshape(shape), y.reshape(shape)), 0))
+
+
 def batch_norm(
     x: Array,
     weight: Array | None,
     bias: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
+    running_mean: Array,
+    running_var: Array,
     training: bool,
     momentum: float,
     eps: float,
 ) -> tuple[Any, Any, Any]:
     """The normalised input and, when training, mean and 1 / deviation of each channel.
 
-    The running statistics are updated in place.
+    The running statistics are updated in place; when training they may be None.
     """
     if is_narrow(x):
         out, mean, invstd = batch_norm(
@@ -124,9 +145,9 @@ def batch_norm(
     axes, shape = _channel_axes(x)
     if training:
         count = math.prod(x.shape[axis] for axis in axes)
-        mean = np.add.reduce(x, axes) / x.dtype.type(count)
+        mean = _channel_sums(x) / x.dtype.type(count)
         out = x - mean.reshape(shape)
-        variance = np.add.reduce(np.square(out), axes) / x.dtype.type(count)
+        variance = _channel_products(out, out) / x.dtype.type(count)
         if running_mean is not None:
             running_mean += momentum * (mean - running_mean)
         if running_var is not None:
@@ -136,8 +157,8 @@ def batch_norm(
         invstd = 1 / np.sqrt(variance + x.dtype.type(eps))
     else:
         mean = np.empty(0, x.dtype)
-        out = x - running_mean.astype(x.dtype, copy=False).reshape(shape)  # type: ignore[union-attr]  # prepared: given in evaluation
-        invstd = 1 / np.sqrt(running_var.astype(x.dtype, copy=False) + x.dtype.type(eps))  # type: ignore[union-attr]  # the same
+        out = x - running_mean.astype(x.dtype, copy=False).reshape(shape)
+        invstd = 1 / np.sqrt(running_var.astype(x.dtype, copy=False) + x.dtype.type(eps))
     scale = invstd if weight is None else invstd * widen(weight)
     out *= scale.reshape(shape)
     if bias is not None:
@@ -149,31 +170,39 @@ def batch_norm_backward(
     grad: Array,
     x: Array,
     weight: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
-    mean: Array | None,
-    invstd: Array | None,
+    running_mean: Array,
+    running_var: Array,
+    mean: Array,
+    invstd: Array,
     training: bool,
     eps: float,
     mask: Mask,
 ) -> tuple[Any, Any, Any]:
     if is_narrow(x):
         found = batch_norm_backward(
-            widen(grad), widen(x), _wide(weight), running_mean, running_var, mean, invstd, training,
-            eps, mask,
-        )  # fmt: skip
+            widen(grad),
+            widen(x),
+            _wide(weight),
+            running_mean,
+            running_var,
+            mean,
+            invstd,
+            training,
+            eps,
+            mask,
+        )
         return _narrowed(found, (x, weight, weight))  # type: ignore[no-any-return]  # three in, three out
     axes, shape = _channel_axes(x)
     if training:
         center, deviation = mean, invstd
     else:
-        center = running_mean.astype(x.dtype, copy=False)  # type: ignore[union-attr]  # prepared: given in evaluation
-        deviation = 1 / np.sqrt(running_var.astype(x.dtype, copy=False) + x.dtype.type(eps))  # type: ignore[union-attr]  # the same
-    normalized = x - center.reshape(shape)  # type: ignore[union-attr]  # saved when training
+        center = running_mean.astype(x.dtype, copy=False)
+        deviation = 1 / np.sqrt(running_var.astype(x.dtype, copy=False) + x.dtype.type(eps))
+    normalized = x - center.reshape(shape)
     normalized *= deviation.reshape(shape)
     scale = deviation if weight is None else deviation * weight
-    to_bias = np.add.reduce(grad, axes)
-    to_weight = np.add.reduce(grad * normalized, axes) if mask[1] or training else None
+    to_bias = _channel_sums(grad)
+    to_weight = _channel_products(grad, normalized) if mask[1] or training else None
     to_input = None
     if mask[0]:
         if training:

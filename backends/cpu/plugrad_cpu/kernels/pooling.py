@@ -84,10 +84,9 @@ def _positions(
 ) -> Array:
     rows = np.arange(kernel[0]) * (spread[0] * width)
     offsets = (rows[:, None] + np.arange(kernel[1]) * spread[1]).reshape(-1)
-    starts = (np.arange(out[0]) * step[0] - pad[0])[:, None] * width
-    starts = starts + np.arange(out[1]) * step[1] - pad[1]
-    positions = offsets.take(taps)
-    positions += starts
+    top = (np.arange(out[0]) * step[0] - pad[0])[:, None] * width
+    positions: Array = offsets.take(taps)
+    positions += top + (np.arange(out[1]) * step[1] - pad[1])
     return positions
 
 
@@ -201,9 +200,7 @@ def avg_pool2d_backward(
     result = np.zeros((*shape[:-2], rows, columns), grad.dtype)
     for i in range(kernel[0]):
         result[..., i : i + down : step[0], :] += wide
-    return np.ascontiguousarray(
-        result[..., pad[0] : pad[0] + height, pad[1] : pad[1] + width]
-    )
+    return np.ascontiguousarray(result[..., pad[0] : pad[0] + height, pad[1] : pad[1] + width])
 
 
 KERNELS: Final[dict[str, Kernel]] = {

@@ -90,8 +90,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
     count = weight.numel()
     if weight.ndim > 1:
         raise RuntimeError(
-            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-            f"{weight.ndim}"
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
         )
     channels = 1 if self.ndim < 2 else self.sizes()[1]
     if count != 1:
@@ -205,9 +204,7 @@ def log_softmax_by_exp(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return shifted - shifted.exp().sum(dim=(dim,), keepdim=True).log()
 
 
-def softmax_backward_by_sum(
-    grad: Tensor, output: Tensor, dim: int, input_dtype: DType
-) -> Tensor:
+def softmax_backward_by_sum(grad: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Tensor:
     product = grad * output
     found = product - output * product.sum(dim=(dim,), keepdim=True)
     return found if found.dtype is input_dtype else F._to_copy(found, input_dtype)

@@ -79,9 +79,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.ndim, b.ndim):
-            raise RuntimeError(
-                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
-            )
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         return C.call__tensordot(a, b, tuple(range(-dims, 0)), tuple(range(dims)))
     left, right = dims
     return C.call__tensordot(a, b, tuple(left), tuple(right))
@@ -129,9 +127,7 @@ def contract(equation: str, operands: list[Tensor], path: Any) -> Tensor:
     left = equation if arrow < 0 else equation[:arrow]
     terms = _parse_inputs(left)
     if len(terms) > len(operands):
-        raise RuntimeError(
-            "einsum(): fewer operands were provided than specified in the equation"
-        )
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(terms) < len(operands):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     covered = 0
@@ -194,9 +190,7 @@ def _check_ndim(index: int, term: list[int], ndim: int) -> int:
     elif written == ndim:
         return 0
     else:
-        problem = (
-            f"the number of subscripts in the equation ({written}) does not match the number"
-        )
+        problem = f"the number of subscripts in the equation ({written}) does not match the number"
     tail = "" if _ELLIPSIS in term else " and no ellipsis was given"
     raise RuntimeError(f"einsum(): {problem} of dimensions ({ndim}) for operand {index}{tail}")
 
@@ -235,7 +229,7 @@ def _parse_output(text: str, start: int, terms: list[list[int]], covered: int) -
                 raise RuntimeError(
                     f"einsum(): output subscript {letter} appears more than once in the output"
                 )
-            if not any([label in term for term in terms]):
+            if all(label not in term for term in terms):
                 raise RuntimeError(
                     f"einsum(): output subscript {letter} does not appear in the equation for any "
                     "input operand"

@@ -77,9 +77,7 @@ def _with_probabilities(
 
 def _check_smoothing(label_smoothing: float) -> None:
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
-        )
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
 
 
 def _check_weight(where: str, weight: Tensor, classes: int) -> None:
@@ -167,12 +165,8 @@ def _check_target(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
                 f"dimension: {len(target)}"
             )
         if ndim == 4:
-            raise RuntimeError(
-                f"size mismatch (got input: {list(shape)} , target: {list(target)}"
-            )
-        raise RuntimeError(
-            f"Expected target size {[shape[0], *shape[2:]]}, got {list(target)}"
-        )
+            raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(target)}")
+        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(target)}")
 
 
 def mse_loss_by_square(self: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -212,9 +206,7 @@ def huber_loss(self: Tensor, target: Tensor, reduction: str, delta: float) -> Te
     difference = self - target
     distance = difference.abs()
     near = difference * difference * 0.5
-    return reduced(
-        F.where(distance <= delta, near, (distance - 0.5 * delta) * delta), reduction
-    )
+    return reduced(F.where(distance <= delta, near, (distance - 0.5 * delta) * delta), reduction)
 
 
 def bce_with_logits_by_softplus(

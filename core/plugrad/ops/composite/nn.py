@@ -284,9 +284,9 @@ def max_pool2d(
     dilation: Ints,
     ceil_mode: bool,
 ) -> Tensor:
-    return C.call_max_pool2d_with_indices(
-        self, kernel_size, stride, padding, dilation, ceil_mode
-    )[0]
+    return C.call_max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[
+        0
+    ]
 
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:

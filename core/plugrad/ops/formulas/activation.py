@@ -33,9 +33,7 @@ def gelu_gradient(grad: Tensor, x: Tensor, approximate: str) -> Tensor:
     return C.call_gelu_backward(grad, x, approximate)
 
 
-def gelu_double_backward(
-    grad: Tensor, grad_output: Tensor, x: Tensor, approximate: str
-) -> Tensor:
+def gelu_double_backward(grad: Tensor, grad_output: Tensor, x: Tensor, approximate: str) -> Tensor:
     """gelu'' = pdf(x) * (2 - x^2); the approximation's by the product rule."""
     if approximate == "none":
         density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))
@@ -87,9 +85,7 @@ def log_softmax_gradient(grad: Tensor, output: Tensor, dim: int, dtype: DType) -
     return C.call__log_softmax_backward_data(grad, output, dim, dtype)
 
 
-def softmax_double_backward(
-    grad: Tensor, grad_output: Tensor, output: Tensor, dim: int
-) -> Tensor:
+def softmax_double_backward(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     """Toward the softmax: the gradient is output * (grad_output - sum(output * grad_output))."""
     grad = _in_dtype_of(grad, output)
     total = (output * grad_output).sum(dim=(dim,), keepdim=True)

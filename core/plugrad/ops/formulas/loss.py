@@ -36,9 +36,7 @@ def nll_loss_gradient(
     ignore_index: int,
     total_weight: Tensor,
 ) -> Tensor:
-    return C.call_nll_loss_backward(
-        grad, x, target, weight, reduction, ignore_index, total_weight
-    )
+    return C.call_nll_loss_backward(grad, x, target, weight, reduction, ignore_index, total_weight)
 
 
 def nll_loss_double_backward(
@@ -140,9 +138,8 @@ def bce_with_logits_gradient(
 def bce_with_logits_target_gradient(
     grad: Tensor, x: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
 ) -> Tensor:
-    if pos_weight is None:
-        slope = -x
-    else:
+    slope = -x
+    if pos_weight is not None:
         slope = F.log_sigmoid(-x) - F.log_sigmoid(x) * pos_weight
     slope = slope * _shared(grad, x.numel(), reduction)
     return slope if weight is None else slope * weight

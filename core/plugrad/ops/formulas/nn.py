@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
-from plugrad._generated import functions as F
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -214,7 +213,17 @@ def convolution_gradients(
     mask: tuple[bool, bool, bool],
 ) -> Any:
     return C.call_convolution_backward(
-        grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, mask
+        grad,
+        input,
+        weight,
+        None,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        mask,
     )
 
 
@@ -240,11 +249,27 @@ def convolution_double_backward(
     if mask[0]:
         if to_input is not None:
             to_grad_output = C.call_convolution(
-                to_input, weight, None, stride, padding, dilation, transposed, output_padding, groups
+                to_input,
+                weight,
+                None,
+                stride,
+                padding,
+                dilation,
+                transposed,
+                output_padding,
+                groups,
             )
         if to_weight is not None:
             part = C.call_convolution(
-                input, to_weight, to_bias, stride, padding, dilation, transposed, output_padding, groups
+                input,
+                to_weight,
+                to_bias,
+                stride,
+                padding,
+                dilation,
+                transposed,
+                output_padding,
+                groups,
             )
             to_grad_output = _plus(to_grad_output, part)
         elif to_bias is not None:
@@ -321,9 +346,7 @@ def avg_pool2d_gradient(
 def embedding_gradient(
     grad: Tensor, indices: Tensor, shape: Ints, padding_idx: int, scale_grad_by_freq: bool
 ) -> Tensor:
-    return C.call_embedding_dense_backward(
-        grad, indices, shape[0], padding_idx, scale_grad_by_freq
-    )
+    return C.call_embedding_dense_backward(grad, indices, shape[0], padding_idx, scale_grad_by_freq)
 
 
 def embedding_double_backward(

@@ -32,9 +32,7 @@ def gelu(self: TensorBase, approximate: str) -> tuple[object, ...]:
     return (self, approximate)
 
 
-def _softmax(
-    name: str, self: TensorBase, dim: int, half_to_float: bool
-) -> tuple[object, ...]:
+def _softmax(name: str, self: TensorBase, dim: int, half_to_float: bool) -> tuple[object, ...]:
     ndim = len(self.sizes())
     dim = wrap_dim(dim, ndim)
     if self.dtype.category != FLOATING and 0 not in self.sizes():

@@ -87,9 +87,7 @@ def mv(self: TensorBase, vec: TensorBase) -> tuple[object, ...]:
     if len(a) != 2 or len(v) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(v)}")
     if a[1] != v[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({v[0]})"
-        )
+        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({v[0]})")
     if self.dtype is not vec.dtype:
         raise RuntimeError(
             "addmv input tensors must have the same dtype, but got "

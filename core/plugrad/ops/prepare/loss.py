@@ -17,7 +17,11 @@ def check_reduction(reduction: str) -> None:
 
 
 def nll_loss_forward(
-    self: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, ignore_index: int
+    self: TensorBase,
+    target: TensorBase,
+    weight: TensorBase | None,
+    reduction: str,
+    ignore_index: int,
 ) -> tuple[object, ...]:
     check_reduction(reduction)
     shape = self.sizes()

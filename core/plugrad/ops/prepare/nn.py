@@ -91,9 +91,7 @@ def native_batch_norm(
             if not training and name in ("running_mean", "running_var"):
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif tensor.numel() != shape[1]:
-            raise RuntimeError(
-                f"{name} should contain {shape[1]} elements not {tensor.numel()}"
-            )
+            raise RuntimeError(f"{name} should contain {shape[1]} elements not {tensor.numel()}")
     check_real_floating("batch_norm", input.dtype)
     _check_parameters(input.dtype, (weight, bias, running_mean, running_var))
     return (input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -129,8 +127,8 @@ def convolution(
     outputs = w[1] * groups if transposed else w[0]
     if bias is not None and bias.sizes() != (outputs,):
         raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w)}, expected bias "
-            f"to be 1-dimensional with {outputs} elements, but got bias of size "
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w)}, expected "
+            f"bias to be 1-dimensional with {outputs} elements, but got bias of size "
             f"{list(bias.sizes())} instead"
         )
     if transposed:
@@ -160,9 +158,7 @@ def convolution_backward(
     stride = _per_dimension("stride", stride, spatial)
     padding = _per_dimension("padding", padding, spatial)
     dilation = _per_dimension("dilation", dilation, spatial)
-    return (
-        grad_output, input, weight, stride, padding, dilation, transposed, groups, output_mask
-    )  # fmt: skip
+    return (grad_output, input, weight, stride, padding, dilation, transposed, groups, output_mask)
 
 
 def _per_dimension(name: str, values: tuple[int, ...], spatial: int) -> tuple[int, ...]:
@@ -176,9 +172,7 @@ def _per_dimension(name: str, values: tuple[int, ...], spatial: int) -> tuple[in
     )
 
 
-def _check_channels(
-    x: tuple[int, ...], w: tuple[int, ...], transposed: bool, groups: int
-) -> None:
+def _check_channels(x: tuple[int, ...], w: tuple[int, ...], transposed: bool, groups: int) -> None:
     if transposed:
         if x[1] != w[0]:
             raise RuntimeError(
@@ -413,8 +407,7 @@ def native_dropout(
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1.0 - p}")
     if input.dtype.category < FLOATING:
         raise RuntimeError(
-            "result type Float can't be cast to the desired output type "
-            f"{input.dtype.scalar_name}"
+            f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
     return (input, p, train is None or train, generator)
 

@@ -14,7 +14,8 @@ from plugrad_nn.nn.activation import (
     Tanh,
 )
 from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterList, Sequential
-from plugrad_nn.nn.conv import AvgPool2d, Conv2d, Flatten, MaxPool2d
+from plugrad_nn.nn.conv import Conv1d, Conv2d
+from plugrad_nn.nn.flatten import Flatten, Unflatten
 from plugrad_nn.nn.linear import Embedding, Identity, Linear
 from plugrad_nn.nn.loss import (
     BCEWithLogitsLoss,
@@ -25,21 +26,32 @@ from plugrad_nn.nn.loss import (
     SmoothL1Loss,
 )
 from plugrad_nn.nn.module import Module
-from plugrad_nn.nn.normalization import BatchNorm1d, BatchNorm2d, Dropout, LayerNorm
+from plugrad_nn.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Dropout,
+    GroupNorm,
+    LayerNorm,
+    RMSNorm,
+)
 from plugrad_nn.nn.parameter import Parameter
+from plugrad_nn.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 
 __all__ = [
     "ELU",
     "GELU",
+    "AdaptiveAvgPool2d",
     "AvgPool2d",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Conv1d",
     "Conv2d",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "Flatten",
+    "GroupNorm",
     "Identity",
     "L1Loss",
     "LayerNorm",
@@ -54,6 +66,7 @@ __all__ = [
     "NLLLoss",
     "Parameter",
     "ParameterList",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "SiLU",
@@ -62,6 +75,7 @@ __all__ = [
     "Softmax",
     "Softplus",
     "Tanh",
+    "Unflatten",
     "functional",
     "init",
     "utils",

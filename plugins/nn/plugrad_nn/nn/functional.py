@@ -39,13 +39,35 @@ def conv2d(
     return plugrad.conv2d(input, weight, bias, _pair(stride), padding, _pair(dilation), groups)
 
 
-def _pair(value: IntOrPair) -> tuple[int, int]:
-    if isinstance(value, int):
-        return value, value
-    if len(value) == 1:
-        return value[0], value[0]
-    first, second = value
-    return first, second
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrPair = 1,
+    padding: IntOrPair | str = 0,
+    dilation: IntOrPair = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlates signals (N, C, L) or (C, L) with filters (O, C / groups, k)."""
+    if not isinstance(padding, str):
+        padding = repeated(padding, 1)
+    return plugrad.conv1d(
+        input, weight, bias, repeated(stride, 1), padding, repeated(dilation, 1), groups
+    )
+
+
+def repeated(value: IntOrPair, count: int) -> tuple[int, ...]:
+    """One integer for each of `count` dimensions; a single one stands for all."""
+    values = (value,) if isinstance(value, int) else tuple(value)
+    if len(values) == 1:
+        return values * count
+    if len(values) != count:
+        raise ValueError(f"expected one integer or {count}, got {values}")
+    return values
+
+
+def _pair(value: IntOrPair) -> tuple[int, ...]:
+    return repeated(value, 2)
 
 
 def max_pool2d(
@@ -82,6 +104,17 @@ def avg_pool2d(
     return plugrad.avg_pool2d(
         input, kernel, step, _pair(padding), ceil_mode, count_include_pad, divisor_override
     )
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+    """The means of `output_size` windows that together cover an image (N, C, H, W) or (C, H, W).
+
+    A size of None keeps the input's.
+    """
+    if output_size is None or isinstance(output_size, int):
+        output_size = (output_size, output_size)
+    sizes = zip(output_size, input.shape[-2:], strict=True)
+    return plugrad.adaptive_avg_pool2d(input, tuple(s if w is None else w for w, s in sizes))
 
 
 def batch_norm(
@@ -124,6 +157,30 @@ def layer_norm(
 ) -> Tensor:
     """Normalises over the last dimensions, which have `normalized_shape`."""
     return plugrad.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Divides the last dimensions, which have `normalized_shape`, by their root mean square.
+
+    `eps`, by default the machine precision, is added to the mean square.
+    """
+    return plugrad.rms_norm(input, tuple(normalized_shape), weight, eps)
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each sample's groups of channels; input (N, C, ...), weight and bias (C)."""
+    return plugrad.group_norm(input, num_groups, weight, bias, eps)
 
 
 def embedding(

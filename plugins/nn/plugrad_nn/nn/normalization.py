@@ -1,4 +1,4 @@
-"""Normalisation and regularisation: BatchNorm1d, BatchNorm2d, LayerNorm, Dropout."""
+"""Normalisation and regularisation: BatchNorm1d and 2d, LayerNorm, RMSNorm, GroupNorm, Dropout."""
 
 from __future__ import annotations
 
@@ -187,6 +187,113 @@ class LayerNorm(Module):
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Divides the last dimensions, of shape `normalized_shape`, by their root mean square.
+
+    Args:
+        normalized_shape: one integer, or the sizes of the last dimensions.
+        eps: added to the mean square; None for the machine precision of the input's dtype.
+        elementwise_affine: learn a scale, which starts at one.
+
+    Source: Zhang and Sennrich 2019.
+    """
+
+    weight: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: plugrad.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape = tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        weight = None
+        if elementwise_affine:
+            weight = Parameter(plugrad.empty(self.normalized_shape, device=device, dtype=dtype))
+        self.register_parameter("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Back to scale one."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(Module):
+    """Normalises each sample's groups of channels; input (N, C, ...) (Wu and He 2018).
+
+    Args:
+        num_groups: how many groups the channels are split into, in order.
+        num_channels: C, a multiple of `num_groups`.
+        eps: added to the variance.
+        affine: learn a scale, which starts at one, and a shift, which starts at zero, per channel.
+        bias: with False, no shift.
+    """
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: plugrad.dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+
+        def learned(wanted: bool) -> Parameter | None:
+            made = plugrad.empty(num_channels, device=device, dtype=dtype) if wanted else None
+            return None if made is None else Parameter(made)
+
+        self.register_parameter("weight", learned(affine))
+        self.register_parameter("bias", learned(affine and bias))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Back to scale one and shift zero."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
         )
 
 

@@ -136,7 +136,9 @@ CASES = [
             LABELS,
             label_smoothing=1.5,
         ),
-        wrong(RuntimeError, f"cross_entropy: {ALL_CLASSES}", X, X, weight=T((3,), requires_grad=False)),
+        wrong(
+            RuntimeError, f"cross_entropy: {ALL_CLASSES}", X, X, weight=T((3,), requires_grad=False)
+        ),
         torch="nn.functional.cross_entropy",
     ),
     case(
