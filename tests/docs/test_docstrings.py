@@ -1,4 +1,4 @@
-"""The examples in the core's docstrings and in docs/ run, compiled or not.
+"""The examples in the core's docstrings run, compiled or not.
 
 Docstrings are read from the source: compiled functions are invisible to doctest's own search.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import doctest
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +15,7 @@ import pytest
 import plugrad
 
 CORE = Path(str(plugrad.__file__)).parent
-PAGES = Path(__file__).parents[2] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-FENCED = re.compile(r"^```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
 
 
@@ -48,18 +45,7 @@ def from_docstrings() -> list[doctest.DocTest]:
     return found
 
 
-def from_pages() -> list[doctest.DocTest]:
-    """One session per page, made of its ```pycon blocks."""
-    parser = doctest.DocTestParser()
-    found = []
-    for path in sorted(PAGES.glob("*.md")):
-        blocks = FENCED.findall(path.read_text(encoding="utf-8"))
-        if blocks:
-            found.append(parser.get_doctest("\n".join(blocks), {}, path.name, str(path), 0))
-    return found
-
-
-@pytest.mark.parametrize("example", from_docstrings() + from_pages(), ids=lambda test: test.name)
+@pytest.mark.parametrize("example", from_docstrings(), ids=lambda test: test.name)
 def test_example(example: doctest.DocTest) -> None:
     plugrad.manual_seed(0)
     output: list[str] = []
@@ -69,4 +55,3 @@ def test_example(example: doctest.DocTest) -> None:
 
 def test_there_are_examples() -> None:
     assert len(from_docstrings()) > 10
-    assert len(from_pages()) >= 2

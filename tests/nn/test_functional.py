@@ -198,3 +198,39 @@ def test_functions_take_modules_arguments_by_position(
 ) -> None:
     images, filters = rng.standard_normal((1, 2, 5, 5)), rng.standard_normal((3, 2, 3, 3))
     both(torch, assert_equal_to_torch, "conv2d", images, filters, stride=2, padding=1)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none", "batchmean"])
+@pytest.mark.parametrize("log_target", [False, True])
+def test_kl_div(
+    torch: Any,
+    rng: np.random.Generator,
+    assert_equal_to_torch: Compare,
+    reduction: str,
+    log_target: bool,
+) -> None:
+    input, target = rng.standard_normal((4, 3)), rng.random((4, 3))
+    options = {"reduction": reduction, "log_target": log_target}
+    both(torch, assert_equal_to_torch, "kl_div", input, target, **options)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["binary_cross_entropy", "huber_loss"])
+def test_weighted_losses(
+    torch: Any,
+    rng: np.random.Generator,
+    assert_equal_to_torch: Compare,
+    name: str,
+    weighted: bool,
+    reduction: str,
+) -> None:
+    input, target, weight = rng.uniform(0.05, 0.95, (3, 4, 2))
+    options: dict[str, Any] = {"weight": weight} if weighted else {}
+    options["reduction"] = reduction
+    both(torch, assert_equal_to_torch, name, input, target, **options)
+
+
+def test_targets_of_another_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"Using a target size .* that is different"):
+        F.binary_cross_entropy(plugrad.ones(2), plugrad.ones(3))

@@ -42,6 +42,8 @@ def test_nll_loss() -> None:
         (nn.L1Loss(), 1.5),
         (nn.SmoothL1Loss(), 1.0),
         (nn.SmoothL1Loss(beta=2.0), 0.625),
+        (nn.HuberLoss(), 1.0),
+        (nn.HuberLoss("sum", delta=0.5), 0.375 + 0.875),
     ],
 )
 def test_distance_losses_in_closed_form(loss: Any, expected: float) -> None:

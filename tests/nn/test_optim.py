@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -266,3 +267,56 @@ def test_schedule_resumes_from_its_state_dict() -> None:
 def test_schedule_needs_an_optimizer() -> None:
     with pytest.raises(TypeError, match="int is not an Optimizer"):
         optim.lr_scheduler.StepLR(3, 3)  # type: ignore[arg-type]  # the error under test
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_switches_for_speed_change_nothing(name: str) -> None:
+    results = []
+    for options in ({}, {"foreach": True}, {"fused": True}, {"foreach": False, "fused": False}):
+        parameters = start(plugrad)
+        minimise(plugrad, getattr(optim, name)(parameters, **options), parameters, 3)
+        results.append([parameter.tolist() for parameter in parameters])
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_signatures_are_torchs(torch: Any, name: str) -> None:
+    def parameters(library: Any) -> dict[str, Any]:
+        found = inspect.signature(getattr(library.optim, name)).parameters
+        return {key: (one.kind, one.default) for key, one in found.items()}
+
+    assert parameters(plugrad) == parameters(torch)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"fused": True, "foreach": True}, RuntimeError),
+        ({"fused": True, "differentiable": True}, RuntimeError),
+        ({"lr": [0.1, 0.2]}, ValueError),
+    ],
+)
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_wrong_switches_raise_torchs_words(
+    torch: Any, name: str, options: dict[str, Any], error: type[Exception]
+) -> None:
+    messages = []
+    for library in (plugrad, torch):
+        given = {k: library.tensor(v) if isinstance(v, list) else v for k, v in options.items()}
+        with pytest.raises(error) as caught:
+            getattr(library.optim, name)(start(library), **given)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_a_step_that_autograd_records_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="differentiable=True is not supported"):
+        optim.SGD(start(plugrad), differentiable=True)
+
+
+def test_the_learning_rate_may_be_a_tensor() -> None:
+    weight = nn.Parameter(plugrad.ones(1))
+    optimizer = optim.SGD([weight], lr=plugrad.tensor(0.5))
+    weight.sum().backward()
+    optimizer.step()
+    assert weight.item() == 0.5

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from plugrad import plugins
+from plugrad.dispatch.backend import activate_backend, active_backends, deactivate_backend
 from plugrad.plugins import selection
 from plugrad.plugins.manager import PluginManager
 
@@ -69,11 +71,34 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
         return [entry for one in found for entry in one.entry_points if entry.group == group]
 
     monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
-    before = dict(sys.modules)
-    yield FakeSite(folder)
-    for name, module in list(sys.modules.items()):
-        if before.get(name) is not module and str(folder) in str(getattr(module, "__file__", "")):
-            del sys.modules[name]
+    with hidden_plugins():
+        before = dict(sys.modules)
+        yield FakeSite(folder)
+        for name, module in list(sys.modules.items()):
+            origin = str(getattr(module, "__file__", ""))
+            if before.get(name) is not module and str(folder) in origin:
+                del sys.modules[name]
+
+
+@contextmanager
+def hidden_plugins() -> Iterator[None]:
+    """As if no real plugin had been loaded: neither its modules nor its backends."""
+    hidden = {
+        name: module
+        for name, module in sys.modules.items()
+        if getattr(module, "__name__", "").startswith("plugrad_")
+    }
+    backends = [active.backend for active in active_backends()]
+    for name in hidden:
+        del sys.modules[name]
+    for backend in backends:
+        deactivate_backend(backend.name)
+    yield
+    for active in active_backends():
+        deactivate_backend(active.name)
+    for backend in backends:
+        activate_backend(backend)
+    sys.modules.update(hidden)
 
 
 @pytest.fixture

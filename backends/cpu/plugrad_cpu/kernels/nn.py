@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,9 @@ from plugrad_cpu.kernels.loss import row_numbers
 Array = Any
 Kernel = Callable[..., Any]
 Mask = tuple[bool, bool, bool]
+
+# Elements of the rows that are normalised at a time.
+_BLOCK: Final = 1 << 15
 
 _total: Final[Kernel] = np.add.reduce
 
@@ -31,6 +34,13 @@ def _narrowed(parts: tuple[Any, ...], like: tuple[Any, ...]) -> Any:
     )
 
 
+def _row_blocks(count: int, size: int) -> Iterator[slice]:
+    """Slices of rows whose temporary arrays stay in the cache."""
+    step = max(1, _BLOCK // max(size, 1))
+    for start in range(0, count, step):
+        yield slice(start, start + step)
+
+
 def layer_norm(
     x: Array, shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Any, Any, Any]:
@@ -42,21 +52,26 @@ def layer_norm(
         out, mean, rstd = layer_norm(widen(x), shape, _wide(weight), _wide(bias), eps)
         return out.astype(x.dtype), mean, rstd
     leading = x.shape[: x.ndim - len(shape)]
-    size = math.prod(shape)
-    rows = x.reshape(math.prod(leading), size)
+    count, size = math.prod(leading), math.prod(shape)
+    divisor = x.dtype.type(size)
+    rows = x.reshape(count, size)
+    out = np.empty((count, size), x.dtype)
     mean = _total(rows, 1, None, None, True)
-    mean /= x.dtype.type(size)
-    out = rows - mean
-    rstd = np.vecdot(out, out)[:, None]
-    rstd /= x.dtype.type(size)
-    rstd += x.dtype.type(eps)
-    np.sqrt(rstd, rstd)
-    np.reciprocal(rstd, rstd)
-    out *= rstd
-    if weight is not None:
-        out *= weight.reshape(-1)
-    if bias is not None:
-        out += bias.reshape(-1)
+    mean /= divisor
+    rstd = np.empty((count, 1), x.dtype)
+    for part in _row_blocks(count, size):
+        centered = np.subtract(rows[part], mean[part], out[part])
+        deviation = rstd[part]
+        np.vecdot(centered, centered, deviation[:, 0])
+        deviation /= divisor
+        deviation += x.dtype.type(eps)
+        np.sqrt(deviation, deviation)
+        np.reciprocal(deviation, deviation)
+        centered *= deviation
+        if weight is not None:
+            centered *= weight.reshape(-1)
+        if bias is not None:
+            centered += bias.reshape(-1)
     kept = leading + (1,) * len(shape)
     return out.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
 
@@ -78,30 +93,43 @@ def layer_norm_backward(
         return _narrowed(found, (x, weight, bias))  # type: ignore[no-any-return]  # three in, three out
     size = math.prod(shape)
     count = math.prod(x.shape[: x.ndim - len(shape)])
-    rows = grad.reshape(count, size)
-    deviation = rstd.reshape(count, 1)
-    normalized = x.reshape(count, size) - mean.reshape(count, 1)
-    normalized *= deviation
-    to_weight = np.einsum("ij,ij->j", rows, normalized).reshape(shape) if mask[1] else None
-    to_bias = _total(rows, 0).reshape(shape) if mask[2] else None
-    to_input = None
-    if mask[0]:
-        weighted = rows if weight is None else rows * weight.reshape(-1)
-        along = np.vecdot(weighted, normalized)[:, None]
-        along /= x.dtype.type(size)
-        shift = _total(weighted, 1, None, None, True)
-        shift /= x.dtype.type(size)
-        normalized *= along
-        normalized += shift
-        to_input = np.subtract(weighted, normalized, normalized)
-        to_input *= deviation
-        to_input = to_input.reshape(x.shape)
-    return to_input, to_weight, to_bias
+    divisor = x.dtype.type(size)
+    grads = grad.reshape(count, size)
+    inputs = x.reshape(count, size)
+    center, deviation = mean.reshape(count, 1), rstd.reshape(count, 1)
+    factor = None if weight is None else weight.reshape(-1)
+    to_input = np.empty((count, size), x.dtype)
+    to_weight = np.zeros(size, x.dtype)
+    for part in _row_blocks(count, size):
+        normalized = np.subtract(inputs[part], center[part], to_input[part])
+        normalized *= deviation[part]
+        if mask[1]:
+            to_weight += np.einsum("ij,ij->j", grads[part], normalized)
+        if mask[0]:
+            weighted = grads[part] if factor is None else grads[part] * factor
+            along = np.vecdot(weighted, normalized)[:, None]
+            along /= divisor
+            shift = _total(weighted, 1, None, None, True)
+            shift /= divisor
+            normalized *= along
+            normalized += shift
+            np.subtract(weighted, normalized, normalized)
+            normalized *= deviation[part]
+    return (
+        to_input.reshape(x.shape) if mask[0] else None,
+        to_weight.reshape(shape) if mask[1] else None,
+        _total(grads, 0).reshape(shape) if mask[2] else None,
+    )
 
 
-def _channel_axes(x: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The dimensions to reduce over, and the shape of a channel's parameter beside the input."""
-    return (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
+def _beside(x: Array) -> tuple[int, ...]:
+    """The shape in which a channel's parameter broadcasts with the input."""
+    return (-1, *(1,) * (x.ndim - 2))
+
+
+def _per_channel(x: Array) -> Any:
+    """How many values a channel has."""
+    return x.dtype.type(x.size // max(x.shape[1], 1))
 
 
 def _channel_sums(x: Array) -> Array:
@@ -142,12 +170,12 @@ def batch_norm(
             widen(x), weight, bias, running_mean, running_var, training, momentum, eps
         )
         return out.astype(x.dtype), mean, invstd
-    axes, shape = _channel_axes(x)
+    shape = _beside(x)
     if training:
-        count = math.prod(x.shape[axis] for axis in axes)
-        mean = _channel_sums(x) / x.dtype.type(count)
+        count = _per_channel(x)
+        mean = _channel_sums(x) / count
         out = x - mean.reshape(shape)
-        variance = _channel_products(out, out) / x.dtype.type(count)
+        variance = _channel_products(out, out) / count
         if running_mean is not None:
             running_mean += momentum * (mean - running_mean)
         if running_var is not None:
@@ -192,7 +220,7 @@ def batch_norm_backward(
             mask,
         )
         return _narrowed(found, (x, weight, weight))  # type: ignore[no-any-return]  # three in, three out
-    axes, shape = _channel_axes(x)
+    shape = _beside(x)
     if training:
         center, deviation = mean, invstd
     else:
@@ -206,7 +234,7 @@ def batch_norm_backward(
     to_input = None
     if mask[0]:
         if training:
-            count = x.dtype.type(math.prod(x.shape[axis] for axis in axes))
+            count = _per_channel(x)
             normalized *= (to_weight / count).reshape(shape)
             normalized += (to_bias / count).reshape(shape)
             to_input = np.subtract(grad, normalized, normalized)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from plugrad._generated.calls import call_add_Tensor
 from plugrad.device import CPU, Device
 from plugrad.tensor.base import TensorBase
 
 
+@mypyc_attr(free_list_len=1)
 @final
 class InputBuffer:
     """One slot per input of a node; an implicit addition for gradients that meet in one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from plugrad.graph.node import Node
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from plugrad.autograd.engine.input_buffer import InputBuffer
 
 
+@mypyc_attr(free_list_len=1)
 @final
 class NodeTask:
     """A node with its inputs, on behalf of a graph task; a node of None wakes the owner."""

@@ -9,8 +9,9 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.dtype import BOOL, DType, float16, float32
+from plugrad.dtype import BOOL, FLOATING, DType, float16, float32
 from plugrad.ops.formulas.activation import GELU_CUBIC, GELU_SCALE
+from plugrad.ops.prepare import activation as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.reductions import wrap_dim
 
@@ -112,6 +113,9 @@ def relu(self: Tensor) -> Tensor:
 
 
 def threshold(self: Tensor, threshold: Any, value: Any) -> Tensor:
+    if self.dtype.category < FLOATING:
+        value = int(value)
+        threshold = int(threshold)
     return F.where(self <= threshold, value, self)
 
 
@@ -120,6 +124,7 @@ def threshold_backward(grad: Tensor, x: Tensor, threshold: Any) -> Tensor:
 
 
 def hardtanh(self: Tensor, min_val: Any, max_val: Any) -> Tensor:
+    prepare.hardtanh(self, min_val, max_val)
     return self.clamp(min_val, max_val)
 
 
@@ -128,6 +133,7 @@ def hardtanh_backward(grad: Tensor, x: Tensor, min_val: Any, max_val: Any) -> Te
 
 
 def leaky_relu(self: Tensor, negative_slope: Any) -> Tensor:
+    check_real_floating("leaky_relu_cpu", self.dtype)
     return F.where(self > 0, self, self * negative_slope)
 
 
@@ -138,6 +144,7 @@ def leaky_relu_backward(
 
 
 def elu(self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+    check_real_floating("elu_cpu", self.dtype)
     negative = (self * input_scale).expm1() * (alpha * scale)
     return F.where(self <= 0, negative, self * scale)
 
@@ -150,6 +157,7 @@ def elu_backward(
 
 
 def gelu(self: Tensor, approximate: str) -> Tensor:
+    prepare.gelu(self, approximate)
     if approximate == "none":
         return self * ((self * math.sqrt(0.5)).erf() + 1.0) * 0.5
     inner = (self + self * self * self * GELU_CUBIC) * GELU_SCALE
@@ -166,6 +174,7 @@ def gelu_backward(grad: Tensor, x: Tensor, approximate: str) -> Tensor:
 
 
 def silu(self: Tensor) -> Tensor:
+    check_real_floating("silu_cpu", self.dtype)
     return self * self.sigmoid()
 
 
@@ -175,6 +184,7 @@ def silu_backward(grad: Tensor, x: Tensor) -> Tensor:
 
 
 def softplus(self: Tensor, beta: Any, threshold: Any) -> Tensor:
+    check_real_floating("softplus_cpu", self.dtype)
     scaled = self * beta
     return F.where(scaled > threshold, self, scaled.exp().log1p() / beta)
 
@@ -185,10 +195,12 @@ def softplus_backward(grad: Tensor, x: Tensor, beta: Any, threshold: Any) -> Ten
 
 
 def log_sigmoid(self: Tensor) -> Tensor:
+    check_real_floating("log_sigmoid_cpu", self.dtype)
     return self.clamp_max(0) - (-self.abs()).exp().log1p()
 
 
 def softmax_by_exp(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    prepare.softmax(self, dim, half_to_float)
     x = F._to_copy(self, float32) if half_to_float else self
     if x.numel() == 0:
         return x
@@ -197,6 +209,7 @@ def softmax_by_exp(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 
 def log_softmax_by_exp(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    prepare.log_softmax(self, dim, half_to_float)
     x = F._to_copy(self, float32) if half_to_float else self
     if x.numel() == 0:
         return x

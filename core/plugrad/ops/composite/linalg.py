@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.ops.composite.einsum import contract
+from plugrad.ops.prepare import linalg as prepare
 from plugrad.ops.prepare.linalg import (
     check_expands,
     check_same_matrix_dtype,
@@ -31,6 +32,7 @@ def matmul_hn(self: Tensor, other: Tensor) -> Tensor:
 
 
 def linear_by_matmul(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    prepare.linear(input, weight, bias)
     product = F.matmul(input, weight.t())
     return product if bias is None else product + bias
 
@@ -47,11 +49,14 @@ def linear_backward_by_matmul(
         grad_output = grad_output.unsqueeze(-1)
         found = linear_backward_by_matmul(input, grad_output, weight, (mask[0], mask[1], False))
         return (found[0], None if found[1] is None else found[1].squeeze(0), None)
-    rows = grad_output.reshape((-1, weight.sizes()[0]))
+    count = 1
+    for size in grad_output.sizes()[:-1]:
+        count *= size
+    rows = grad_output.reshape((count, weight.sizes()[0]))
     if mask[0]:
         to_input = F.matmul(grad_output, weight.conj())
     if mask[1]:
-        to_weight = F.mm(rows.t(), input.reshape((-1, features)).conj())
+        to_weight = F.mm(rows.t(), input.reshape((count, features)).conj())
     if mask[2]:
         to_bias = rows.sum(dim=(0,))
     return (to_input, to_weight, to_bias)

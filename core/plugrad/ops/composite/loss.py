@@ -10,6 +10,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING
 from plugrad.ops.formulas.loss import reduced
+from plugrad.ops.prepare import loss as prepare
 from plugrad.ops.prepare.loss import check_reduction
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ def _check_target(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def mse_loss_by_square(self: Tensor, target: Tensor, reduction: str) -> Tensor:
+    prepare.mse_loss(self, target, reduction)
     difference = self - target
     return reduced(difference * difference, reduction)
 
@@ -216,6 +218,7 @@ def bce_with_logits_by_softplus(
     pos_weight: Tensor | None,
     reduction: str,
 ) -> Tensor:
+    prepare.binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
     scale = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
     losses = (1.0 - target) * self - F.log_sigmoid(self) * scale
     return reduced(losses if weight is None else losses * weight, reduction)

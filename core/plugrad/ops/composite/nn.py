@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import finfo
-from plugrad.ops.prepare.nn import check_normalized_shape, pair
+from plugrad.ops.prepare.nn import check_normalized_shape, native_layer_norm, pair
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -31,7 +31,7 @@ def layer_norm(
 def native_layer_norm_by_mean(
     input: Tensor, normalized_shape: Ints, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    check_normalized_shape(input, normalized_shape, weight, bias)
+    native_layer_norm(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     mean = input.mean(dim=dims, keepdim=True)
     centered = input - mean
@@ -63,7 +63,7 @@ def native_layer_norm_backward_by_mean(
         to_input = (v - v.mean(dim=dims, keepdim=True) - along) * rstd
     product = grad * normalized
     to_weight = product if not leading else product.sum(dim=leading)
-    to_bias = grad if not leading else grad.sum(dim=leading)
+    to_bias = grad.clone() if not leading else grad.sum(dim=leading)
     return (to_input, to_weight if mask[1] else None, to_bias if mask[2] else None)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
+from plugrad_nn.nn.parameter import Parameter
 
 
 class _InplaceActivation(Module):
@@ -60,6 +64,93 @@ class ELU(_InplaceActivation):
         return _join(f"alpha={self.alpha}", super().extra_repr())
 
 
+class ReLU6(_InplaceActivation):
+    """min(max(x, 0), 6)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu6(input, self.inplace)
+
+
+class SELU(_InplaceActivation):
+    """The scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, self.inplace)
+
+
+class Mish(_InplaceActivation):
+    """x * tanh(softplus(x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input, self.inplace)
+
+
+class Hardsigmoid(_InplaceActivation):
+    """min(max(x + 3, 0), 6) / 6."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardswish(_InplaceActivation):
+    """x * hardsigmoid(x)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class CELU(_InplaceActivation):
+    """x where positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _join(f"alpha={self.alpha}", super().extra_repr())
+
+
+class Hardtanh(_InplaceActivation):
+    """x, held between `min_val` and `max_val`."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if min_val > max_val:
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _join(f"min_val={self.min_val}, max_val={self.max_val}", super().extra_repr())
+
+
+class Threshold(_InplaceActivation):
+    """x where above `threshold`, `value` elsewhere."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _join(f"threshold={self.threshold}, value={self.value}", super().extra_repr())
+
+
 def _join(first: str, second: str) -> str:
     return f"{first}, {second}" if second else first
 
@@ -90,6 +181,62 @@ class Tanh(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x)), computed without overflow."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.logsigmoid(input)
+
+
+class GLU(Module):
+    """a * sigmoid(b), a and b the halves of x along `dim` (Dauphin et al. 2017)."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class PReLU(Module):
+    """x where positive, a learned weight times x elsewhere (He et al. 2015).
+
+    Args:
+        num_parameters: 1, or the number of channels (dimension 1).
+        init: what the weights start at.
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: Any = None,
+        dtype: plugrad.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(plugrad.empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Back to the weights that it started with."""
+        with plugrad.no_grad():
+            self.weight.fill_(self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
 
 
 class Softplus(Module):

@@ -7,6 +7,27 @@ from typing import Any, TypeAlias
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.nn.activation_functions import celu as celu
+from plugrad_nn.nn.activation_functions import elu as elu
+from plugrad_nn.nn.activation_functions import gelu as gelu
+from plugrad_nn.nn.activation_functions import glu as glu
+from plugrad_nn.nn.activation_functions import hardsigmoid as hardsigmoid
+from plugrad_nn.nn.activation_functions import hardswish as hardswish
+from plugrad_nn.nn.activation_functions import hardtanh as hardtanh
+from plugrad_nn.nn.activation_functions import leaky_relu as leaky_relu
+from plugrad_nn.nn.activation_functions import log_softmax as log_softmax
+from plugrad_nn.nn.activation_functions import logsigmoid as logsigmoid
+from plugrad_nn.nn.activation_functions import mish as mish
+from plugrad_nn.nn.activation_functions import prelu as prelu
+from plugrad_nn.nn.activation_functions import relu as relu
+from plugrad_nn.nn.activation_functions import relu6 as relu6
+from plugrad_nn.nn.activation_functions import selu as selu
+from plugrad_nn.nn.activation_functions import sigmoid as sigmoid
+from plugrad_nn.nn.activation_functions import silu as silu
+from plugrad_nn.nn.activation_functions import softmax as softmax
+from plugrad_nn.nn.activation_functions import softplus as softplus
+from plugrad_nn.nn.activation_functions import tanh as tanh
+from plugrad_nn.nn.activation_functions import threshold as threshold
 from plugrad_nn.nn.padding import pad as pad
 
 IntOrPair: TypeAlias = int | Sequence[int]
@@ -229,68 +250,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.copy_(dropped) if inplace else dropped
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(x, 0)."""
-    return input.relu_() if inplace else plugrad.relu(input)
-
-
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x * Phi(x), Phi the normal distribution function; "tanh" for its usual approximation."""
-    return plugrad.gelu(input, approximate=approximate)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * sigmoid(x)."""
-    return _store(input, plugrad.silu(input), inplace)
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))."""
-    return input.sigmoid()
-
-
-def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent."""
-    return input.tanh()
-
-
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds `threshold`."""
-    return plugrad.softplus(input, beta, threshold)
-
-
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where positive, `negative_slope * x` elsewhere."""
-    return _store(input, plugrad.leaky_relu(input, negative_slope), inplace)
-
-
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where positive, `alpha * (exp(x) - 1)` elsewhere."""
-    return _store(input, plugrad.elu(input, alpha), inplace)
-
-
-def _store(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    return input.copy_(result) if inplace else result
-
-
-def softmax(input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along `dim`; without `dim`, PyTorch's old implicit choice."""
-    return plugrad.softmax(input, _implicit_dim(input, dim), dtype=dtype)
-
-
-def log_softmax(
-    input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None
-) -> Tensor:
-    """log(softmax(x)) along `dim`, computed without overflow."""
-    return plugrad.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)
-
-
-def _implicit_dim(input: Tensor, dim: int | None) -> int:
-    if dim is not None:
-        return dim
-    return 0 if input.ndim in (0, 1, 3) else 1
-
-
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(||x||_p, eps) along `dim`."""
     return input / input.norm(p, dim=dim, keepdim=True).clamp(min=eps).expand_as(input)
@@ -389,6 +348,61 @@ def smooth_l1_loss(
             distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta
         )
     return _reduce(distance, _reduction(size_average, reduce, reduction))
+
+
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """d^2 / 2 where the absolute difference d is below `delta`, delta * (d - delta / 2) elsewhere.
+
+    `weight`, of the input's shape, multiplies the losses.
+    """
+    if weight is None:
+        return plugrad.huber_loss(input, target, reduction, delta)
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+    return _reduce(plugrad.huber_loss(input, target, "none", delta) * weight, reduction)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Binary cross-entropy of probabilities with `target` in [0, 1] of the same shape."""
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size."
+        )
+    kind = _reduction(size_average, reduce, reduction)
+    return plugrad.binary_cross_entropy(input, target, weight, kind)
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """target * (log(target) - input), where input is a log-probability, as is target on request.
+
+    The reduction "batchmean" divides the sum by the first size, which is the divergence.
+    """
+    if reduction == "batchmean":
+        total = plugrad.kl_div(input, target, "sum", log_target=log_target)
+        return total / input.shape[0] if input.ndim else total
+    kind = _reduction(size_average, reduce, reduction)
+    return plugrad.kl_div(input, target, kind, log_target=log_target)
 
 
 def binary_cross_entropy_with_logits(

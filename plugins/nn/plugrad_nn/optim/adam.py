@@ -8,7 +8,13 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.optim.optimizer import Optimizer, ParamGroup, require_not_negative
+from plugrad_nn.optim.optimizer import (
+    Optimizer,
+    ParamGroup,
+    as_number,
+    check_switches,
+    require_not_negative,
+)
 
 
 class Adam(Optimizer):
@@ -23,6 +29,7 @@ class Adam(Optimizer):
         amsgrad: uses the largest mean square so far (Reddi et al. 2018).
         maximize: climbs instead.
         decoupled_weight_decay: shrinks p by lr * weight_decay instead, which is AdamW.
+        foreach, capturable, fused: accepted, without effect; differentiable: only False.
 
     Source: Kingma and Ba 2015, algorithm 1, with both bias corrections.
     """
@@ -30,15 +37,21 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        lr = as_number("lr", lr)
+        check_switches(foreach=foreach, differentiable=differentiable, fused=fused)
         require_not_negative(lr=lr, eps=eps)
         for index, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
@@ -99,13 +112,17 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         super().__init__(
             params,
@@ -114,6 +131,10 @@ class AdamW(Adam):
             eps,
             weight_decay,
             amsgrad,
+            foreach=foreach,
             maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
             decoupled_weight_decay=True,
         )

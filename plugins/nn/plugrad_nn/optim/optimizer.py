@@ -177,6 +177,37 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def as_number(name: str, value: float | Tensor) -> float:
+    """An option that may come as a tensor of one element.
+
+    Raises:
+        ValueError: the tensor has more.
+    """
+    if not isinstance(value, Tensor):
+        return value
+    if value.numel() != 1:
+        raise ValueError(f"Tensor {name} must be 1-element")
+    return float(value.item())
+
+
+def check_switches(*, foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
+    """What PyTorch's switches may be: those for speed change nothing here.
+
+    Raises:
+        RuntimeError: switches that exclude each other.
+        NotImplementedError: a step that autograd records.
+    """
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if differentiable:
+        raise NotImplementedError(
+            "differentiable=True is not supported: write the update with operators that are not "
+            "in-place instead"
+        )
+
+
 def require_not_negative(**options: float) -> None:
     """Raises PyTorch's ValueError for the first option below zero."""
     words = {"lr": "learning rate", "eps": "epsilon value"}

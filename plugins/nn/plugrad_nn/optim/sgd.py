@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from plugrad import Tensor
-from plugrad_nn.optim.optimizer import Optimizer, ParamGroup, require_not_negative
+from plugrad_nn.optim.optimizer import (
+    Optimizer,
+    ParamGroup,
+    as_number,
+    check_switches,
+    require_not_negative,
+)
 
 
 class SGD(Optimizer):
@@ -20,19 +26,25 @@ class SGD(Optimizer):
         weight_decay: adds weight_decay * p to g.
         nesterov: steps along g + momentum * v (Sutskever et al. 2013).
         maximize: climbs instead.
+        foreach, fused: accepted, without effect; differentiable: only False.
     """
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
+        lr = as_number("lr", lr)
+        check_switches(foreach=foreach, differentiable=differentiable, fused=fused)
         require_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")

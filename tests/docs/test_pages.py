@@ -1,0 +1,46 @@
+"""The code in docs/ runs, its output is what the pages show, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs import pages
+
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pages.typed_into(f"page_{page.stem}") as module:
+        pages.run(page, module)
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = pages.ROOT / "docs" / "index.md"
+    listed = set(LINK.findall(index.read_text(encoding="utf-8")))
+    assert {page.name for page in pages.PAGES} - {"index.md"} <= listed
+
+
+def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n\n```pycon\n>>> x + 1\n3\n```\n")
+    with pages.typed_into("page_wrong") as module, pytest.raises(AssertionError, match="Got:"):
+        pages.run(page, module)
+
+
+def test_a_wrong_program_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("text\n\n```python\n1 / 0\n```\n")
+    with pages.typed_into("page_wrong") as module, pytest.raises(ZeroDivisionError) as caught:
+        pages.run(page, module)
+    assert caught.traceback[-1].lineno == 3
