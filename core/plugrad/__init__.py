@@ -16,22 +16,20 @@ import builtins as _builtins
 import math as _math
 from typing import Any as _Any
 
-from plugrad import graph as _graph  # noqa: F401  # before the floors that build on it
+from plugrad import graph as _graph  # before the floors that build on it
+
+# isort: split
 from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
-from plugrad.graph import copy_slices as _copy_slices  # noqa: F401  # registers its node class
+from plugrad.graph import copy_slices as _copy_slices  # registers its node class
+
+# isort: split
 from plugrad import autograd, ops, plugins
 from plugrad.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from plugrad.dispatch.trace import (
-    install_from_environment as _install_trace,
-)
-from plugrad.dispatch.trace import (
-    record_dispatch_trace,
-    show_dispatch_trace,
-)
-from plugrad.dtype import (
-    DType as dtype,
-)
+from plugrad.dispatch import library
+from plugrad.dispatch.trace import install_from_environment as _install_trace
+from plugrad.dispatch.trace import record_dispatch_trace, show_dispatch_trace
+from plugrad.dtype import DType as dtype
 from plugrad.dtype import (
     bfloat16,
     complex64,
@@ -51,7 +49,6 @@ from plugrad.dtype import (
     uint8,
 )
 from plugrad.dtype import bool_ as bool
-from plugrad.dispatch import library
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.plugins.selection import get_default_device, set_default_device
 from plugrad.tensor import random

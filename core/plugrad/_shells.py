@@ -1,4 +1,4 @@
-"""The interpreted subclasses of native classes: they can be referred to weakly and carry attributes.
+"""The interpreted subclasses of native classes: with weak references and free attributes.
 
 `Tensor` also is where methods stand that are no operators; each delegates to compiled code.
 """
@@ -30,7 +30,9 @@ class Tensor(TensorMethods):
     _printed_as = "tensor"
 
     requires_grad = property(TensorBase.needs_grad, properties.set_requires_grad)
-    grad = property(properties.grad_of, properties.set_grad, lambda self: properties.set_grad(self, None))
+    grad = property(
+        properties.grad_of, properties.set_grad, lambda self: properties.set_grad(self, None)
+    )
     grad_fn = property(history.grad_fn_of)
     is_leaf = property(properties.is_leaf)
     output_nr = property(properties.output_nr)
@@ -117,7 +119,7 @@ class Tensor(TensorMethods):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Accumulate the gradient of this tensor into the leaves; see `plugrad.autograd.backward`."""
+        """Accumulate this tensor's gradient into the leaves; see `plugrad.autograd.backward`."""
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -198,9 +200,7 @@ class Tensor(TensorMethods):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return interop.array(self, dtype, copy)
 
-    def __array_wrap__(
-        self, array: Any, context: Any = None, return_scalar: bool = False
-    ) -> Any:
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return interop.array_wrap(self, array, context, return_scalar)
 
     def __dlpack__(self, **options: Any) -> Any:

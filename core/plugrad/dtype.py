@@ -200,9 +200,7 @@ def get_default_dtype() -> DType:
 def set_default_dtype(d: DType) -> None:
     """Set the dtype that Python floats become; it must be a floating point dtype."""
     if not isinstance(d, DType) or not d.is_floating_point:
-        raise TypeError(
-            f"only floating-point types are supported as the default type, got {d!r}"
-        )
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     _default.dtype = d
 
 

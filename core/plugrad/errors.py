@@ -1,4 +1,4 @@
-"""Error types that plugrad adds to Python's own; all of them are subclasses of what PyTorch raises."""
+"""Error types that plugrad adds to Python's own; each is a subclass of what PyTorch raises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class BackendNotFoundError(RuntimeError):
 
 
 class PluginError(RuntimeError):
-    """A plugin is installed but cannot be used: it failed to import or speaks another API version."""
+    """A plugin is installed but unusable: it failed to import or speaks another API version."""
 
 
 class OperatorNotFoundError(NotImplementedError):

@@ -1,4 +1,4 @@
-"""The code in docs/ runs, its output is what the pages show, and their links lead somewhere."""
+"""The code of docs/ and of READMEs runs and prints what they show; their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import pytest
 from tests.docs import pages
 
 LINK = re.compile(r"\]\(([^)#:]+)\)")
+ALL = [*pages.PAGES, *pages.FOLDER_READMES]
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def shown(page: Path) -> str:
+    return page.relative_to(pages.ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", ALL, ids=shown)
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pages.typed_into(f"page_{page.stem}") as module:
         pages.run(page, module)
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL, ids=shown)
 def test_links_lead_to_files(page: Path) -> None:
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from plugrad.autograd.run_backward import backward, grad
 from plugrad.autograd.function import Function
 from plugrad.autograd.grad_mode import (
     enable_grad,
@@ -10,6 +9,7 @@ from plugrad.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from plugrad.autograd.run_backward import backward, grad
 
 __all__ = [
     "Function",

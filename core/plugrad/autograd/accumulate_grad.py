@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
-from plugrad._generated.calls import call_add_Tensor, call_add__Tensor, call_clone
+from plugrad._generated.calls import call_add__Tensor, call_add_Tensor, call_clone
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.node import MAX_SEQUENCE_NR, Node
-from plugrad.tensor.base import TensorBase
-
+from plugrad.tensor.base import TensorBase, materialize_meta, sizes_of
 
 # Threads may run backward into the same leaf; kernels let other threads run.
 _accumulating: Final = threading.RLock()
@@ -20,7 +19,7 @@ _accumulating: Final = threading.RLock()
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AccumulateGradBase(Node):
-    """Adds to a leaf's `.grad`. The graph keeps it alive, and it the leaf; the leaf knows it weakly.
+    """Adds to a leaf's `.grad`. The graph keeps it alive, it the leaf; the leaf knows it weakly.
 
     `plugrad._shells.AccumulateGrad` is the class that is instantiated: native classes cannot be
     referred to weakly.
@@ -33,7 +32,7 @@ class AccumulateGradBase(Node):
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         variable = self.variable
-        meta = variable.materialize_meta()
+        meta = materialize_meta(variable)
         if meta.hooks:
             run_tensor_hooks(meta.hooks, grads, 0)
         if grads[0] is None or not meta.requires_grad:
@@ -117,9 +116,7 @@ def run_tensor_hooks(hooks: dict[int, Any], grads: list[TensorBase | None], inde
         result = hook(grads[index])
         if result is not None:
             if not isinstance(result, TensorBase):
-                raise TypeError(
-                    f"expected Variable, but hook returned '{type(result).__name__}'"
-                )
+                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
             _check_hook_result(hook, grads[index], result)
             grads[index] = result
 
@@ -128,10 +125,10 @@ def _check_hook_result(hook: Any, before: TensorBase | None, after: TensorBase) 
     if before is None:
         return
     name = getattr(hook, "__name__", type(hook).__name__)
-    if before.sizes() != after.sizes():
+    if sizes_of(before) != sizes_of(after):
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     if before.dtype is not after.dtype:
         raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was {before.dtype.scalar_name}Tensor got "
-            f"{after.dtype.scalar_name}Tensor)"
+            f"hook '{name}' has changed the type of value (was {before.dtype.scalar_name}Tensor "
+            f"got {after.dtype.scalar_name}Tensor)"
         )

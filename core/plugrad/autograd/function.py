@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from plugrad.autograd.function_node import FunctionNode, apply_function
 from plugrad.autograd.grad_mode import is_grad_enabled, no_grad
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, needs_grad
 
 
 class BackwardCFunction(FunctionNode):
-    """Base of the node classes that each Function gets; interpreted, so that `ctx.x = ...` works."""
+    """Base of the node classes that each Function gets; interpreted: `ctx.x = ...` works."""
 
 
 class Function:
@@ -105,7 +105,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         with no_grad():
             result = backward(ctx, *grad_outputs)
         if not is_grad_enabled() or not any(
-            isinstance(grad, TensorBase) and grad.needs_grad() for grad in grad_outputs
+            isinstance(grad, TensorBase) and needs_grad(grad) for grad in grad_outputs
         ):
             return result
         grads = result if isinstance(result, tuple) else (result,)

@@ -19,7 +19,7 @@ from plugrad.graph.history import (
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import SavedVariable, raise_freed
 from plugrad.tensor.arguments import type_name
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, bump_version, detached, needs_grad
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -128,7 +128,7 @@ def apply_function(function: Any, ctx: FunctionNode, args: tuple[Any, ...]) -> A
     state = current_state()
     ctx.argument_count = len(args)
     ctx.needs_input_grad = tuple(
-        [isinstance(value, TensorBase) and value.needs_grad() for value in args]
+        [isinstance(value, TensorBase) and needs_grad(value) for value in args]
     )
     ctx.tensor_positions = [
         position for position, value in enumerate(args) if isinstance(value, TensorBase)
@@ -161,10 +161,7 @@ def apply_function(function: Any, ctx: FunctionNode, args: tuple[Any, ...]) -> A
 
 
 def _contains(tensors: tuple[Any, ...], wanted: object) -> bool:
-    for tensor in tensors:
-        if tensor is wanted:
-            return True
-    return False
+    return any(tensor is wanted for tensor in tensors)
 
 
 def _tie_outputs(
@@ -182,13 +179,13 @@ def _tie_outputs(
                     "mark_dirty: only inputs can be marked as modified, but an output was that is "
                     "no input"
                 )
-            if recorded and output.needs_grad() and is_leaf(output):
+            if recorded and needs_grad(output) and is_leaf(output):
                 raise RuntimeError(
                     "a leaf Variable that requires grad has been used in an in-place operation."
                 )
             if recorded:
                 check_inplace(output)
-            output.bump_version()
+            bump_version(output)
             if recorded:
                 rebase_history(output, ctx)
             wrapped.append(output)
@@ -196,7 +193,7 @@ def _tie_outputs(
         differentiable = not _contains(ctx.non_differentiable, output)
         if is_input:
             # Returned as it is: a new tensor carries the new history.
-            output = output.detached()
+            output = detached(output)
         if recorded:
             if not differentiable or not output.dtype.is_differentiable:
                 ctx.add_input_metadata(output)

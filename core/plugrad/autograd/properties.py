@@ -6,13 +6,20 @@ from typing import Any, Final
 
 from plugrad.graph.history import grad_fn_of, refresh_view
 from plugrad.tensor.arguments import type_name
-from plugrad.tensor.base import TensorBase, make_tensor
+from plugrad.tensor.base import (
+    TensorBase,
+    make_tensor,
+    materialize_meta,
+    needs_grad,
+    share_storage,
+    sizes_of,
+)
 
 META: Final = "meta"
 
 
 def is_leaf(tensor: TensorBase) -> bool:
-    return not tensor.needs_grad() or grad_fn_of(tensor) is None
+    return not needs_grad(tensor) or grad_fn_of(tensor) is None
 
 
 def set_requires_grad(tensor: TensorBase, value: Any) -> None:
@@ -32,11 +39,9 @@ def set_requires_grad(tensor: TensorBase, value: Any) -> None:
             )
         raise RuntimeError("you can only change requires_grad flags of leaf variables." + hint)
     if value and not tensor.dtype.is_differentiable:
-        raise RuntimeError(
-            "only Tensors of floating point and complex dtype can require gradients"
-        )
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     if value or tensor.meta is not None:
-        tensor.materialize_meta().requires_grad = value
+        materialize_meta(tensor).requires_grad = value
 
 
 def set_grad(tensor: TensorBase, value: Any) -> None:
@@ -52,8 +57,7 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
         return
     if not isinstance(value, TensorBase):
         raise TypeError(
-            f"assigned grad expected to be a Tensor or None but got grad of type "
-            f"{type_name(value)}"
+            f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}"
         )
     if value is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
@@ -68,13 +72,13 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
             f"attempting to assign a gradient located on device {value.device} to a tensor "
             f"located on device {tensor.device}"
         )
-    if value.sizes() != tensor.sizes():
+    if sizes_of(value) != sizes_of(tensor):
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.sizes())}' to a tensor of size "
-            f"'{list(tensor.sizes())}'. Please ensure that the gradient and the tensor are the "
+            f"attempting to assign a gradient of size '{list(sizes_of(value))}' to a tensor of size "
+            f"'{list(sizes_of(tensor))}'. Please ensure that the gradient and the tensor are the "
             "same size"
         )
-    tensor.materialize_meta().grad = value
+    materialize_meta(tensor).grad = value
 
 
 def data_of(tensor: TensorBase) -> TensorBase:
@@ -121,7 +125,7 @@ def detach_(tensor: TensorBase) -> None:
     Raises:
         RuntimeError: it is a view.
     """
-    if tensor.view_info is not None and tensor.needs_grad():
+    if tensor.view_info is not None and needs_grad(tensor):
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
@@ -159,7 +163,7 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     made = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
     # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
-    made.storage = tensor.share_storage()
+    made.storage = share_storage(tensor)
     if requires_grad:
         set_requires_grad(made, True)
     return made

@@ -7,7 +7,7 @@ from typing import Any
 
 from plugrad.graph.history import grad_accumulator, grad_fn_of
 from plugrad.graph.node import RemovableHandle
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 
 
 def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
@@ -16,10 +16,10 @@ def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
     Raises:
         RuntimeError: the tensor does not require grad.
     """
-    if not tensor.needs_grad():
+    if not needs_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     node = grad_fn_of(tensor)
-    meta = tensor.materialize_meta()
+    meta = materialize_meta(tensor)
     if node is None:
         # The accumulator reads the hooks of its variable when it runs.
         if meta.hooks is None:
@@ -36,10 +36,10 @@ def retain_grad(tensor: TensorBase) -> None:
     Raises:
         RuntimeError: the tensor does not require grad.
     """
-    if not tensor.needs_grad():
+    if not needs_grad(tensor):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = grad_fn_of(tensor)
-    meta = tensor.materialize_meta()
+    meta = materialize_meta(tensor)
     if node is None or meta.retains_grad:
         return
     number: int = meta.output_nr
@@ -53,12 +53,12 @@ def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Any) -> Removab
     Raises:
         RuntimeError: the tensor does not require grad, or is no leaf.
     """
-    if not tensor.needs_grad():
+    if not needs_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if grad_fn_of(tensor) is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     grad_accumulator(tensor)
-    meta = tensor.materialize_meta()
+    meta = materialize_meta(tensor)
     if meta.post_hooks is None:
         meta.post_hooks = {}
     return RemovableHandle(meta.post_hooks, hook)

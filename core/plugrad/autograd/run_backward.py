@@ -6,12 +6,12 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.autograd.engine.engine import ENGINE, Identity
-from plugrad.dtype import COMPLEX, FLOATING
-from plugrad.graph.history import gradient_edge, grad_fn_of, try_grad_accumulator
-from plugrad.graph.node import Edge
 from plugrad.autograd.properties import output_nr
 from plugrad.autograd.retain import retain_grad
-from plugrad.tensor.base import TensorBase
+from plugrad.dtype import COMPLEX, FLOATING
+from plugrad.graph.history import grad_fn_of, gradient_edge, try_grad_accumulator
+from plugrad.graph.node import Edge
+from plugrad.tensor.base import TensorBase, sizes_of
 
 
 def backward(
@@ -120,7 +120,7 @@ def grad(
     if materialize_grads:
         if any(
             result is None and not _may_be_differentiated(tensor)
-            for result, tensor in zip(found, wanted)
+            for result, tensor in zip(found, wanted, strict=True)
         ):
             raise RuntimeError(
                 "None of the inputs for which gradients are materialized may be of a dtype that "
@@ -128,7 +128,7 @@ def grad(
             )
         found = tuple(
             F.zeros_like(tensor, requires_grad=create_graph) if result is None else result
-            for result, tensor in zip(found, wanted)
+            for result, tensor in zip(found, wanted, strict=True)
         )
     return found
 
@@ -160,14 +160,12 @@ def _make_grads(
 ) -> list[TensorBase | None]:
     """Check the gradients given, and fill in those that may be left out."""
     if len(outputs) != len(grads):
-        raise RuntimeError(
-            f"got {len(outputs)} tensors and {len(grads)} gradients"
-        )
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     made: list[TensorBase | None] = []
     for index, output in enumerate(outputs):
         grad = grads[index]
         if isinstance(grad, TensorBase):
-            if grad.sizes() != output.sizes():
+            if sizes_of(grad) != sizes_of(output):
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "
                     f"output[{index}] has a shape of {output.shape}."
@@ -220,12 +218,8 @@ def _run_backward(
         roots.append(edge)
     if not roots:
         return ()
-    wanted = [
-        _input_edge(tensor, index, accumulate_grad) for index, tensor in enumerate(inputs)
-    ]
-    found = ENGINE.execute(
-        tuple(roots), grads, keep_graph, create_graph, accumulate_grad, wanted
-    )
+    wanted = [_input_edge(tensor, index, accumulate_grad) for index, tensor in enumerate(inputs)]
+    found = ENGINE.execute(tuple(roots), grads, keep_graph, create_graph, accumulate_grad, wanted)
     if not accumulate_grad and not allow_unreachable:
         for index, item in enumerate(found):
             if item is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-import plugrad  # noqa: F401  declares the operators
+import plugrad  # noqa: F401  # declares the operators
 from plugrad.cli.output import fail, print_json, print_line, print_table
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import ActiveBackend, active_backends, find_backend

@@ -1,4 +1,4 @@
-"""What a derivative expression uses: which tensors it must save, which attributes, which functions."""
+"""What a derivative expression uses: the tensors it must save, attributes, functions."""
 
 from __future__ import annotations
 
@@ -86,14 +86,15 @@ class _Rewriter(ast.NodeTransformer):
         elif name in self.others:
             _add(self.formula.scalars, name)
             return ast.Name(local_name(name), ast.Load())
-        elif name.startswith("result") and name[6:].isdecimal() or name == "result":
+        elif name == "result" or (name.startswith("result") and name[6:].isdecimal()):
             number = int(name[6:] or 0)
             if number not in self.formula.outputs:
                 self.formula.outputs.append(number)
             return ast.Name(f"result{number}", ast.Load())
-        elif name not in self.local and not hasattr(builtins, name):
-            _add(self.formula.functions, name)
-        elif hasattr(builtins, name) and name not in ("True", "False", "None"):
+        elif hasattr(builtins, name):
+            if name not in ("True", "False", "None"):
+                _add(self.formula.functions, name)
+        elif name not in self.local:
             _add(self.formula.functions, name)
         return node
 

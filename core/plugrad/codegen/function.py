@@ -12,6 +12,9 @@ from plugrad.codegen.signature import (
 )
 from plugrad.codegen.source import Source
 
+# PyTorch takes NumPy's names for these two arguments everywhere.
+NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
 
 def emit_function(out: Source, group: Group) -> None:
     """The public function of a group that has the function variant."""
@@ -54,29 +57,52 @@ def _emit_exact(out: Source, group: Group) -> None:
 
 
 def python_header(entry: Entry, group: Group, has_out: bool) -> tuple[str, list[str]]:
-    """Parameters of the public function, and lines that gather separate integers into a tuple."""
+    """Parameters of the public function, and lines that run before its checks.
+
+    Those gather separate integers into a tuple, and read `axis` and `keepdims` where the schema
+    has `dim` and `keepdim`. A required `dim` may then come under either name, so that it and the
+    required ones behind it get a default, and are looked for by hand.
+    """
     varargs = takes_varargs(entry)
     positional: list[str] = []
     keyword_only: list[str] = []
+    aliases: list[str] = []
+    required: list[str] = []
     before: list[str] = []
     for parameter in parameters(entry):
-        text = f"{parameter.name}: Any"
-        default = f" = {parameter.default}" if parameter.default else ""
+        name = parameter.name
+        default = parameter.default
         if varargs is not None and parameter.argument is varargs:
             positional.append("*args: Any")
-            keyword_only.append(f"{parameter.name}: Any = None")
+            keyword_only.append(f"{name}: Any = None")
             before.append(
-                f"{parameter.name} = gather_varargs(args, {parameter.name}, {group.name!r}, "
-                f"{parameter.name!r}, {parameter.default or 'MISSING'})"
+                f"{name} = gather_varargs(args, {name}, {group.name!r}, "
+                f"{name!r}, {default or 'MISSING'})"
             )
-        elif parameter.kwarg_only:
-            keyword_only.append(text + default)
-        else:
-            positional.append(text + default)
+            continue
+        alias = NUMPY_NAMES.get(name)
+        if alias is not None:
+            aliases.append(f"{alias}: Any = None")
+            before.append(f"if {alias} is not None:")
+            before.append(
+                f"    {name} = keyword_alias({name}, {default or 'MISSING'}, {alias}, "
+                f"{group.name!r}, {alias!r})"
+            )
+        if not default and not parameter.kwarg_only and (alias is not None or required):
+            required.append(name)
+            default = "MISSING"
+        text = f"{name}: Any" + (f" = {default}" if default else "")
+        (keyword_only if parameter.kwarg_only else positional).append(text)
+    if required:
+        values = ", ".join(required)
+        names = ", ".join(repr(name) for name in required)
+        before.append("if " + " or ".join(f"{name} is MISSING" for name in required) + ":")
+        before.append(f"    raise_missing({group.name!r}, ({values},), ({names},))")
     if has_out:
         keyword_only.append("out: Any = None")
     if entry.takes_requires_grad:
         keyword_only.append("requires_grad: bool = False")
+    keyword_only.extend(aliases)
     if keyword_only and varargs is None:
         positional.append("*")
     return ", ".join(positional + keyword_only), before
@@ -102,9 +128,7 @@ def emit_conversion(out: Source, parameter: Parameter, function: str, index: int
     )
 
 
-def emit_result(
-    out: Source, entry: Entry, group: Group, has_out: bool, module: str = ""
-) -> None:
+def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: str = "") -> None:
     """Call the operator with the converted arguments `a0, a1, ...`, and return."""
     count = len(entry.schema.arguments)
     names = [f"a{index}" for index in range(count)]
@@ -141,9 +165,8 @@ def _documentation(group: Group) -> str:
     entry = group.first
     parts = [entry.doc or f"The operator plugrad::{entry.schema.full_name}."]
     if len(group.entries) > 1:
-        for other in group.entries[1:]:
-            if other.doc and other.doc != entry.doc:
-                parts.append(other.doc)
+        others = [other.doc for other in group.entries[1:]]
+        parts.extend(doc for doc in others if doc and doc != entry.doc)
     schemas = "\n".join(f"    {item.schema}" for item in group.entries)
     parts.append(f"Schema:\n\n{schemas}")
     if entry.source:

@@ -79,6 +79,7 @@ from plugrad.tensor.arguments import (
     int_argument,
     int_list_argument,
     keyset_of_list,
+    keyword_alias,
     optional_bool_argument,
     optional_device_argument,
     optional_dtype_argument,
@@ -92,6 +93,7 @@ from plugrad.tensor.arguments import (
     optional_str_argument,
     optional_tensor_argument,
     optional_tensor_list_argument,
+    raise_missing,
     require_grad,
     scalar_argument,
     scalar_list_argument,
@@ -100,11 +102,12 @@ from plugrad.tensor.arguments import (
     tensor_list_argument,
     write_out,
 )
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.kernels import (
     BackendSelectKernel,
     BinaryKernel,
     MutationKernel,
+    RawKernel,
     UnaryKernel,
     ViewKernel,
 )
@@ -347,14 +350,14 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
     header = HEADER.format(title="Every operator as a method of Tensor", origin="ops/*.yaml")
     imports = IMPORTS.replace(
         "from typing import TYPE_CHECKING", "import builtins\nfrom typing import TYPE_CHECKING"
-    ).replace(
-        "from mypy_extensions import i64", "from mypy_extensions import i64, mypyc_attr"
-    )
+    ).replace("from mypy_extensions import i64", "from mypy_extensions import i64, mypyc_attr")
     modules.line("from plugrad.tensor import interop")
     return header + imports + modules.text() + out.text()
 
 
-UNPACK = HEADER.format(title="Unpacking saved tensors as Tensor", origin="nothing") + '''
+UNPACK = (
+    HEADER.format(title="Unpacking saved tensors as Tensor", origin="nothing")
+    + '''
 from typing import TYPE_CHECKING, Any, cast
 
 from plugrad.graph.node import Node
@@ -375,6 +378,7 @@ def unpack_optional(saved: SavedVariable | None, node: Node) -> Any:
     """`unpack` for an argument that may have been None."""
     return None if saved is None else saved.unpack(node)
 '''
+)
 
 
 def _stub_module(source: Path, groups: list[Group]) -> str:
@@ -385,9 +389,7 @@ def _stub_module(source: Path, groups: list[Group]) -> str:
     methods = Source()
     methods._depth = 1
     stub.emit_method_stubs(methods, groups)
-    return template.replace("#@METHODS@", methods.text()).replace(
-        "#@FUNCTIONS@", functions.text()
-    )
+    return template.replace("#@METHODS@", methods.text()).replace("#@FUNCTIONS@", functions.text())
 
 
 def entries_of(data: Any, family: str) -> list[Entry]:

@@ -59,9 +59,7 @@ def _classify(name: str, entries: list[Entry]) -> Group:
         a, b = (entry.schema.arguments for entry in entries)
         if [x.name for x in a] == [x.name for x in b]:
             differing = [i for i in range(len(a)) if str(a[i]) != str(b[i])]
-            bases = {
-                (str(a[i].type), str(b[i].type)) for i in differing
-            }
+            bases = {(str(a[i].type), str(b[i].type)) for i in differing}
             if len(differing) == 1 and bases <= {("Tensor", "Scalar"), ("Scalar", "Tensor")}:
                 return Group(name, tuple(entries), "scalar_or_tensor", differing[0])
     return Group(name, tuple(entries), "overloaded")

@@ -110,7 +110,6 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
 
 def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[str]) -> None:
     inputs = differentiable_arguments(entry)
-    single = returns_one_tensor(entry)
     has_lists = any(argument.type.is_list for argument in inputs)
     count = "len(self.next_edges)" if has_lists else str(len(inputs))
     if not any(formula.uses_grads for formula in formulas):
@@ -130,8 +129,10 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
     )
     if any(formula.uses_mask for formula in formulas):
         out.line("mask: Any = ()")
-    if any(len(formula.inputs) > 1 or inputs[_place(inputs, formula.inputs[0])].type.is_list
-           for formula in formulas):
+    if any(
+        len(formula.inputs) > 1 or inputs[_place(inputs, formula.inputs[0])].type.is_list
+        for formula in formulas
+    ):
         out.line("several: Any = ()")
     for formula in formulas:
         places = [_place(inputs, name) for name in formula.inputs]
@@ -149,9 +150,11 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
                 start = _offset(inputs, places[0])
                 name = inputs[places[0]].name
                 out.line(f"several = {formula.code}")
-                with out.block(f"for position in range(self.count_{name}):"):
-                    with out.block(f"if edges[{start} + position].function is not None:"):
-                        out.line(f"found[{start} + position] = several[position]")
+                with (
+                    out.block(f"for position in range(self.count_{name}):"),
+                    out.block(f"if edges[{start} + position].function is not None:"),
+                ):
+                    out.line(f"found[{start} + position] = several[position]")
             else:
                 out.line(f"found[{_offset(inputs, places[0])}] = {formula.code}")
     out.line("return found")
@@ -184,7 +187,7 @@ def _offset(inputs: list[Argument], place: int) -> str:
     """Where an input's edges start: lists before it count with all their tensors."""
     lists = [a.name for a in inputs[:place] if a.type.is_list]
     fixed = place - len(lists)
-    return " + ".join([str(fixed), *(f"self.count_{name}" for name in lists)]) if lists else str(fixed)
+    return " + ".join([str(fixed), *(f"self.count_{name}" for name in lists)])
 
 
 def _wanted(inputs: list[Argument], place: int) -> str:
@@ -239,8 +242,8 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
         out.line(f"return record_{entry.identifier}(current_state(), keyset{passed})")
     out.line()
     out.line()
-    header = f"def record_{entry.identifier}(state: LocalState, keyset: i64, {typed}) -> {returned}:"
-    with out.block(header):
+    parameters = f"state: LocalState, keyset: i64, {typed}"
+    with out.block(f"def record_{entry.identifier}({parameters}) -> {returned}:"):
         out.line(f"node: {node_class_name(entry)} | None = None")
         wanted = " or ".join(_needs_grad(argument) for argument in inputs)
         with out.block(f"if state.grad_enabled and ({wanted}):"):
@@ -253,7 +256,7 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             _emit_edges(out, inputs)
             _emit_saves(out, entry, formulas)
         if inplace:
-            with out.block("elif state.grad_enabled and self.needs_grad():"):
+            with out.block("elif state.grad_enabled and needs_grad(self):"):
                 out.line("check_inplace(self)")
         out.line("below = keyset & AFTER_AUTOGRAD")
         tuple_of = "(" + ", ".join(names) + ",)"
@@ -263,15 +266,10 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             )
         with out.block("else:"):
             out.line(f"kernel: Any = {op}.lookup_below(below)")
-            direct = _direct_kernel(entry)
-            if direct:
-                with out.block(f"if isinstance(kernel, {direct}):"):
-                    both = [argument.type.base for argument in arguments[:2]] == ["Tensor"] * 2
-                    method = "compute_tensors" if both else "compute"
-                    out.line(f"out = kernel.{method}({', '.join(names)})")
-                with out.block("else:"):
-                    out.line(f"out = kernel(below{passed})")
-            else:
+            kind, call = _direct_kernel(entry)
+            with out.block(f"if isinstance(kernel, {kind}):"):
+                out.line(f"out = kernel.{call}")
+            with out.block("else:"):
                 out.line(f"out = kernel(below{passed})")
         with out.block("if node is not None:"):
             _emit_history(out, entry)
@@ -283,13 +281,20 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
         out.line("return out")
 
 
-def _direct_kernel(entry: Entry) -> str:
-    """The class of kernel that is called natively, when it is what a backend has."""
+def _direct_kernel(entry: Entry) -> tuple[str, str]:
+    """The class of kernel that mostly comes next, and how it is called natively."""
+    arguments = entry.schema.arguments
+    names = [argument.name for argument in arguments]
     if entry.schema.is_inplace:
-        return ""
-    return {"unary": "UnaryKernel", "binary": "BinaryKernel", "binary_alpha": "BinaryKernel"}.get(
-        entry.structure, ""
-    )
+        others = "".join(f"{name}, " for name in names[1:])
+        return "MutationKernel", f"compute(state, below, {names[0]}, ({others}))"
+    if entry.structure == "unary":
+        return "UnaryKernel", f"compute({names[0]})"
+    if entry.structure:
+        both = [argument.type.base for argument in arguments[:2]] == ["Tensor"] * 2
+        method = "compute_tensors" if both else "compute"
+        return "BinaryKernel", f"{method}({', '.join(names)})"
+    return "RawKernel", f"compute(({', '.join(names)},))"
 
 
 def _needs_grad(argument: Argument) -> str:
@@ -297,7 +302,7 @@ def _needs_grad(argument: Argument) -> str:
         return f"any_needs_grad({argument.name})"
     if argument.type.optional:
         return f"optional_needs_grad({argument.name})"
-    return f"{argument.name}.needs_grad()"
+    return f"needs_grad({argument.name})"
 
 
 def _emit_edges(out: Source, inputs: list[Argument]) -> None:
@@ -349,10 +354,10 @@ def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
     for name, attribute in _saved_attributes(formulas):
         argument = by_name[name]
         read = {
-            "shape": "{}.sizes()",
+            "shape": "sizes_of({})",
             "dtype": "{}.dtype",
             "device": "{}.device",
-            "ndim": "len({}.sizes())",
+            "ndim": "len(sizes_of({}))",
         }[attribute]
         if argument.type.is_list:
             value = f"[{read.format('item')} for item in {name}]"
@@ -385,7 +390,8 @@ def emit_call(out: Source, entry: Entry) -> None:
     op = f"OP_{entry.identifier}"
     returned = "Tensor" if returns_one_tensor(entry) else "Any"
     typed = ", ".join(
-        f"{a.name}: {native_type(a.type)}" + (f" = {default_source(a)}" if _trails(arguments, i) else "")
+        f"{a.name}: {native_type(a.type)}"
+        + (f" = {default_source(a)}" if _trails(arguments, i) else "")
         for i, a in enumerate(arguments)
     )
     out.line()
@@ -395,7 +401,8 @@ def emit_call(out: Source, entry: Entry) -> None:
         out.line(f"keyset = ({_keyset(entry)} | state.included) & state.kept")
         tuple_of = "(" + ", ".join(names) + ("," if names else "") + ")"
         with out.block("if state.trace is not None:"):
-            out.line(f'return cast("{returned}", state.trace.dispatch("call", {op}, keyset, {tuple_of}))')
+            traced = f'state.trace.dispatch("call", {op}, keyset, {tuple_of})'
+            out.line(f'return cast("{returned}", {traced})')
         passed = "".join(f", {name}" for name in names)
         if not entry.derivatives:
             out.line(f'return cast("{returned}", {op}.lookup(keyset)(keyset{passed}))')
@@ -403,9 +410,7 @@ def emit_call(out: Source, entry: Entry) -> None:
         # The generated kernel is called natively; any other has taken its place in the table.
         out.line(f"kernel = {op}.lookup(keyset)")
         with out.block(f"if kernel is KERNEL_{entry.identifier}:"):
-            out.line(
-                f'return cast("{returned}", record_{entry.identifier}(state, keyset{passed}))'
-            )
+            out.line(f'return cast("{returned}", record_{entry.identifier}(state, keyset{passed}))')
         out.line(f'return cast("{returned}", kernel(keyset{passed}))')
 
 

@@ -48,7 +48,7 @@ def load(
     text = Path(source).read_text() if is_path else str(source)
     family = name or (Path(source).stem if is_path else namespace)
     entries = entries_of(yaml.safe_load(text), family)
-    given = dict(vars(functions)) if isinstance(functions, types.ModuleType) else dict(functions or {})
+    given = dict(vars(functions) if isinstance(functions, types.ModuleType) else functions or {})
     module = types.ModuleType(f"{namespace}.{family}")
     own = types.SimpleNamespace(**{key: value for key, value in given.items() if key[0] != "_"})
     scope = vars(module)

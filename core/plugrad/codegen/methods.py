@@ -35,9 +35,7 @@ def _emit_method(out: Source, group: Group) -> None:
             )
         return
     header, before = python_header(entry, group, False)
-    others = ", ".join(
-        part for part in header.split(", ") if not part.startswith("input:")
-    )
+    others = ", ".join(part for part in header.split(", ") if not part.startswith("input:"))
     returned = "Tensor" if returns_one_tensor(entry) else "Any"
     signature = f"self, {others}" if others else "self"
     with out.block(f"def {group.name}({signature}) -> {returned}:"):
@@ -89,8 +87,8 @@ def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry) -> N
         arguments = "other, self" if first.type.base == "Scalar" else "self, other"
         with out.block("if is_scalar(other):"):
             out.line(f"return {family}.call_{scalar.identifier}({arguments})")
-    if name.startswith("i"):
-        out.line(f"return {family}.{group.name}(self, other)" if group.kind != "single" else "return NotImplemented")
+    if name.startswith("i") and group.kind != "single":
+        out.line(f"return {family}.{group.name}(self, other)")
         return
     out.line("return NotImplemented")
 

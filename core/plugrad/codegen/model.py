@@ -36,7 +36,10 @@ ENTRY_KEYS = (
 VARIANTS = ("function", "method", "inplace", "out")
 # Those that have an in-place form, such as `__iadd__`.
 AUGMENTED_DUNDERS = frozenset(
-    "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
+    {
+        *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+        *("and", "or", "xor", "lshift", "rshift"),
+    }
 )
 STRUCTURES = ("", "unary", "binary", "binary_alpha")
 RESULTS = ("promote", "float", "bool", "real")

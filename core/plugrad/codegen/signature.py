@@ -23,8 +23,6 @@ _SCALAR_TYPES = {
 }
 
 
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a public function.

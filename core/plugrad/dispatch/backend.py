@@ -324,7 +324,6 @@ def generator_of(device: Device) -> Any:
     return find_backend(device.type).generator(device.index or 0)
 
 
-
 def seed_everything(seed: int) -> None:
     """Seed the default generator of every device that is active, and of those that become so."""
     _seed.value = seed

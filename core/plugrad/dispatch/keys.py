@@ -182,9 +182,8 @@ def keys_of(keyset: i64) -> list[DispatchKey]:
             keys.append(_shared[functionality])
             continue
         table = _dense if functionality == DENSE else _autograd
-        for number in range(len(table) - 1, -1, -1):
-            if bits >> (BACKEND_SHIFT + number) & 1:
-                keys.append(table[number])
+        numbers = range(len(table) - 1, -1, -1)
+        keys.extend([table[n] for n in numbers if bits >> (BACKEND_SHIFT + n) & 1])
     return keys
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -74,8 +75,8 @@ class Library:
             with _lock:
                 if ns in _defined:
                     raise RuntimeError(
-                        f"Only a single library can be a DEF for the namespace {ns!r}, and there is "
-                        "one already; use kind 'FRAGMENT'"
+                        f"Only a single library can be a DEF for the namespace {ns!r}, and there "
+                        "is one already; use kind 'FRAGMENT'"
                     )
                 _defined[ns] = kind
         self.ns = ns
@@ -145,9 +146,7 @@ class Library:
         text = str(op_name)
         qualified = text if "::" in text else f"{self.ns}::{text}"
         if not qualified.startswith(self.ns + "::"):
-            raise ValueError(
-                f"impl(): {qualified!r} is not in the library's namespace {self.ns!r}"
-            )
+            raise ValueError(f"impl(): {qualified!r} is not in the library's namespace {self.ns!r}")
         op = find_operator(qualified)
         if op is None:
             raise RuntimeError(
@@ -221,10 +220,8 @@ def _key(name: str) -> DispatchKey:
         return dispatch_key(name)
     except ValueError:
         backend = name.removeprefix("Autograd").lower()
-        try:
+        with contextlib.suppress(BackendNotFoundError):
             find_backend(backend)
-        except BackendNotFoundError:
-            pass
         return dispatch_key(name)
 
 
@@ -238,9 +235,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
     _kept.append(owner)
 
 
-def impl(
-    qualname: str, types: Any, func: Any = None, *, lib: Library | None = None
-) -> Any:
+def impl(qualname: str, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
     """Register a kernel for a dispatch key or for backends by name; may be a decorator."""
     namespace, separator, _ = qualname.partition("::")
     if not separator:

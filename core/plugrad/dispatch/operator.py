@@ -193,6 +193,7 @@ class Operator:
         # Calls and redispatches mostly ask for what they asked for last.
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
+        self._last_dense = _NOTHING_RESOLVED
 
     @property
     def schema(self) -> FunctionSchema:
@@ -206,23 +207,33 @@ class Operator:
         last = self._last_call
         if last.keyset == keyset:
             return last.kernel
+        return self._look_up(keyset, 0)
+
+    def lookup_below(self, keyset: i64) -> Any:
+        """`lookup` for a redispatch from autograd, which asks for other key sets than calls do."""
+        last = self._last_below
+        if last.keyset == keyset:
+            return last.kernel
+        return self._look_up(keyset, 1)
+
+    def lookup_dense(self, keyset: i64) -> Any:
+        """`lookup` for a redispatch from ADInplaceOrView."""
+        last = self._last_dense
+        if last.keyset == keyset:
+            return last.kernel
+        return self._look_up(keyset, 2)
+
+    def _look_up(self, keyset: i64, place: int) -> Any:
         resolved = self.resolved
         found = Resolved(keyset, self._resolve(keyset))
         with _lock:  # or a registration could come between the check and the note
             if self.resolved is resolved:
-                self._last_call = found
-        return found.kernel
-
-    def lookup_below(self, keyset: i64) -> Any:
-        """`lookup` for a redispatch, which asks for other key sets than calls do."""
-        last = self._last_below
-        if last.keyset == keyset:
-            return last.kernel
-        resolved = self.resolved
-        found = Resolved(keyset, self._resolve(keyset))
-        with _lock:
-            if self.resolved is resolved:
-                self._last_below = found
+                if place == 0:
+                    self._last_call = found
+                elif place == 1:
+                    self._last_below = found
+                else:
+                    self._last_dense = found
         return found.kernel
 
     def forget_resolved(self) -> None:
@@ -230,6 +241,7 @@ class Operator:
         self.resolved = {}
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
+        self._last_dense = _NOTHING_RESOLVED
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator as its schema says, dispatching on its tensors."""
@@ -381,7 +393,8 @@ class Operator:
         )
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='{self.namespace}.{self.name}', overload='{self.overload or 'default'}')>"
+        overload = self.overload or "default"
+        return f"<OpOverload(op='{self.namespace}.{self.name}', overload='{overload}')>"
 
 
 @final

@@ -18,7 +18,7 @@ from plugrad.graph.history import (
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
-from plugrad.tensor.base import TensorBase, ViewInfo
+from plugrad.tensor.base import TensorBase, ViewInfo, sizes_of
 
 
 @final
@@ -29,7 +29,7 @@ class CopySlices(Node):
         super().__init__(next_sequence_nr())
         self.view = view
         self.inner: Node | None = inner
-        self.base_shape = base.sizes()
+        self.base_shape = sizes_of(base)
         edges: list[Edge] = [gradient_edge(base)]
         edges.extend(inner.next_edges[1:])
         self.set_next_edges(tuple(edges))

@@ -10,7 +10,7 @@ from mypy_extensions import i64
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import FLOATING
 from plugrad.graph.node import NO_EDGE, Edge, Node
-from plugrad.tensor.base import AutogradMeta, TensorBase
+from plugrad.tensor.base import AutogradMeta, TensorBase, materialize_meta, needs_grad, version_of
 
 
 @final
@@ -47,7 +47,7 @@ def grad_accumulator(tensor: TensorBase) -> Node:
     node = try_grad_accumulator(tensor)
     if node is None:
         made: Node = _factories.accumulate_grad(tensor)
-        tensor.materialize_meta().accumulator = weakref.ref(made)
+        materialize_meta(tensor).accumulator = weakref.ref(made)
         return made
     return node
 
@@ -78,14 +78,14 @@ def collect_next_edges(tensors: list[TensorBase | None]) -> tuple[Edge, ...]:
 
 
 def any_needs_grad(tensors: list[TensorBase]) -> bool:
-    for tensor in tensors:
-        if tensor.needs_grad():
+    for tensor in tensors:  # noqa: SIM110  # needs no generator
+        if needs_grad(tensor):
             return True
     return False
 
 
 def optional_needs_grad(tensor: TensorBase | None) -> bool:
-    return tensor is not None and tensor.needs_grad()
+    return tensor is not None and needs_grad(tensor)
 
 
 def next_sequence_nr() -> i64:
@@ -115,7 +115,7 @@ def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
     meta.output_nr = input_nr
     view = tensor.view_info
     if view is not None:
-        view.version = tensor.version()
+        view.version = version_of(tensor)
 
 
 def grad_fn_of(tensor: TensorBase) -> Node | None:
@@ -130,10 +130,10 @@ def refresh_view(tensor: TensorBase) -> None:
     view = tensor.view_info
     if view is None:
         return
-    version = tensor.version()
+    version = version_of(tensor)
     if view.version == version:
         return
-    if tensor.dtype.category >= FLOATING and view.base.needs_grad():
+    if tensor.dtype.category >= FLOATING and needs_grad(view.base):
         state = current_state()
         grad_enabled = state.grad_enabled
         state.grad_enabled = True
@@ -143,7 +143,7 @@ def refresh_view(tensor: TensorBase) -> None:
             state.grad_enabled = grad_enabled
         made = again.meta
         if made is not None and made.grad_fn is not None:
-            meta = tensor.materialize_meta()
+            meta = materialize_meta(tensor)
             meta.grad_fn = made.grad_fn
             meta.output_nr = made.output_nr
     view.version = version
@@ -166,7 +166,7 @@ def check_inplace(tensor: TensorBase) -> None:
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
-        if view.multi_output and tensor.needs_grad():
+        if view.multi_output and needs_grad(tensor):
             raise RuntimeError(
                 f"{_name_of(tensor)} is a view and is being modified inplace. This view is the "
                 "output of a function that returns multiple views. Such functions do not allow the "
@@ -202,7 +202,7 @@ def rebase_history(tensor: TensorBase, node: Node) -> None:
     node.add_input_metadata(tensor)
     slices: Node = _factories.copy_slices(base, view, node)
     slices.add_input_metadata(base)
-    meta = base.materialize_meta()
+    meta = materialize_meta(base)
     meta.grad_fn = slices
     meta.output_nr = 0
     view.version = -1

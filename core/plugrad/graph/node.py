@@ -20,6 +20,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dtype import DType
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad.tensor.base import TensorBase
@@ -142,7 +143,7 @@ class Node:
         """Note how the next input looks; returns its number. None for an undefined input."""
         metadata: InputMetadata | None = None
         if tensor is not None:
-            metadata = InputMetadata(tensor.sizes(), tensor.dtype, tensor.device)
+            metadata = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
         if self.more_metadata is not None:
             self.more_metadata.append(metadata)
             return len(self.more_metadata)
@@ -215,7 +216,9 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
-UNDEFINED_INPUT: Final = InputMetadata((), DType("undefined", "Undefined", 0, 0, -1), Device("", None))
+UNDEFINED_INPUT: Final = InputMetadata(
+    (), DType("undefined", "Undefined", 0, 0, -1), Device("", None)
+)
 
 
 @final

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from mypy_extensions import i64
 
+from plugrad.tensor.base import detached, materialize_meta, sizes_of, version_of
+
 if TYPE_CHECKING:
     from plugrad.graph.node import Node
     from plugrad.tensor.base import TensorBase
@@ -32,8 +34,8 @@ class SavedVariable:
     """
 
     def __init__(self, tensor: TensorBase, output_nr: i64 = -1) -> None:
-        self.tensor: TensorBase = tensor if output_nr < 0 else tensor.detached()
-        self.saved_version: i64 = self.tensor.version()
+        self.tensor: TensorBase = tensor if output_nr < 0 else detached(tensor)
+        self.saved_version: i64 = version_of(self.tensor)
         self.output_nr: i64 = output_nr
 
     def unpack(self, node: Node) -> TensorBase:
@@ -43,19 +45,19 @@ class SavedVariable:
             RuntimeError: it was modified in place since.
         """
         tensor = self.tensor
-        if tensor.version() != self.saved_version:
+        if version_of(tensor) != self.saved_version:
             self._modified(node)
         if self.output_nr < 0:
             return tensor
-        result = tensor.detached()
-        meta = result.materialize_meta()
+        result = detached(tensor)
+        meta = materialize_meta(result)
         meta.grad_fn = node
         meta.output_nr = self.output_nr
         return result
 
     def _modified(self, node: Node) -> NoReturn:
         tensor = self.tensor
-        sizes = ", ".join(str(size) for size in tensor.sizes())
+        sizes = ", ".join(str(size) for size in sizes_of(tensor))
         maker: Node | None = node if self.output_nr >= 0 else None
         output_nr: int = self.output_nr
         if self.output_nr < 0 and tensor.meta is not None:
@@ -65,7 +67,7 @@ class SavedVariable:
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [plugrad.{tensor.dtype.scalar_name}Tensor [{sizes}]]{of} is at version "
-            f"{int(tensor.version())}; expected version {int(self.saved_version)} instead. Hint: "
+            f"{int(version_of(tensor))}; expected version {int(self.saved_version)} instead. Hint: "
             "enable anomaly detection to find the operation that failed to compute its gradient, "
             "with plugrad.autograd.set_detect_anomaly(True)."
         )

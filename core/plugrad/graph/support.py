@@ -34,7 +34,7 @@ operators: Final = _Operators()
 
 
 def any_defined(grads: list[TensorBase | None]) -> bool:
-    for grad in grads:
+    for grad in grads:  # noqa: SIM110  # needs no generator
         if grad is not None:
             return True
     return False
@@ -42,7 +42,7 @@ def any_defined(grads: list[TensorBase | None]) -> bool:
 
 def any_edge(edges: tuple[Edge, ...], start: i64, count: i64) -> bool:
     """Whether any of `count` edges from `start` on leads somewhere."""
-    for index in range(start, start + count):
+    for index in range(start, start + count):  # noqa: SIM110  # needs no generator
         if edges[index].function is not None:
             return True
     return False

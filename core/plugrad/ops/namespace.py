@@ -50,9 +50,7 @@ class OpNamespace:
         self._name = name
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        found = [
-            op for op in all_operators() if op.namespace == self._name and op.name == name
-        ]
+        found = [op for op in all_operators() if op.namespace == self._name and op.name == name]
         if not found:
             raise AttributeError(f"there is no operator {self._name}::{name}")
         return OpOverloadPacket(self._name, name, found)
@@ -73,5 +71,3 @@ def find_namespace(name: str) -> OpNamespace:
             f"no operators are defined in the namespace {name!r}; there are: {', '.join(known)}"
         )
     return OpNamespace(name)
-
-

@@ -9,7 +9,7 @@ from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
 from plugrad.dtype import DType, bool_, complex128, float64, int64
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
 from plugrad.tensor.promotion import can_cast, is_scalar
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def scalar_list_argument(value: Any, function: str, name: str, position: int) ->
 def int_argument(value: Any, function: str, name: str, position: int) -> Any:
     if type(value) is int:
         return value
-    if isinstance(value, (bool, float)) or isinstance(value, TensorBase) and value.ndim > 0:
+    if isinstance(value, (bool, float)) or (isinstance(value, TensorBase) and value.ndim > 0):
         raise_argument_error(function, name, position, "int", value)
     try:
         return operator.index(value)
@@ -132,7 +132,7 @@ def optional_int_argument(value: Any, function: str, name: str, position: int) -
 def float_argument(value: Any, function: str, name: str, position: int) -> Any:
     if isinstance(value, (float, int)):
         return float(value)
-    if isinstance(value, TensorBase) and value.ndim > 0 or isinstance(value, (complex, str)):
+    if isinstance(value, (complex, str)) or (isinstance(value, TensorBase) and value.ndim > 0):
         raise_argument_error(function, name, position, "float", value)
     try:
         return float(value)
@@ -234,6 +234,22 @@ def gather_varargs(
     return args
 
 
+def keyword_alias(value: Any, default: Any, given: Any, function: str, keyword: str) -> Any:
+    """What NumPy's name for an argument says (`axis` for `dim`), unless both names were given."""
+    if value is not default and value != default:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{keyword}'")
+    return given
+
+
+def raise_missing(function: str, values: tuple[Any, ...], names: tuple[str, ...]) -> NoReturn:
+    """Say which of a function's required arguments are `MISSING`."""
+    missing = [name for name, value in zip(names, values, strict=True) if value is MISSING]
+    quoted = ", ".join(f'"{name}"' for name in missing)
+    raise TypeError(
+        f"{function}() missing {len(missing)} required positional arguments: {quoted}"
+    )
+
+
 # PyTorch reads `float` as float64 where a dtype is expected, whatever the default dtype is.
 _PYTHON_TYPES: Final[dict[Any, DType]] = {
     bool: bool_,
@@ -293,17 +309,15 @@ def optional_keyset(tensor: TensorBase | None) -> i64:
 def require_grad(tensor: TensorBase) -> None:
     """What `requires_grad=True` asks of a new tensor."""
     if not tensor.dtype.is_differentiable:
-        raise RuntimeError(
-            "Only Tensors of floating point and complex dtype can require gradients"
-        )
-    tensor.materialize_meta().requires_grad = True
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    materialize_meta(tensor).requires_grad = True
 
 
 def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
     """Put a result into the tensor given as `out=`, resizing it if its shape differs."""
     if not isinstance(out, TensorBase):
         raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if out.needs_grad() or result.needs_grad():
+    if needs_grad(out) or needs_grad(result):
         raise RuntimeError(
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
@@ -314,21 +328,19 @@ def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
             f"{out.dtype.scalar_name}"
         )
     target: Any = out
-    if out.sizes() != result.sizes():
+    if sizes_of(out) != sizes_of(result):
         if out.numel() != 0:
             import warnings
 
             warnings.warn(
                 "An output with one or more elements was resized since it had shape "
-                f"{list(out.sizes())}, which does not match the required output shape "
-                f"{list(result.sizes())}.",
+                f"{list(sizes_of(out))}, which does not match the required output shape "
+                f"{list(sizes_of(result))}.",
                 stacklevel=3,
             )
         converted: Any = result
         out.replace_array(converted.to(out.dtype).array)
-        out.bump_version()
+        bump_version(out)
         return out
     target.copy_(result)
     return out
-
-

@@ -1,12 +1,12 @@
 """TensorBase: an array with a dtype, a device, a key set and, only when needed, autograd data.
 
-      Tensor (interpreted, plugrad._shells)      weak references, user attributes
-        TensorMethods (generated)                every operator as a method
-          TensorBase (here)                      fields, autograd properties
-            array    the backend's array
-            meta     AutogradMeta | None         grad, grad_fn, hooks
-            storage  Storage | None              the version that views share
-            view     ViewInfo | None             what this is a view of, and how to make it again
+Tensor (interpreted, plugrad._shells)      weak references, user attributes
+  TensorMethods (generated)                every operator as a method
+    TensorBase (here)                      fields, autograd properties
+      array    the backend's array
+      meta     AutogradMeta | None         grad, grad_fn, hooks
+      storage  Storage | None              the version that views share
+      view     ViewInfo | None             what this is a view of, and how to make it again
 """
 
 from __future__ import annotations
@@ -110,28 +110,24 @@ class TensorBase:
     @final
     def sizes(self) -> tuple[int, ...]:
         """The shape as a plain tuple."""
-        sizes = self._sizes
-        if sizes is None:
-            sizes = self.array.shape
-            self._sizes = sizes
-        return sizes
+        return sizes_of(self)
 
     @property
     @final
     def shape(self) -> Size:
         """The lengths along each dimension."""
-        return as_size(self.sizes())
+        return as_size(sizes_of(self))
 
     @property
     @final
     def ndim(self) -> int:
         """The number of dimensions."""
-        return len(self.sizes())
+        return len(sizes_of(self))
 
     @final
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self.sizes())
+        return len(sizes_of(self))
 
     @final
     def is_floating_point(self) -> bool:
@@ -147,29 +143,23 @@ class TensorBase:
     def numel(self) -> int:
         """The number of elements."""
         count = 1
-        for size in self.sizes():
+        for size in sizes_of(self):
             count *= size
         return count
 
     @final
     def version(self) -> i64:
-        storage = self.storage
-        return 0 if storage is None else storage.version
+        return version_of(self)
 
     @final
     def share_storage(self) -> Storage:
         """The storage, made now if nobody needed it so far."""
-        storage = self.storage
-        if storage is None:
-            storage = Storage()
-            self.storage = storage
-        return storage
+        return share_storage(self)
 
     @final
     def bump_version(self) -> None:
         """Note that the memory was written to."""
-        storage = self.share_storage()
-        storage.version += 1
+        bump_version(self)
 
     @final
     def replace_array(self, array: Any) -> None:
@@ -180,26 +170,75 @@ class TensorBase:
     @final
     def needs_grad(self) -> bool:
         """Whether operations on this tensor are recorded (grad mode apart)."""
-        meta = self.meta
-        if self.view_info is not None:
-            return view_needs_grad(self)
-        return meta is not None and (meta.requires_grad or meta.grad_fn is not None)
+        return needs_grad(self)
 
     @final
     def materialize_meta(self) -> AutogradMeta:
-        meta = self.meta
-        if meta is None:
-            meta = AutogradMeta()
-            self.meta = meta
-        return meta
+        return materialize_meta(self)
 
     @final
     def detached(self) -> TensorBase:
         """A tensor with the same array and version counter, outside the graph."""
-        result = make_tensor(self.array, self.dtype, self.device, self.keyset)
-        result.storage = self.share_storage()
-        result._sizes = self._sizes
-        return result
+        return detached(self)
+
+
+
+# Compiled code uses these functions rather than the methods: a method call on a class that has
+# interpreted subclasses looks the name up.
+
+
+def sizes_of(tensor: TensorBase) -> tuple[int, ...]:
+    """The shape as a plain tuple."""
+    sizes = tensor._sizes
+    if sizes is None:
+        sizes = tensor.array.shape
+        tensor._sizes = sizes
+    return sizes
+
+
+def version_of(tensor: TensorBase) -> i64:
+    """How often the tensor's memory was written to."""
+    storage = tensor.storage
+    return 0 if storage is None else storage.version
+
+
+def needs_grad(tensor: TensorBase) -> bool:
+    """Whether operations on a tensor are recorded (grad mode apart)."""
+    if tensor.view_info is not None:
+        return view_needs_grad(tensor)
+    meta = tensor.meta
+    return meta is not None and (meta.requires_grad or meta.grad_fn is not None)
+
+
+def share_storage(tensor: TensorBase) -> Storage:
+    """The storage, made now if nobody needed it so far."""
+    storage = tensor.storage
+    if storage is None:
+        storage = Storage()
+        tensor.storage = storage
+    return storage
+
+
+def bump_version(tensor: TensorBase) -> None:
+    """Note that the memory was written to."""
+    storage = share_storage(tensor)
+    storage.version += 1
+
+
+def materialize_meta(tensor: TensorBase) -> AutogradMeta:
+    meta = tensor.meta
+    if meta is None:
+        meta = AutogradMeta()
+        tensor.meta = meta
+    return meta
+
+
+def detached(tensor: TensorBase) -> TensorBase:
+    """A tensor with the same array and version counter, outside the graph."""
+    result = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+    result.storage = share_storage(tensor)
+    result._sizes = tensor._sizes
+    return result
 
 
 def view_needs_grad(tensor: TensorBase) -> bool:
@@ -210,9 +249,9 @@ def view_needs_grad(tensor: TensorBase) -> bool:
         return True
     return (
         view is not None
-        and view.version != tensor.version()
+        and view.version != version_of(tensor)
         and tensor.dtype.category >= FLOATING
-        and view.base.needs_grad()
+        and needs_grad(view.base)
     )
 
 

@@ -19,7 +19,7 @@ from plugrad.dtype import (
     get_default_dtype,
     int64,
 )
-from plugrad.tensor.base import TensorBase, wrap
+from plugrad.tensor.base import TensorBase, detached, materialize_meta, needs_grad, wrap
 from plugrad.tensor.interop import (
     from_dlpack,
     from_host,
@@ -66,7 +66,7 @@ def require_grad(tensor: TensorBase) -> TensorBase:
     """Make a new tensor a leaf that requires grad; RuntimeError for bools and integers."""
     if tensor.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    tensor.materialize_meta().requires_grad = True
+    materialize_meta(tensor).requires_grad = True
     return tensor
 
 
@@ -235,9 +235,9 @@ def asarray(
         if copy and result is shared:
             public: Any = shared
             result = public.clone()
-    if requires_grad is False and result.needs_grad():
-        return result.detached()
-    return require_grad(result) if requires_grad and not result.needs_grad() else result
+    if requires_grad is False and needs_grad(result):
+        return detached(result)
+    return require_grad(result) if requires_grad and not needs_grad(result) else result
 
 
 def _check_alias(source: TensorBase, dtype: DType | None, device: object) -> None:

@@ -16,7 +16,14 @@ from plugrad.dispatch.backend import find_backend
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
-from plugrad.tensor.base import TensorBase, tensor_class, wrap
+from plugrad.tensor.base import (
+    TensorBase,
+    materialize_meta,
+    needs_grad,
+    sizes_of,
+    tensor_class,
+    wrap,
+)
 from plugrad.tensor.promotion import cast_array, is_scalar
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
@@ -98,7 +105,7 @@ def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
     """
     if force:
         return host_array(self)
-    if self.needs_grad() and current_state().grad_enabled:
+    if needs_grad(self) and current_state().grad_enabled:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
@@ -153,7 +160,7 @@ def _single(self: TensorBase) -> Any:
     host = host_array(self)
     if host.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if self.needs_grad():
+    if needs_grad(self):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
             "behavior.\nConsider using tensor.detach() first.",
@@ -206,7 +213,7 @@ def index(self: TensorBase) -> int:
 
 def length(self: TensorBase) -> int:
     """The size of the first dimension; TypeError if there is none."""
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise TypeError("len() of a 0-d tensor")
     return sizes[0]
@@ -214,7 +221,7 @@ def length(self: TensorBase) -> int:
 
 def iterate(self: TensorBase) -> Any:
     """An iterator over the slices of the first dimension; TypeError if there is none."""
-    if not self.sizes():
+    if not sizes_of(self):
         raise TypeError("iteration over a 0-d tensor")
     public: Any = self
     return iter(public.unbind(0))
@@ -233,7 +240,7 @@ def contains(self: TensorBase, element: object) -> bool:
 
 def to_format(self: TensorBase, spec: str) -> str:
     """`format(tensor, spec)`: a 0-dim tensor formats as its number."""
-    if not self.sizes() and type(self) is tensor_class():
+    if not sizes_of(self) and type(self) is tensor_class():
         return f"{_number(host_array(self)):{spec}}"
     if spec:
         raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
@@ -263,7 +270,7 @@ def _attributes(tensor: TensorBase) -> dict[str, Any]:
 def _rebuild(cls: Any, host: Any, dtype: DType, device: Device, requires_grad: bool) -> TensorBase:
     made = instance_of(cls, from_host(host, dtype, device))
     if requires_grad:
-        made.materialize_meta().requires_grad = True
+        materialize_meta(made).requires_grad = True
     return made
 
 
@@ -272,7 +279,7 @@ def reduce_ex(self: TensorBase, protocol: object) -> Any:
 
     The result of unpickling is a leaf.
     """
-    arguments = (type(self), host_array(self), self.dtype, self.device, self.needs_grad())
+    arguments = (type(self), host_array(self), self.dtype, self.device, needs_grad(self))
     return (_rebuild, arguments, _attributes(self) or None)
 
 
@@ -292,7 +299,7 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     memo[id(self)] = result
     meta = self.meta
     if meta is not None:
-        own = result.materialize_meta()
+        own = materialize_meta(result)
         own.requires_grad = meta.requires_grad
         if meta.grad is not None:
             own.grad = copy.deepcopy(meta.grad, memo)
@@ -318,7 +325,7 @@ def is_contiguous(self: TensorBase) -> bool:
     """Whether the elements lie in memory in row-major order without gaps."""
     expected = 1
     steps = strides(self)
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if 0 in sizes:
         return True
     for dim in range(len(sizes) - 1, -1, -1):
@@ -335,7 +342,7 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
 
     `stream`, `max_version`, `dl_device` and `copy` go to the backend's array.
     """
-    if self.needs_grad():
+    if needs_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     return self.array.__dlpack__(**options)
 

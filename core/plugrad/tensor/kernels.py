@@ -23,10 +23,18 @@ from plugrad.dispatch.backend import (
     generator_of,
 )
 from plugrad.dispatch.library import set_raw_wrapper
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
 from plugrad.dtype import FLOATING, DType, bool_
-from plugrad.tensor.base import TensorBase, ViewInfo, make_tensor
+from plugrad.tensor.base import (
+    TensorBase,
+    ViewInfo,
+    bump_version,
+    make_tensor,
+    share_storage,
+    sizes_of,
+    version_of,
+)
 from plugrad.tensor.promotion import (
     cast_array,
     check_inplace_cast,
@@ -207,7 +215,7 @@ class BinaryKernel:
 
     def _explain(self, a: Any, b: Any, error: Exception) -> NoReturn:
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):
-            broadcast_shapes(a.sizes(), b.sizes())
+            broadcast_shapes(sizes_of(a), sizes_of(b))
         if isinstance(error, (RuntimeError, IndexError, NotImplementedError, ZeroDivisionError)):
             raise error
         raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
@@ -228,22 +236,26 @@ class RawKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.prepare: Any = op.prepare
-        arguments = op.schema.arguments
         self.inplace: bool = op.schema.is_inplace
         self.generator_position: int = _position(op, "Generator")
         self.device_position: int = _position(op, "Device")
         self.result_type: Any = _result_type(op)
+        # What the last result's native dtype meant; asking the backend takes a method call.
+        self.last_native: Any = None
+        self.last_dtype: DType = bool_
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
+        return self.compute(args)
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        """Run the raw kernel on all arguments, in schema order."""
         device = self._device(args)
         if self.generator_position >= 0 and args[self.generator_position] is None:
             given = list(args)
             given[self.generator_position] = generator_of(device)
             args = tuple(given)
         prepared: Any = args if self.prepare is None else self.prepare(*args)
-        raw_args: list[Any] = []
-        for value in prepared:
-            raw_args.append(self._unwrap(value, device))
+        raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
         out = self.raw(*raw_args)
         if self.inplace:
             return args[0]
@@ -297,7 +309,11 @@ class RawKernel:
 
     def _wrap(self, out: Any, device: Device) -> Any:
         if type(out) is self.array_type:
-            return make_tensor(out, self.backend.dtype_of(out), device, self.tensor_keyset)
+            native = out.dtype
+            if native is not self.last_native:
+                self.last_dtype = self.backend.dtype_of(out)
+                self.last_native = native
+            return make_tensor(out, self.last_dtype, device, self.tensor_keyset)
         if isinstance(out, tuple):
             items = [self._wrap(item, device) for item in out]
             return tuple(items) if self.result_type is None else self.result_type(*items)
@@ -343,22 +359,26 @@ class InplaceKernel:
         self.raw: Any = raw
         self.copy: Any = active.raw_kernel("copy_", "")
         self.elementwise: bool = op.structure != ""
+        self.scale: Any = active.raw_kernel("mul", "Scalar")
         self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
-        if self.raw is not None and self.elementwise:
-            if self._runs_directly(target, args):
-                self._run_raw(target, args)
-                return target
+        return self.compute(target, args)
+
+    def compute(self, target: TensorBase, args: tuple[Any, ...]) -> TensorBase:
+        """Write the result for `target` and the other arguments into `target`."""
+        if self.raw is not None and self.elementwise and self._runs_directly(target, args):
+            self._run_raw(target, args)
+            return target
         functional = self.functional
         if functional is None:
             raise NotImplementedError(f"{self.op.qualified_name} has no functional variant")
         result: TensorBase = functional.lookup(self.dense)(self.dense, target, *args)
         check_inplace_cast(result.dtype, target.dtype)
-        if result.sizes() != target.sizes():
-            broadcast = broadcast_shapes(result.sizes(), target.sizes())
-            if broadcast != target.sizes() or result.sizes() == broadcast:
-                self._wrong_shape(target, result.sizes())
+        if sizes_of(result) != sizes_of(target):
+            broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
+            if broadcast != sizes_of(target) or sizes_of(result) == broadcast:
+                self._wrong_shape(target, sizes_of(result))
         self._write(target, result)
         return target
 
@@ -370,7 +390,7 @@ class InplaceKernel:
         if not args:
             return True
         other = args[0]
-        if len(args) > 1 and args[1] != 1:
+        if len(args) > 1 and args[1] != 1 and target.dtype.category < FLOATING:
             return False
         if isinstance(other, TensorBase):
             return other.dtype is target.dtype and other.device is target.device
@@ -380,14 +400,18 @@ class InplaceKernel:
         try:
             if not args:
                 self.raw(target.array)
-            elif isinstance(args[0], TensorBase):
-                self.raw(target.array, args[0].array)
+            elif not isinstance(args[0], TensorBase):
+                number = args[0] * args[1] if len(args) > 1 else args[0]
+                self.raw(target.array, number)
+            elif len(args) > 1 and args[1] != 1:
+                check_alpha(args[1], target.dtype)
+                self.raw(target.array, self.scale(args[0].array, args[1]))
             else:
-                self.raw(target.array, args[0])
+                self.raw(target.array, args[0].array)
         except Exception as error:
             if args and isinstance(args[0], TensorBase):
-                shape = broadcast_shapes(target.sizes(), args[0].sizes())
-                if shape != target.sizes():
+                shape = broadcast_shapes(sizes_of(target), sizes_of(args[0]))
+                if shape != sizes_of(target):
                     self._wrong_shape(target, shape)
             if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
                 raise
@@ -395,7 +419,7 @@ class InplaceKernel:
 
     def _wrong_shape(self, target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
         raise RuntimeError(
-            f"output with shape {list(target.sizes())} doesn't match the broadcast shape "
+            f"output with shape {list(sizes_of(target))} doesn't match the broadcast shape "
             f"{list(shape)}"
         )
 
@@ -404,7 +428,8 @@ class InplaceKernel:
         if self.active.backend.mutable:
             self.copy(target.array, array)
             return
-        if target.view_info is not None or target.storage is not None and target.storage.version < 0:
+        storage = target.storage
+        if target.view_info is not None or (storage is not None and storage.version < 0):
             raise NotImplementedError(
                 f"{self.op.qualified_name}: backend {self.active.name!r} has immutable arrays, on "
                 "which views cannot be written to yet"
@@ -448,7 +473,7 @@ class ViewKernel:
         if state.trace is not None:
             out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
         else:
-            out = self.op.lookup(below)(below, source, *args)
+            out = self.op.lookup_dense(below)(below, source, *args)
         if isinstance(out, TensorBase):
             self._mark(source, args, out, -1)
         else:
@@ -461,7 +486,7 @@ class ViewKernel:
     ) -> None:
         if out is source:
             return
-        out.storage = source.share_storage()
+        out.storage = share_storage(source)
         if self.differentiable:
             out.view_info = make_view_info(source, self.op, args, position)
 
@@ -472,7 +497,7 @@ def make_view_info(
     """What makes the result of `op(source, *args)` a view of the source's base."""
     step = (op, args, position)
     outer = source.view_info
-    version: int = source.version()
+    version: int = version_of(source)
     if outer is None:
         return ViewInfo(source, [step], version, position >= 0)
     return ViewInfo(outer.base, [*outer.steps, step], version, position >= 0)
@@ -486,13 +511,22 @@ class MutationKernel:
         self.op = op
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        return self.compute(current_state(), keyset, target, args)
+
+    def compute(
+        self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
+    ) -> TensorBase:
+        """Write, and count the write."""
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
-        state = current_state()
         if state.trace is not None:
             state.trace.dispatch("redispatch", self.op, below, (target, *args))
         else:
-            self.op.lookup(below)(below, target, *args)
-        target.bump_version()
+            kernel = self.op.lookup_dense(below)
+            if isinstance(kernel, InplaceKernel):
+                kernel.compute(target, args)
+            else:
+                kernel(below, target, *args)
+        bump_version(target)
         return target
 
 
@@ -526,7 +560,10 @@ def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
     functional = _functional_of(op)
     if raw is not None and (functional is None or not op.structure):
         return RawKernel(op, active, raw)
-    if functional is None or active.raw_kernel(name[:-1], functional.overload) is None:
+    if functional is None:
+        return None
+    decomposed = functional.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD) is not None
+    if active.raw_kernel(name[:-1], functional.overload) is None and not decomposed:
         return None
     return InplaceKernel(op, functional, active, raw)
 

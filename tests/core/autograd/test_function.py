@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,19 @@ from plugrad.testing import gradcheck, gradgradcheck
 
 def leaf(*values: float) -> Any:
     return plugrad.tensor(list(values) or [1.0, 2.0], dtype=plugrad.float64, requires_grad=True)
+
+
+def assert_dies(make: Callable[[], Any]) -> None:
+    """What `make` gives is gone with its last reference: nothing forms a cycle around it."""
+    gc.collect()
+    gc.disable()
+    try:
+        y = make()
+        gone = weakref.ref(y)
+        del y
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 class Cube(plugrad.autograd.Function):
@@ -43,6 +57,17 @@ class Exp(plugrad.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         (y,) = ctx.saved_tensors
         return grads[0] * y
+
+
+class DoubleInPlace(plugrad.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[0] * 2
 
 
 class Scale(plugrad.autograd.Function):
@@ -221,16 +246,6 @@ def test_integer_outputs_do_not_require_grad() -> None:
 
 
 def test_mark_dirty_makes_the_argument_the_result() -> None:
-    class DoubleInPlace(plugrad.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.mark_dirty(x)
-            return x.mul_(2)
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            return grads[0] * 2
-
     x = leaf(1.0)
     y = x * 1
     assert DoubleInPlace.apply(y) is y
@@ -240,25 +255,7 @@ def test_mark_dirty_makes_the_argument_the_result() -> None:
 
 
 def test_the_context_does_not_keep_what_was_marked() -> None:
-    class InPlace(plugrad.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.mark_dirty(x)
-            return x.mul_(2)
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            return grads[0] * 2
-
-    gc.collect()
-    gc.disable()
-    try:
-        y = InPlace.apply(leaf() * 1)
-        gone = weakref.ref(y)
-        del y
-        assert gone() is None
-    finally:
-        gc.enable()
+    assert_dies(lambda: DoubleInPlace.apply(leaf() * 1))
 
 
 def test_returning_an_input_gives_another_tensor_with_history() -> None:
@@ -324,15 +321,7 @@ def test_saved_none_comes_back_as_none() -> None:
 
 
 def test_saving_an_output_makes_no_reference_cycle() -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        y = Exp.apply(leaf())
-        gone = weakref.ref(y)
-        del y
-        assert gone() is None
-    finally:
-        gc.enable()
+    assert_dies(lambda: Exp.apply(leaf()))
 
 
 def test_gradients_are_reduced_to_the_shape_of_the_input() -> None:

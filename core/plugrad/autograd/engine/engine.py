@@ -20,7 +20,7 @@ from plugrad.autograd.engine.validate import fit_gradient, validate_outputs
 from plugrad.device import Device
 from plugrad.dispatch.local_state import current_state, take_snapshot
 from plugrad.graph.node import Edge, Node, NodeHooks
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, materialize_meta, sizes_of
 
 
 @final
@@ -210,10 +210,7 @@ class Engine:
                 return
         if function.owner is task:
             held: Any = function.buffer
-            if held is None:
-                buffer = InputBuffer(function.num_inputs())
-            else:
-                buffer = held
+            buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
             buffer.add(input_nr, grad)
             function.pending -= 1
             if function.pending == 0:
@@ -281,7 +278,7 @@ def _validate_roots(roots: tuple[Edge, ...], grads: list[TensorBase | None]) -> 
             continue
         metadata = function.input_metadata(edge.input_nr)
         if metadata is not None and (
-            grad.dtype is not metadata.dtype or grad.sizes() != metadata.shape
+            grad.dtype is not metadata.dtype or sizes_of(grad) != metadata.shape
         ):
             grads[index] = fit_gradient(grad, metadata, function.name(), index)
 
@@ -305,7 +302,7 @@ def _run_tensor_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> N
 
 
 def _retain(tensor: TensorBase, grad: TensorBase) -> None:
-    meta = tensor.materialize_meta()
+    meta = materialize_meta(tensor)
     if meta.grad is None:
         meta.grad = grad if current_state().grad_enabled else call_clone(grad)
     else:
@@ -333,9 +330,7 @@ def _run_post_hooks(
 
 
 def _as_list(result: Any, count: int) -> list[TensorBase | None]:
-    values: list[TensorBase | None] = (
-        [result] if isinstance(result, TensorBase) else list(result)
-    )
+    values: list[TensorBase | None] = [result] if isinstance(result, TensorBase) else list(result)
     if len(values) != count:
         raise RuntimeError(
             f"hook has returned an incorrect number of values (got {len(values)}, but expected "

@@ -9,7 +9,7 @@ from mypy_extensions import i64
 from plugrad._generated import functions as F
 from plugrad.dtype import COMPLEX
 from plugrad.graph.node import Edge, InputMetadata
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 
 def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], name: str) -> None:
@@ -34,7 +34,7 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], na
         if function is not None and grad is not None:
             metadata = function.input_metadata(edge.input_nr)
             if metadata is not None and (
-                grad.dtype is not metadata.dtype or grad.sizes() != metadata.shape
+                grad.dtype is not metadata.dtype or sizes_of(grad) != metadata.shape
             ):
                 grads[index] = fit_gradient(grad, metadata, name, index)
         index += 1
@@ -43,11 +43,11 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], na
 def fit_gradient(grad: TensorBase, metadata: InputMetadata, name: str, index: i64) -> TensorBase:
     """The gradient summed to the shape and cast to the dtype that it should have."""
     result: Any = grad
-    if grad.sizes() != metadata.shape:
-        if not is_expandable_to(metadata.shape, grad.sizes()):
+    if sizes_of(grad) != metadata.shape:
+        if not is_expandable_to(metadata.shape, sizes_of(grad)):
             raise RuntimeError(
                 f"Function {name} returned an invalid gradient at index {int(index)} - got "
-                f"{list(grad.sizes())} but expected shape compatible with {list(metadata.shape)}"
+                f"{list(sizes_of(grad))} but expected shape compatible with {list(metadata.shape)}"
             )
         result = sum_to_shape(result, metadata.shape)
     if grad.dtype is not metadata.dtype:
@@ -71,7 +71,7 @@ def is_expandable_to(shape: tuple[int, ...], desired: tuple[int, ...]) -> bool:
 
 def sum_to_shape(tensor: Any, shape: tuple[int, ...]) -> Any:
     """Sum over the dimensions that broadcasting added or stretched."""
-    sizes = tensor.sizes()
+    sizes = sizes_of(tensor)
     added = len(sizes) - len(shape)
     dims = [
         dim

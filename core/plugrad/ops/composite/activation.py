@@ -14,6 +14,7 @@ from plugrad.ops.formulas.activation import GELU_CUBIC, GELU_SCALE
 from plugrad.ops.prepare import activation as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -75,7 +76,7 @@ def glu(self: Tensor, dim: int) -> Tensor:
     if self.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     dim = wrap_dim(dim, self.ndim)
-    size = self.sizes()[dim]
+    size = sizes_of(self)[dim]
     if size % 2 != 0:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     check_real_floating("glu_cpu", self.dtype)
@@ -93,7 +94,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
         )
-    channels = 1 if self.ndim < 2 else self.sizes()[1]
+    channels = 1 if self.ndim < 2 else sizes_of(self)[1]
     if count != 1:
         if self.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")

@@ -9,6 +9,7 @@ from plugrad.device import Device
 from plugrad.dtype import DType, int64
 from plugrad.ops.prepare.creation import check_std
 from plugrad.ops.prepare.views import check_geometry
+from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -36,19 +37,19 @@ def _like(self: Tensor, dtype: DType | None, device: Device | None) -> dict[str,
 def empty_like(
     self: Tensor, dtype: DType | None, device: Device | None, memory_format: object
 ) -> Tensor:
-    return F.empty(self.sizes(), **_like(self, dtype, device))
+    return F.empty(sizes_of(self), **_like(self, dtype, device))
 
 
 def zeros_like(
     self: Tensor, dtype: DType | None, device: Device | None, memory_format: object
 ) -> Tensor:
-    return F.zeros(self.sizes(), **_like(self, dtype, device))
+    return F.zeros(sizes_of(self), **_like(self, dtype, device))
 
 
 def ones_like(
     self: Tensor, dtype: DType | None, device: Device | None, memory_format: object
 ) -> Tensor:
-    return F.ones(self.sizes(), **_like(self, dtype, device))
+    return F.ones(sizes_of(self), **_like(self, dtype, device))
 
 
 def full_like(
@@ -58,7 +59,7 @@ def full_like(
     device: Device | None,
     memory_format: object,
 ) -> Tensor:
-    return F.full(self.sizes(), fill_value, **_like(self, dtype, device))
+    return F.full(sizes_of(self), fill_value, **_like(self, dtype, device))
 
 
 def new_empty(self: Tensor, size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
@@ -86,7 +87,7 @@ def rand_like(
     device: Device | None,
     memory_format: object,
 ) -> Tensor:
-    return F.rand(self.sizes(), generator=generator, **_like(self, dtype, device))
+    return F.rand(sizes_of(self), generator=generator, **_like(self, dtype, device))
 
 
 def randn_like(
@@ -96,7 +97,7 @@ def randn_like(
     device: Device | None,
     memory_format: object,
 ) -> Tensor:
-    return F.randn(self.sizes(), generator=generator, **_like(self, dtype, device))
+    return F.randn(sizes_of(self), generator=generator, **_like(self, dtype, device))
 
 
 def randint_like(
@@ -109,7 +110,7 @@ def randint_like(
     memory_format: object,
 ) -> Tensor:
     made: Tensor = F.randint(
-        low, high, self.sizes(), generator=generator, **_like(self, dtype, device)
+        low, high, sizes_of(self), generator=generator, **_like(self, dtype, device)
     )
     return made
 
@@ -128,7 +129,7 @@ def randint_like_high(
 def normal(mean: Tensor, std: Tensor, generator: object) -> Tensor:
     if bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    shape = broadcast_shapes(mean.sizes(), std.sizes())
+    shape = broadcast_shapes(sizes_of(mean), sizes_of(std))
     noise = F.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
     moved: Tensor = (noise * std.detach() + mean.detach()).to(mean.dtype)
     return moved
@@ -136,7 +137,7 @@ def normal(mean: Tensor, std: Tensor, generator: object) -> Tensor:
 
 def normal_float_std(mean: Tensor, std: float, generator: object) -> Tensor:
     check_std(std)
-    noise = F.randn(mean.sizes(), generator=generator, dtype=mean.dtype, device=mean.device)
+    noise = F.randn(sizes_of(mean), generator=generator, dtype=mean.dtype, device=mean.device)
     moved: Tensor = noise * std + mean.detach()
     return moved
 
@@ -144,7 +145,7 @@ def normal_float_std(mean: Tensor, std: float, generator: object) -> Tensor:
 def normal_float_mean(mean: float, std: Tensor, generator: object) -> Tensor:
     if bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    noise = F.randn(std.sizes(), generator=generator, dtype=std.dtype, device=std.device)
+    noise = F.randn(sizes_of(std), generator=generator, dtype=std.dtype, device=std.device)
     moved: Tensor = noise * std.detach() + mean
     return moved
 
@@ -173,7 +174,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def fill_diagonal_(self: Tensor, fill_value: object, wrap: bool) -> Tensor:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if len(sizes) < 2:
         raise RuntimeError("dimensions must larger than 1")
     if len(sizes) > 2 and len(set(sizes)) != 1:

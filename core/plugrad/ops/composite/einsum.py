@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -93,7 +93,7 @@ def _path(equation: str, operands: list[Any]) -> Any:
         opt_einsum = importlib.import_module("opt_einsum")
     except ImportError:
         return None
-    shapes = [operand.sizes() for operand in operands]
+    shapes = [sizes_of(operand) for operand in operands]
     pairs = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize="auto")[0]
     return tuple([number for pair in pairs for number in pair])
 
@@ -243,7 +243,7 @@ def _label(
     index: int, operand: Tensor, term: list[int], covered: int, sizes: dict[int, int]
 ) -> tuple[Tensor, list[int]]:
     """One label per dimension; repeated ones have become a diagonal. Notes each label's size."""
-    shape = operand.sizes()
+    shape = sizes_of(operand)
     labels: list[int] = []
     for item in term:
         if item != _ELLIPSIS:
@@ -255,9 +255,9 @@ def _label(
     while dim < len(labels):
         label = labels[dim]
         earlier = labels.index(label)
-        size = operand.sizes()[dim]
+        size = sizes_of(operand)[dim]
         if earlier < dim:
-            known = operand.sizes()[earlier]
+            known = sizes_of(operand)[earlier]
             if known != size:
                 raise RuntimeError(
                     f"einsum(): subscript {LETTERS[label]} is repeated for operand {index} but the "
@@ -361,7 +361,7 @@ def _arrange(
     wanted = batch + middle + last
     arranged = tensor.permute(tuple([labels.index(label) for label in wanted]))
     full = tuple([sizes[label] for label in wanted])
-    if arranged.sizes() != full:
+    if sizes_of(arranged) != full:
         arranged = arranged.expand(full)
     shape = (_count(middle, sizes), _count(last, sizes))
     return arranged.reshape((_count(batch, sizes), *shape) if batch else shape)
@@ -389,7 +389,7 @@ def _spread(tensor: Tensor, own: list[int], labels: list[int]) -> Tensor:
     dim = 0
     for label in labels:
         if label in own:
-            shape.append(arranged.sizes()[dim])
+            shape.append(sizes_of(arranged)[dim])
             dim += 1
         else:
             shape.append(1)

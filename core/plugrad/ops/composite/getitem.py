@@ -16,7 +16,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dtype import INTEGER, bool_, int64, uint8
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
 from plugrad.tensor.promotion import check_scalar_fits, is_scalar
@@ -76,9 +76,9 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     elif isinstance(value, TensorBase):
         # A source of the same shape may share memory with the target: x[...] = x.
         if source is not view:
-            source = _without_leading_ones(source, len(view.sizes()))
-            if source.sizes() != view.sizes():
-                source = F.expand(source, view.sizes())
+            source = _without_leading_ones(source, len(sizes_of(view)))
+            if sizes_of(source) != sizes_of(view):
+                source = F.expand(source, sizes_of(view))
             view.copy_(source)
     else:
         check_scalar_fits(value, self.dtype)
@@ -92,7 +92,7 @@ def _type_name(value: object) -> str:
 
 def _without_leading_ones(source: Tensor, ndim: int) -> Tensor:
     """`source` as a view, without its leading dimensions of size 1 if it has more than `ndim`."""
-    sizes = source.sizes()
+    sizes = sizes_of(source)
     extra = 0
     while extra < len(sizes) and sizes[extra] == 1:
         extra += 1
@@ -101,7 +101,7 @@ def _without_leading_ones(source: Tensor, ndim: int) -> Tensor:
 
 def _select(self: Tensor, dim: int, place: int, position: int) -> Tensor:
     """`self.select(dim, position)` with the errors of indexing, which name the index's `place`."""
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
@@ -117,7 +117,7 @@ def _select(self: Tensor, dim: int, place: int, position: int) -> Tensor:
 
 def _slice(self: Tensor, dim: int, index: slice, keep_whole: bool) -> Tensor:
     """`self` sliced along `dim`; itself if the slice takes everything and `keep_whole` is set."""
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     size = sizes[dim]
@@ -242,11 +242,11 @@ def _put(advanced: list[Any], dim: int, index: Any) -> None:
 
 
 def _check_mask(self: TensorBase, mask: TensorBase, dim: int) -> None:
-    for offset, size in enumerate(mask.sizes()):
-        if size != self.sizes()[dim + offset]:
+    for offset, size in enumerate(sizes_of(mask)):
+        if size != sizes_of(self)[dim + offset]:
             raise IndexError(
-                f"The shape of the mask {list(mask.sizes())} at index {offset} does not match the "
-                f"shape of the indexed tensor {list(self.sizes())} at index {dim + offset}"
+                f"The shape of the mask {list(sizes_of(mask))} at index {offset} does not match the "
+                f"shape of the indexed tensor {list(sizes_of(self))} at index {dim + offset}"
             )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.dtype import int64
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None) -> Tensor:
             f"got {self.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     place = wrap_dim(dim, self.ndim)
-    own = list(self.sizes())
-    wanted = list(indices.sizes())
+    own = list(sizes_of(self))
+    wanted = list(sizes_of(indices))
     if own:
-        own[place] = indices.sizes()[place]
-        indices = indices.expand(broadcast_shapes(tuple(own), indices.sizes()))
-        wanted[place] = self.sizes()[place]
-        self = self.expand(broadcast_shapes(self.sizes(), tuple(wanted)))
+        own[place] = sizes_of(indices)[place]
+        indices = indices.expand(broadcast_shapes(tuple(own), sizes_of(indices)))
+        wanted[place] = sizes_of(self)[place]
+        self = self.expand(broadcast_shapes(sizes_of(self), tuple(wanted)))
     return self.gather(place, indices)
 
 
@@ -47,7 +48,7 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor
             f"source.numel() = {source.numel()}, index.numel() = {index.numel()}"
         )
     flat = self.reshape((-1,)).index_put([index.reshape((-1,))], source.reshape((-1,)), accumulate)
-    return flat.reshape(self.sizes())
+    return flat.reshape(sizes_of(self))
 
 
 def nonzero_as_tuple(self: Tensor, as_tuple: bool) -> Any:

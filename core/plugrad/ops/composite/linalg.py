@@ -17,6 +17,7 @@ from plugrad.ops.prepare.linalg import (
     raise_cannot_multiply,
 )
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ def linear_backward_by_matmul(
     to_input: Tensor | None = None
     to_weight: Tensor | None = None
     to_bias: Tensor | None = None
-    features = weight.sizes()[-1]
+    features = sizes_of(weight)[-1]
     if weight.ndim == 1:
         weight = weight.unsqueeze(0)
         grad_output = grad_output.unsqueeze(-1)
         found = linear_backward_by_matmul(input, grad_output, weight, (mask[0], mask[1], False))
         return (found[0], None if found[1] is None else found[1].squeeze(0), None)
     count = 1
-    for size in grad_output.sizes()[:-1]:
+    for size in sizes_of(grad_output)[:-1]:
         count *= size
-    rows = grad_output.reshape((count, weight.sizes()[0]))
+    rows = grad_output.reshape((count, sizes_of(weight)[0]))
     if mask[0]:
         to_input = F.matmul(grad_output, weight.conj())
     if mask[1]:
@@ -71,8 +72,8 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
 
 
 def matmul(self: Tensor, other: Tensor) -> Tensor:
-    a = self.sizes()
-    b = other.sizes()
+    a = sizes_of(self)
+    b = sizes_of(other)
     left = len(a)
     right = len(b)
     if left == 2 and right == 2:
@@ -98,20 +99,20 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
 
 def _fold_left(a: Tensor, b: Tensor) -> Tensor:
     """Many matrices times one: one tall matrix times it."""
-    sizes = a.sizes()
+    sizes = sizes_of(a)
     rows = 1
     for size in sizes[:-1]:
         rows *= size
-    inner = b.sizes()[0]
+    inner = sizes_of(b)[0]
     if sizes[-1] != inner:
-        raise_cannot_multiply(rows, sizes[-1], b.sizes())
+        raise_cannot_multiply(rows, sizes[-1], sizes_of(b))
     flat = C.call_mm(a.reshape((rows, sizes[-1])), b)
-    return flat.reshape((*sizes[:-1], b.sizes()[1]))
+    return flat.reshape((*sizes[:-1], sizes_of(b)[1]))
 
 
 def _batched(a: Tensor, b: Tensor) -> Tensor:
-    left = a.sizes()
-    right = b.sizes()
+    left = sizes_of(a)
+    right = sizes_of(b)
     if len(left) == 3 and len(right) == 3 and left[0] == right[0]:
         return C.call_bmm(a, b)
     batch = broadcast_shapes(left[:-2], right[:-2])
@@ -126,7 +127,7 @@ def _batched(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    check_expands(self.sizes(), product.sizes())
+    check_expands(sizes_of(self), sizes_of(product))
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -149,8 +150,8 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) 
 def inner(self: Tensor, other: Tensor) -> Tensor:
     if self.ndim == 0 or other.ndim == 0:
         return self * other
-    a = self.sizes()
-    b = other.sizes()
+    a = sizes_of(self)
+    b = sizes_of(other)
     if a[-1] != b[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -161,8 +162,8 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
 
 def kron(self: Tensor, other: Tensor) -> Tensor:
     ndim = max(self.ndim, other.ndim)
-    a = (1,) * (ndim - self.ndim) + self.sizes()
-    b = (1,) * (ndim - other.ndim) + other.sizes()
+    a = (1,) * (ndim - self.ndim) + sizes_of(self)
+    b = (1,) * (ndim - other.ndim) + sizes_of(other)
     left: list[int] = []
     right: list[int] = []
     for i in range(ndim):
@@ -177,8 +178,8 @@ def tensordot(
 ) -> Tensor:
     if len(dims_self) != len(dims_other):
         raise RuntimeError("both dimension lists should have same length")
-    a = self.sizes()
-    b = other.sizes()
+    a = sizes_of(self)
+    b = sizes_of(other)
     summed_a = [wrap_dim(dim, len(a)) for dim in dims_self]
     summed_b = [wrap_dim(dim, len(b)) for dim in dims_other]
     count = 1

@@ -12,6 +12,7 @@ from plugrad.dtype import FLOATING
 from plugrad.ops.formulas.loss import reduced
 from plugrad.ops.prepare import loss as prepare
 from plugrad.ops.prepare.loss import check_reduction
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -26,9 +27,9 @@ def cross_entropy_loss(
     label_smoothing: float,
 ) -> Tensor:
     check_reduction(reduction)
-    shape = self.sizes()
+    shape = sizes_of(self)
     dim = 0 if len(shape) == 1 else 1
-    if shape == target.sizes():
+    if shape == sizes_of(target):
         return _with_probabilities(
             self, target, weight, reduction, ignore_index, label_smoothing, dim
         )
@@ -50,7 +51,7 @@ def _with_probabilities(
     label_smoothing: float,
     dim: int,
 ) -> Tensor:
-    shape = self.sizes()
+    shape = sizes_of(self)
     if target.dtype.category < FLOATING:
         raise RuntimeError(
             "Expected floating point type for target with class probabilities, got "
@@ -82,10 +83,10 @@ def _check_smoothing(label_smoothing: float) -> None:
 
 
 def _check_weight(where: str, weight: Tensor, classes: int) -> None:
-    if weight.sizes() != (classes,):
+    if sizes_of(weight) != (classes,):
         raise RuntimeError(
             f"{where}weight tensor should be defined either for all {classes} classes or no "
-            f"classes but got weight tensor of shape: {list(weight.sizes())}"
+            f"classes but got weight tensor of shape: {list(sizes_of(weight))}"
         )
 
 
@@ -104,7 +105,7 @@ def _with_smoothed_labels(
 ) -> Tensor:
     """A mixture of the loss for the labels and the mean of those for all classes."""
     _check_smoothing(label_smoothing)
-    shape = self.sizes()
+    shape = sizes_of(self)
     classes = shape[dim]
     logarithms = F._log_softmax(self, dim, False)
     labelled = nll_loss(logarithms, target, weight, reduction, ignore_index)
@@ -131,14 +132,14 @@ def _with_smoothed_labels(
 def nll_loss(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
 ) -> Tensor:
-    shape = self.sizes()
+    shape = sizes_of(self)
     ndim = len(shape)
-    if ndim == 2 and target.ndim == 1 and target.sizes()[0] == shape[0]:
+    if ndim == 2 and target.ndim == 1 and sizes_of(target)[0] == shape[0]:
         return C.call_nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     check_reduction(reduction)
     if ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    _check_target(shape, target.sizes())
+    _check_target(shape, sizes_of(target))
     return C.call_nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
 
 

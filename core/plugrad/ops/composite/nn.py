@@ -10,6 +10,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import finfo
 from plugrad.ops.prepare.nn import check_normalized_shape, native_layer_norm, pair
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -85,7 +86,7 @@ def group_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Tensor:
-    shape = input.sizes()
+    shape = sizes_of(input)
     if len(shape) < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
@@ -99,10 +100,10 @@ def group_norm(
             f"shape {list(shape)} and num_groups={num_groups}"
         )
     for name, parameter in (("weight", weight), ("bias", bias)):
-        if parameter is not None and parameter.sizes() != (channels,):
+        if parameter is not None and sizes_of(parameter) != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, "
-                f"but got {name} of shape {list(parameter.sizes())} and input of shape "
+                f"but got {name} of shape {list(sizes_of(parameter))} and input of shape "
                 f"{list(shape)}"
             )
     size = channels // num_groups
@@ -160,7 +161,7 @@ def _convolve(
     if ndim != spatial + 1:
         raise RuntimeError(
             f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but "
-            f"got input of size: {list(input.sizes())}"
+            f"got input of size: {list(sizes_of(input))}"
         )
     return C.call_convolution(
         input.unsqueeze(0),
@@ -265,11 +266,11 @@ def _pad(
     if max(stride) > 1:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     spread = dilation * spatial if len(dilation) == 1 else dilation
-    totals = [spread[i] * (weight.sizes()[i + 2] - 1) for i in range(spatial)]
+    totals = [spread[i] * (sizes_of(weight)[i + 2] - 1) for i in range(spatial)]
     for i, total in enumerate(totals):
         if total % 2 == 1:
             dim = input.ndim - spatial + i
-            shape = list(input.sizes())
+            shape = list(sizes_of(input))
             shape[dim] = 1
             zeros = F.zeros(tuple(shape), dtype=input.dtype, device=input.device)
             input = F.cat([input, zeros], dim)
@@ -293,14 +294,14 @@ def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
     rows, columns = pair("adaptive_avg_pool2d: output_size", output_size)
     if self.ndim != 3 and self.ndim != 4:
         raise RuntimeError(
-            f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(self.sizes())}"
+            f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(sizes_of(self))}"
         )
     if rows < 0 or columns < 0:
         raise RuntimeError(
             "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but "
             f"received {{{rows}, {columns}}}"
         )
-    height, width = self.sizes()[-2:]
+    height, width = sizes_of(self)[-2:]
     if rows == 1 and columns == 1:
         return self.mean(dim=(-2, -1), keepdim=True)
     if rows > 0 and columns > 0 and height % rows == 0 and width % columns == 0:

@@ -25,7 +25,7 @@ from plugrad.dtype import (
 from plugrad.ops.prepare import shape as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def cat_by_adding(tensors: list[TensorBase], dim: int) -> Tensor:
     checked: tuple[Any, ...] = prepare.cat(tensors, dim)
     parts: list[Tensor] = checked[0]
     place: int = checked[1]
-    sizes = list(parts[0].sizes())
-    sizes[place] = sum([part.sizes()[place] for part in parts])
+    sizes = list(sizes_of(parts[0]))
+    sizes[place] = sum([sizes_of(part)[place] for part in parts])
     start = 0
     result: Tensor | None = None
     for part in parts:
-        end = start + part.sizes()[place]
+        end = start + sizes_of(part)[place]
         padded = F.slice_backward(part, tuple(sizes), place, start, end, 1)
         result = padded if result is None else result + padded
         start = end
@@ -136,7 +136,7 @@ def rot90(self: Tensor, k: int, dims: Sizes) -> Tensor:
 def repeat(self: Tensor, repeats: Sizes) -> Tensor:
     """A new dimension of size `count` before each, expanded, then joined with it."""
     prepare.repeat(self, repeats)
-    sizes = (1,) * (len(repeats) - self.ndim) + self.sizes()
+    sizes = (1,) * (len(repeats) - self.ndim) + sizes_of(self)
     apart: list[int] = []
     expanded: list[int] = []
     joined: list[int] = []
@@ -162,7 +162,7 @@ def repeat_interleave_int(
     place = wrap_dim(dim, self.ndim)
     if self.ndim == 0:
         return repeat_interleave_int(self.reshape((1,)), repeats, 0, output_size)
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if output_size is not None and output_size != repeats * sizes[place]:
         raise RuntimeError("allocated size does not match required size")
     spread = self.unsqueeze(place + 1).expand((*sizes[: place + 1], repeats, *sizes[place + 1 :]))
@@ -176,13 +176,13 @@ def repeat_interleave_tensor(
     if dim is None:
         return repeat_interleave_tensor(self.reshape((-1,)), repeats, 0, output_size)
     place = wrap_dim(dim, self.ndim)
-    length = self.sizes()[place] if self.ndim else 1
-    if repeats.ndim == 0 or repeats.sizes() == (1,):
+    length = sizes_of(self)[place] if self.ndim else 1
+    if repeats.ndim == 0 or sizes_of(repeats) == (1,):
         repeats = repeats.reshape((1,)).expand((length,))
-    elif repeats.ndim == 1 and repeats.sizes()[0] != length:
+    elif repeats.ndim == 1 and sizes_of(repeats)[0] != length:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats.sizes()[0]} and input.size({place}) = {length}"
+            f"{sizes_of(repeats)[0]} and input.size({place}) = {length}"
         )
     indices = F.repeat_interleave(repeats, output_size=output_size)
     return self.index_select(place, indices)
@@ -200,7 +200,7 @@ def msort(self: Tensor) -> Tensor:
 
 def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     place = wrap_dim(dim, self.ndim)
-    length = self.sizes()[place] if self.ndim else 1
+    length = sizes_of(self)[place] if self.ndim else 1
     if k < 1 or k > length:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {place}")
     values, indices = F.sort(self, place)
@@ -220,7 +220,7 @@ def meshgrid(tensors: list[Tensor]) -> tuple[Tensor, ...]:
         if tensor.ndim > 1:
             raise RuntimeError(
                 "meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of shape "
-                f"{list(tensor.sizes())}"
+                f"{list(sizes_of(tensor))}"
             )
         if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
@@ -257,8 +257,8 @@ def diag(self: Tensor, diagonal: int) -> Tensor:
 def diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     ndim = self.ndim + 1
     first, second = diagonal_dims(ndim, dim1, dim2)
-    length = self.sizes()[-1] + abs(offset)
-    sizes = list(self.sizes()[:-1])
+    length = sizes_of(self)[-1] + abs(offset)
+    sizes = list(sizes_of(self)[:-1])
     for place in sorted((first, second)):
         sizes.insert(place, length)
     return F.diagonal_backward(self, tuple(sizes), offset, first, second)

@@ -8,7 +8,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, detached, sizes_of
 from plugrad.tensor.interop import is_contiguous, strides
 from plugrad.tensor.interop import storage_offset as storage_offset_of
 
@@ -26,7 +26,7 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
     """
     if is_contiguous(self):
         return True
-    old = self.sizes()
+    old = sizes_of(self)
     steps = strides(self)
     place = len(size) - 1
     run = 1
@@ -57,15 +57,15 @@ def unsafe_view(self: Tensor, size: Sizes) -> Tensor:
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.reshape(other.sizes())
+    return self.reshape(sizes_of(other))
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.view(other.sizes())
+    return self.view(sizes_of(other))
 
 
 def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     start = wrap_dim(start_dim, len(sizes))
     end = wrap_dim(end_dim, len(sizes))
     if start > end:
@@ -81,7 +81,7 @@ def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
 
 
 def unflatten(self: Tensor, dim: int, sizes: Sizes) -> Tensor:
-    old = self.sizes()
+    old = sizes_of(self)
     dim = wrap_dim(dim, len(old))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -185,11 +185,11 @@ def matrix_H(self: Tensor) -> Tensor:
 
 
 def _without(self: Tensor, dims: Sizes) -> Tensor:
-    return self.view(tuple([size for dim, size in enumerate(self.sizes()) if dim not in dims]))
+    return self.view(tuple([size for dim, size in enumerate(sizes_of(self)) if dim not in dims]))
 
 
 def squeeze(self: Tensor) -> Tensor:
-    return _without(self, tuple([dim for dim, size in enumerate(self.sizes()) if size == 1]))
+    return _without(self, tuple([dim for dim, size in enumerate(sizes_of(self)) if size == 1]))
 
 
 def squeeze_dim(self: Tensor, dim: int) -> Tensor:
@@ -198,17 +198,17 @@ def squeeze_dim(self: Tensor, dim: int) -> Tensor:
 
 def squeeze_dims(self: Tensor, dim: Sizes) -> Tensor:
     dims = [wrap_dim(item, self.ndim) for item in dim]
-    return _without(self, tuple([item for item in dims if self.ndim and self.sizes()[item] == 1]))
+    return _without(self, tuple([item for item in dims if self.ndim and sizes_of(self)[item] == 1]))
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     place = wrap_dim(dim, len(sizes) + 1)
     return self.view((*sizes[:place], 1, *sizes[place:]))
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.expand(other.sizes())
+    return self.expand(sizes_of(other))
 
 
 def broadcast_to(self: Tensor, size: Sizes) -> Tensor:
@@ -216,7 +216,7 @@ def broadcast_to(self: Tensor, size: Sizes) -> Tensor:
 
 
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -235,7 +235,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
     prepare.select(self, dim, index)
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     dim = wrap_dim(dim, len(sizes))
     position = index % sizes[dim]
     return squeeze_dims(F.slice(self, dim, position, position + 1, 1), (dim,))
@@ -257,7 +257,7 @@ def _parts(self: Tensor, sizes: Sizes, dim: int) -> tuple[Tensor, ...]:
 
 
 def split(self: Tensor, split_size: int, dim: int) -> tuple[Tensor, ...]:
-    sizes, wrapped = prepare.equal_parts(self.sizes(), split_size, dim)
+    sizes, wrapped = prepare.equal_parts(sizes_of(self), split_size, dim)
     return _parts(self, sizes, wrapped)
 
 
@@ -271,7 +271,7 @@ def split_sizes(self: Tensor, split_size: Sizes, dim: int) -> tuple[Tensor, ...]
 
 
 def chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -286,7 +286,7 @@ def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
     _check_tensor_split(self)
     if sections <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-    length = self.sizes()[wrap_dim(dim, self.ndim)]
+    length = sizes_of(self)[wrap_dim(dim, self.ndim)]
     small, larger = divmod(length, sections)
     sizes = (small + 1,) * larger + (small,) * (sections - larger)
     return tuple(self.split_with_sizes(sizes, dim))
@@ -313,7 +313,7 @@ def _check_tensor_split(self: Tensor) -> None:
 
 def unbind(self: Tensor, dim: int) -> tuple[Tensor, ...]:
     prepare.unbind(self, dim)
-    length = self.sizes()[wrap_dim(dim, self.ndim)]
+    length = sizes_of(self)[wrap_dim(dim, self.ndim)]
     return tuple([self.select(dim, index) for index in range(length)])
 
 
@@ -324,8 +324,8 @@ def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | N
 
 
 def detach(self: Tensor) -> TensorBase:
-    return self.detached()
+    return detached(self)
 
 
 def alias(self: Tensor) -> TensorBase:
-    return self.detached()
+    return detached(self)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ def gather_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tens
 def gather_like(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
     """The gradient of a `src`, of which `index` may cover but a corner."""
     read = grad.gather(dim, index)
-    shape = index.sizes()
+    shape = sizes_of(index)
     if shape == sizes:
         return read
     for place, size in enumerate(sizes):
         if shape[place] != size:
-            grown = (*read.sizes()[:place], size, *read.sizes()[place + 1 :])
+            grown = (*sizes_of(read)[:place], size, *sizes_of(read)[place + 1 :])
             read = F.slice_backward(read, grown, place, 0, shape[place], 1)
     return read
 
@@ -77,7 +78,7 @@ def index_put_self_backward(grad: Tensor, indices: list[Any], accumulate: bool) 
 
 
 def masked_select_backward(grad: Tensor, sizes: Sizes, mask: Tensor) -> Tensor:
-    shape = broadcast_shapes(sizes, mask.sizes())
+    shape = broadcast_shapes(sizes, sizes_of(mask))
     return _zeros(grad, shape).masked_scatter(mask, grad)
 
 
@@ -87,7 +88,7 @@ def masked_scatter_source_backward(grad: Tensor, mask: Tensor, sizes: Sizes) -> 
     count = 1
     for size in sizes:
         count *= size
-    taken = used.sizes()[0]
+    taken = sizes_of(used)[0]
     if taken < count:
         used = F.slice_backward(used, (count,), 0, 0, taken, 1)
     return used.reshape(sizes)

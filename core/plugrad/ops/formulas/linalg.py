@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.ops.formulas.pointwise_unary import conjugate
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 
 def matrix_product(a: Tensor, b: Tensor) -> Tensor:
-    return C.call_mm(a, b) if len(a.sizes()) == 2 else C.call_bmm(a, b)
+    return C.call_mm(a, b) if len(sizes_of(a)) == 2 else C.call_bmm(a, b)
 
 
 def product_nh(a: Tensor, b: Tensor) -> Tensor:
@@ -82,7 +83,7 @@ def linear_double_backward(
             part = F.linear(input, to_weight, to_bias)
             to_grad_output = part if to_grad_output is None else to_grad_output + part
         elif to_bias is not None:
-            part = to_bias.expand(grad_output.sizes())
+            part = to_bias.expand(sizes_of(grad_output))
             to_grad_output = part if to_grad_output is None else to_grad_output + part
     wanted = (mask[0] and to_weight is not None, mask[2] and to_input is not None, False)
     result: Any = (None, None)

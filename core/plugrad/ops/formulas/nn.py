@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -138,7 +139,7 @@ def _normalisation_double_backward(
     if mask[0]:
         weighted = along if along is None or weight is None else along * weight
         to_grad_out = _plus(weighted, None if b is None else b * normalized)
-        to_grad_out = _plus(to_grad_out, None if c is None else c.expand(grad_out.sizes()))
+        to_grad_out = _plus(to_grad_out, None if c is None else c.expand(sizes_of(grad_out)))
     if mask[1]:
         # Toward the normalised input first, then through the normalisation.
         toward = None if b is None else grad_out * b
@@ -194,7 +195,7 @@ def _fixed_double_backward(
     if mask[0]:
         weighted = scaled if scaled is None or weight is None else scaled * weight
         to_grad_out = _plus(weighted, None if b is None else b * normalized)
-        to_grad_out = _plus(to_grad_out, None if c is None else c.expand(grad_out.sizes()))
+        to_grad_out = _plus(to_grad_out, None if c is None else c.expand(sizes_of(grad_out)))
     to_input = grad_out * b * invstd if mask[1] and b is not None else None
     to_weight = (grad_out * scaled).sum(dim=over) if mask[2] and scaled is not None else None
     return (to_grad_out, to_input, to_weight)
@@ -274,7 +275,7 @@ def convolution_double_backward(
             to_grad_output = _plus(to_grad_output, part)
         elif to_bias is not None:
             shape = (1, -1) + (1,) * (input.ndim - 2)
-            part = to_bias.reshape(shape).expand(grad_output.sizes())
+            part = to_bias.reshape(shape).expand(sizes_of(grad_output))
             to_grad_output = _plus(to_grad_output, part)
     wanted = (mask[1] and to_weight is not None, mask[2] and to_input is not None, False)
     found: Any = (None, None)
@@ -316,13 +317,13 @@ def max_pool2d_gradient(
 
 def max_pool2d_double_backward(grad: Tensor, indices: Tensor) -> Tensor:
     """The elements of the cotangent at the positions of the maxima."""
-    shape = indices.sizes()
+    shape = sizes_of(indices)
     planes = shape[: len(shape) - 2]
     count = 1
     for size in shape[len(shape) - 2 :]:
         count *= size
     area = 1
-    for size in grad.sizes()[len(shape) - 2 :]:
+    for size in sizes_of(grad)[len(shape) - 2 :]:
         area *= size
     flat = grad.reshape((*planes, area))
     return flat.gather(-1, indices.reshape((*planes, count))).reshape(shape)

@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 
 def check_real_floating(kernel: str, dtype: DType) -> None:
@@ -33,9 +33,9 @@ def gelu(self: TensorBase, approximate: str) -> tuple[object, ...]:
 
 
 def _softmax(name: str, self: TensorBase, dim: int, half_to_float: bool) -> tuple[object, ...]:
-    ndim = len(self.sizes())
+    ndim = len(sizes_of(self))
     dim = wrap_dim(dim, ndim)
-    if self.dtype.category != FLOATING and 0 not in self.sizes():
+    if self.dtype.category != FLOATING and 0 not in sizes_of(self):
         last = "_lastdim" if dim == ndim - 1 else ""
         check_real_floating(f"{name}{last}_kernel_impl", self.dtype)
     return (self, dim, half_to_float)
@@ -52,4 +52,4 @@ def log_softmax(self: TensorBase, dim: int, half_to_float: bool) -> tuple[object
 def softmax_backward(
     grad_output: TensorBase, output: TensorBase, dim: int, input_dtype: DType
 ) -> tuple[object, ...]:
-    return (grad_output, output, wrap_dim(dim, len(output.sizes())), input_dtype)
+    return (grad_output, output, wrap_dim(dim, len(sizes_of(output))), input_dtype)

@@ -16,7 +16,7 @@ from plugrad.dtype import (
     iinfo,
     int64,
 )
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import check_scalar_fits, scalar_dtype, to_dtype
 
 Sizes = tuple[int, ...]
@@ -270,7 +270,7 @@ def multinomial(
         )
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > self.sizes()[-1]:
+    if not replacement and num_samples > sizes_of(self)[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from plugrad.dtype import DType, bool_, int32, int64, uint8
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.promotion import check_scalar_fits, to_dtype
 
@@ -47,8 +47,8 @@ def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> 
     wrapped = wrap_dim(dim, self.ndim)
     _check_index("gather", self, wrapped, index)
     if index.numel():
-        own = _with_a_dim(self.sizes())
-        wanted = _with_a_dim(index.sizes())
+        own = _with_a_dim(sizes_of(self))
+        wanted = _with_a_dim(sizes_of(index))
         if len(own) != len(wanted):
             raise RuntimeError(
                 "Index tensor must have the same number of dimensions as input tensor"
@@ -57,7 +57,7 @@ def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> 
             if place != wrapped and size > own[place]:
                 raise RuntimeError(
                     f"Size does not match at dimension {place} expected index "
-                    f"{list(index.sizes())} to be no larger than self {list(self.sizes())} apart "
+                    f"{list(sizes_of(index))} to be no larger than self {list(sizes_of(self))} apart "
                     f"from dimension {wrapped}"
                 )
     return (self, wrapped, index)
@@ -70,19 +70,19 @@ def _check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBas
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if index.numel() == 0:
         return wrapped
-    own = _with_a_dim(self.sizes())
-    wanted = _with_a_dim(index.sizes())
+    own = _with_a_dim(sizes_of(self))
+    wanted = _with_a_dim(sizes_of(index))
     if len(own) != len(wanted):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    given = wanted if src is None else _with_a_dim(src.sizes())
+    given = wanted if src is None else _with_a_dim(sizes_of(src))
     if len(given) != len(wanted):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for place, size in enumerate(wanted):
         if (place != wrapped and size > own[place]) or size > given[place]:
-            shown = "" if src is None else f" and to be no larger size than src {list(src.sizes())}"
+            shown = "" if src is None else f" and to be no larger size than src {list(sizes_of(src))}"
             raise RuntimeError(
-                f"Expected index {list(index.sizes())} to be no larger than self "
-                f"{list(self.sizes())} apart from dimension {wrapped}{shown}"
+                f"Expected index {list(sizes_of(index))} to be no larger than self "
+                f"{list(sizes_of(self))} apart from dimension {wrapped}{shown}"
             )
     return wrapped
 
@@ -117,7 +117,7 @@ def index_add(
     if index.ndim > 1:
         raise IndexError(
             f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
-            f"{index.dtype.scalar_name} and size: {list(index.sizes())}"
+            f"{index.dtype.scalar_name} and size: {list(sizes_of(index))}"
         )
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError(
@@ -128,8 +128,8 @@ def index_add(
             f"index_add_(): self ({self.dtype.scalar_name}) and source "
             f"({source.dtype.scalar_name}) must have the same scalar type"
         )
-    given = _with_a_dim(source.sizes())
-    own = _with_a_dim(self.sizes())
+    given = _with_a_dim(sizes_of(source))
+    own = _with_a_dim(sizes_of(self))
     count = given[wrapped] if wrapped < len(given) else 1
     if index.numel() != count:
         raise RuntimeError(
@@ -139,7 +139,7 @@ def index_add(
     if own[:wrapped] + own[wrapped + 1 :] != given[:wrapped] + given[wrapped + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(self.sizes())} source.shape = {list(source.sizes())}"
+            f"Got self.shape = {list(sizes_of(self))} source.shape = {list(sizes_of(source))}"
         )
     return (self, wrapped, index, source, alpha)
 
@@ -165,8 +165,8 @@ def index_copy(
             f"match. Source dimensionality ({source.ndim}), destination dimensionality "
             f"({self.ndim})"
         )
-    own = _with_a_dim(self.sizes())
-    given = _with_a_dim(source.sizes())
+    own = _with_a_dim(sizes_of(self))
+    given = _with_a_dim(sizes_of(source))
     own_slice = own[:wrapped] + own[wrapped + 1 :]
     given_slice = given[:wrapped] + given[wrapped + 1 :]
     if own_slice != given_slice:
@@ -217,7 +217,7 @@ def check_indices(self: TensorBase, indices: list[TensorBase | None]) -> list[Te
     Raises:
         IndexError: too many, of a dtype that cannot index, or masks of another shape.
     """
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     checked: list[TensorBase | None] = []
     place = 0
     used = sum([_dims_taken(index) for index in indices])
@@ -235,7 +235,7 @@ def check_indices(self: TensorBase, indices: list[TensorBase | None]) -> list[Te
                     stacklevel=2,
                 )
                 index = to_dtype(index, bool_)
-            shape = index.sizes()
+            shape = sizes_of(index)
             if shape != sizes[place : place + len(shape)]:
                 wrong = next(i for i, n in enumerate(shape) if n != sizes[place + i])
                 raise IndexError(
@@ -285,7 +285,7 @@ def _check_mask(mask: TensorBase, function: str, names: dict[str, str] | None = 
 
 def masked_fill_scalar(self: TensorBase, mask: TensorBase, value: object) -> tuple[object, ...]:
     _check_mask(mask, "masked_fill_", _CPP_NAMES)
-    broadcast_shapes(self.sizes(), mask.sizes())
+    broadcast_shapes(sizes_of(self), sizes_of(mask))
     check_scalar_fits(value, self.dtype)
     return (self, mask, value)
 
@@ -293,7 +293,7 @@ def masked_fill_scalar(self: TensorBase, mask: TensorBase, value: object) -> tup
 def masked_fill(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple[object, ...]:
     _check_mask(mask, "masked_fill_", _CPP_NAMES)
     _check_fill_value(self.dtype, value)
-    broadcast_shapes(self.sizes(), mask.sizes())
+    broadcast_shapes(sizes_of(self), sizes_of(mask))
     return (self, mask, to_dtype(value, self.dtype))
 
 
@@ -310,8 +310,8 @@ def _check_fill_value(dtype: DType, value: TensorBase) -> None:
 
 
 def _check_output(self: TensorBase, mask: TensorBase) -> None:
-    sizes = self.sizes()
-    shape = broadcast_shapes(sizes, mask.sizes())
+    sizes = sizes_of(self)
+    shape = broadcast_shapes(sizes, sizes_of(mask))
     if shape != sizes:
         raise RuntimeError(
             f"output with shape {list(sizes)} doesn't match the broadcast shape {list(shape)}"
@@ -331,7 +331,7 @@ def masked_fill_(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple
 def masked_select(self: TensorBase, mask: TensorBase) -> tuple[object, ...]:
     if mask.dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    broadcast_shapes(self.sizes(), mask.sizes())
+    broadcast_shapes(sizes_of(self), sizes_of(mask))
     return (self, mask)
 
 
@@ -342,7 +342,7 @@ def masked_scatter(self: TensorBase, mask: TensorBase, source: TensorBase) -> tu
             f"{self.dtype.scalar_name} and {source.dtype.scalar_name}"
         )
     _check_mask(mask, "masked_scatter_")
-    broadcast_shapes(self.sizes(), mask.sizes())
+    broadcast_shapes(sizes_of(self), sizes_of(mask))
     return (self, mask, source)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NoReturn
 
 from plugrad.dtype import BOOL, FLOATING, DType
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 CPP_NAMES: Final = {
     "bool": "bool",
@@ -48,8 +48,8 @@ def raise_cannot_multiply(
 
 
 def mm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
-    a = self.sizes()
-    b = mat2.sizes()
+    a = sizes_of(self)
+    b = sizes_of(mat2)
     if len(a) != 2:
         raise RuntimeError("self must be a matrix")
     if len(b) != 2:
@@ -62,8 +62,8 @@ def mm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
 
 
 def bmm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
-    a = self.sizes()
-    b = mat2.sizes()
+    a = sizes_of(self)
+    b = sizes_of(mat2)
     if len(a) != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
     if len(b) != 3:
@@ -82,8 +82,8 @@ def bmm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
 
 
 def mv(self: TensorBase, vec: TensorBase) -> tuple[object, ...]:
-    a = self.sizes()
-    v = vec.sizes()
+    a = sizes_of(self)
+    v = sizes_of(vec)
     if len(a) != 2 or len(v) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(v)}")
     if a[1] != v[0]:
@@ -98,8 +98,8 @@ def mv(self: TensorBase, vec: TensorBase) -> tuple[object, ...]:
 
 
 def _two_vectors(name: str, self: TensorBase, other: TensorBase) -> tuple[object, ...]:
-    a = self.sizes()
-    b = other.sizes()
+    a = sizes_of(self)
+    b = sizes_of(other)
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
     if self.dtype is not other.dtype:
@@ -127,8 +127,8 @@ def vdot(self: TensorBase, other: TensorBase) -> tuple[object, ...]:
 def addmm(
     self: TensorBase, mat1: TensorBase, mat2: TensorBase, beta: Any, alpha: Any
 ) -> tuple[object, ...]:
-    a = mat1.sizes()
-    b = mat2.sizes()
+    a = sizes_of(mat1)
+    b = sizes_of(mat2)
     if len(a) != 2:
         raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
     if len(b) != 2:
@@ -142,7 +142,7 @@ def addmm(
         )
     check_same_matrix_dtype(mat1, mat2)
     reject_bool("addmm_impl_cpu_", self.dtype, a, b)
-    check_expands(self.sizes(), (a[0], b[1]))
+    check_expands(sizes_of(self), (a[0], b[1]))
     if self.dtype.category < FLOATING:
         beta = int(beta)
         alpha = int(alpha)
@@ -168,8 +168,8 @@ def check_expands(sizes: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def linear(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> tuple[object, ...]:
-    a = input.sizes()
-    w = weight.sizes()
+    a = sizes_of(input)
+    w = sizes_of(weight)
     ndim = len(w)
     if not a or not w:
         raise RuntimeError(
@@ -194,7 +194,7 @@ def linear(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> tu
             )
         if ndim == 1:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
-        b = bias.sizes()
+        b = sizes_of(bias)
         if len(b) != 1 or b[0] != w[0]:
             check_expands(b, (*a[:-1], w[0]) if len(b) >= len(a) else (_rows(a), w[0]))
     return (input, weight, bias)

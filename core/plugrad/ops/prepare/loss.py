@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrad.dtype import FLOATING, DType, int64, uint8
 from plugrad.ops.prepare.activation import check_real_floating
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.promotion import promote_pair, to_dtype
 
@@ -24,7 +24,7 @@ def nll_loss_forward(
     ignore_index: int,
 ) -> tuple[object, ...]:
     check_reduction(reduction)
-    shape = self.sizes()
+    shape = sizes_of(self)
     if target.dtype is not int64 and target.dtype is not uint8:
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}"
@@ -38,10 +38,10 @@ def nll_loss_forward(
 
 
 def check_class_weight(weight: TensorBase, classes: int, dtype: DType) -> None:
-    if weight.sizes() != (classes,):
+    if sizes_of(weight) != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but "
-            f"got weight tensor of shape: {list(weight.sizes())}"
+            f"got weight tensor of shape: {list(sizes_of(weight))}"
         )
     if weight.dtype is not dtype:
         raise RuntimeError(
@@ -51,7 +51,7 @@ def check_class_weight(weight: TensorBase, classes: int, dtype: DType) -> None:
 
 def mse_loss(self: TensorBase, target: TensorBase, reduction: str) -> tuple[object, ...]:
     check_reduction(reduction)
-    broadcast_shapes(self.sizes(), target.sizes())
+    broadcast_shapes(sizes_of(self), sizes_of(target))
     dtype = promote_pair(self, target)
     check_real_floating("mse_cpu", dtype)
     return (to_dtype(self, dtype), to_dtype(target, dtype), reduction)
@@ -61,10 +61,10 @@ def binary_cross_entropy(
     self: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str
 ) -> tuple[object, ...]:
     check_reduction(reduction)
-    if self.sizes() != target.sizes():
+    if sizes_of(self) != sizes_of(target):
         raise ValueError(
-            f"Using a target size (plugrad.Size({list(target.sizes())})) that is different to the "
-            f"input size (plugrad.Size({list(self.sizes())})) is deprecated. Please ensure they "
+            f"Using a target size (plugrad.Size({list(sizes_of(target))})) that is different to the "
+            f"input size (plugrad.Size({list(sizes_of(self))})) is deprecated. Please ensure they "
             "have the same size."
         )
     if target.dtype is not self.dtype:
@@ -83,16 +83,16 @@ def binary_cross_entropy_with_logits(
     reduction: str,
 ) -> tuple[object, ...]:
     check_reduction(reduction)
-    if self.sizes() != target.sizes():
+    if sizes_of(self) != sizes_of(target):
         raise ValueError(
-            f"Target size (plugrad.Size({list(target.sizes())})) must be the same as input size "
-            f"(plugrad.Size({list(self.sizes())}))"
+            f"Target size (plugrad.Size({list(sizes_of(target))})) must be the same as input size "
+            f"(plugrad.Size({list(sizes_of(self))}))"
         )
     dtype = promote_pair(self, target)
     factors: list[Any] = []
     for factor in (weight, pos_weight):
         if factor is not None:
-            broadcast_shapes(self.sizes(), factor.sizes())
+            broadcast_shapes(sizes_of(self), sizes_of(factor))
             dtype = promote_pair(to_dtype(self, dtype), factor)
         factors.append(factor)
     if target.dtype.category < FLOATING:

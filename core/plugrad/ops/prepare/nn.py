@@ -7,7 +7,7 @@ from typing import Any
 from plugrad.dtype import BOOL, FLOATING, DType, float32, int32, int64
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.linalg import CPP_NAMES
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import to_dtype
 
 
@@ -30,7 +30,7 @@ def check_normalized_shape(
     weight: TensorBase | None,
     bias: TensorBase | None,
 ) -> None:
-    shape = input.sizes()
+    shape = sizes_of(input)
     count = len(normalized_shape)
     if count == 0:
         raise RuntimeError(
@@ -38,10 +38,10 @@ def check_normalized_shape(
             "element, but got normalized_shape = []"
         )
     for name, parameter in (("weight", weight), ("bias", bias)):
-        if parameter is not None and parameter.sizes() != normalized_shape:
+        if parameter is not None and sizes_of(parameter) != normalized_shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(parameter.sizes())} and normalized_shape = {list(normalized_shape)}"
+                f"{list(sizes_of(parameter))} and normalized_shape = {list(normalized_shape)}"
             )
     if shape[len(shape) - count :] != normalized_shape or len(shape) < count:
         wanted = "".join([f", {size}" for size in normalized_shape])
@@ -74,7 +74,7 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[object, ...]:
-    shape = input.sizes()
+    shape = sizes_of(input)
     if len(shape) < 2:
         ndim = max(len(shape), 1)
         raise IndexError(
@@ -108,8 +108,8 @@ def convolution(
     output_padding: tuple[int, ...],
     groups: int,
 ) -> tuple[object, ...]:
-    x = input.sizes()
-    w = weight.sizes()
+    x = sizes_of(input)
+    w = sizes_of(weight)
     spatial = len(w) - 2
     stride = _per_dimension("stride", stride, spatial)
     padding = _per_dimension("padding", padding, spatial)
@@ -125,11 +125,11 @@ def convolution(
         raise RuntimeError("non-positive groups is not supported")
     _check_channels(x, w, transposed, groups)
     outputs = w[1] * groups if transposed else w[0]
-    if bias is not None and bias.sizes() != (outputs,):
+    if bias is not None and sizes_of(bias) != (outputs,):
         raise RuntimeError(
             f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w)}, expected "
             f"bias to be 1-dimensional with {outputs} elements, but got bias of size "
-            f"{list(bias.sizes())} instead"
+            f"{list(sizes_of(bias))} instead"
         )
     if transposed:
         for index in range(spatial):
@@ -154,7 +154,7 @@ def convolution_backward(
     groups: int,
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[object, ...]:
-    spatial = len(weight.sizes()) - 2
+    spatial = len(sizes_of(weight)) - 2
     stride = _per_dimension("stride", stride, spatial)
     padding = _per_dimension("padding", padding, spatial)
     dilation = _per_dimension("dilation", dilation, spatial)
@@ -295,7 +295,7 @@ def _windows(
                 "pad should be at most half of effective kernel size, but got "
                 f"pad={pad[i]}, kernel_size={kernel[i]} and dilation={spread[i]}"
             )
-    shape = self.sizes()
+    shape = sizes_of(self)
     sizes = [
         pooled_size(shape[len(shape) - 2 + i], kernel[i], pad[i], step[i], spread[i], ceil_mode)
         for i in range(2)
@@ -310,7 +310,7 @@ def _windows(
 
 
 def _check_images(self: TensorBase) -> None:
-    shape = self.sizes()
+    shape = sizes_of(self)
     if len(shape) != 3 and len(shape) != 4:
         raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
     for size in shape[len(shape) - 3 :]:
@@ -347,7 +347,7 @@ def max_pool2d_with_indices_backward(
     indices: TensorBase,
 ) -> tuple[object, ...]:
     windows = _windows("max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode)
-    return (grad_output, self.sizes(), indices, *windows)
+    return (grad_output, sizes_of(self), indices, *windows)
 
 
 def avg_pool2d(
@@ -379,7 +379,7 @@ def avg_pool2d_backward(
     divisor_override: int | None,
 ) -> tuple[object, ...]:
     windows = _windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode)
-    return (grad_output, self.sizes(), *windows, count_include_pad, divisor_override)
+    return (grad_output, sizes_of(self), *windows, count_include_pad, divisor_override)
 
 
 def embedding(
@@ -389,7 +389,7 @@ def embedding(
     scale_grad_by_freq: bool,
     sparse: bool,
 ) -> tuple[object, ...]:
-    if len(weight.sizes()) != 2:
+    if len(sizes_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype is not int64 and indices.dtype is not int32:
         raise RuntimeError(

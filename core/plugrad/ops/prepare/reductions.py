@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, get_default_dtype, int64
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import to_dtype
 
 
@@ -95,7 +95,7 @@ def variance(self: TensorBase, dim: Any, correction: Any, keepdim: bool) -> tupl
 
 def _check_not_empty(name: str, self: TensorBase, dims: Iterable[int]) -> None:
     """There is no largest element of nothing, unless the result is empty too."""
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     for dim in dims:
         if sizes and sizes[dim] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -207,7 +207,7 @@ def vector_norm(
     dims = wrap_dims(dim, self.ndim)
     order = float(ord)
     if order < 0 or order == math.inf:
-        sizes = self.sizes()
+        sizes = sizes_of(self)
         if 0 in [sizes[item] for item in dims]:
             raise RuntimeError(
                 f"{name} cannot compute the {ord} norm on an empty tensor because the operation "

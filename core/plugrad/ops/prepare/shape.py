@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrad.dtype import BOOL, COMPLEX, INTEGER
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.promotion import result_type, to_dtype
 
@@ -22,7 +22,7 @@ def cat(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
         raise ValueError("cat(): expected a non-empty list of Tensors")
     shape: Sizes | None = None
     for position, tensor in enumerate(tensors):
-        sizes = tensor.sizes()
+        sizes = sizes_of(tensor)
         if not sizes:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {position}) cannot be concatenated"
@@ -35,7 +35,7 @@ def cat(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
     dim = wrap_dim(dim, len(shape))
     joined: list[TensorBase] = []
     for position, tensor in enumerate(tensors):
-        sizes = tensor.sizes()
+        sizes = sizes_of(tensor)
         if is_skipped(sizes):
             continue
         if len(sizes) != len(shape):
@@ -56,12 +56,12 @@ def check_stack(tensors: list[TensorBase]) -> None:
     """RuntimeError unless there are tensors and all have one shape."""
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    shape = tensors[0].sizes()
+    shape = sizes_of(tensors[0])
     for position, tensor in enumerate(tensors):
-        if tensor.sizes() != shape:
+        if sizes_of(tensor) != shape:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-                f"{list(tensor.sizes())} at entry {position}"
+                f"{list(sizes_of(tensor))} at entry {position}"
             )
 
 
@@ -96,7 +96,7 @@ def roll(self: TensorBase, shifts: Sizes, dims: Sizes) -> tuple[object, ...]:
 
 
 def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     added = len(repeats) - len(sizes)
     if added < 0:
         raise RuntimeError(
@@ -144,7 +144,7 @@ def sort(self: TensorBase, dim: int, descending: bool, stable: bool | None) -> t
 
 def topk(self: TensorBase, k: int, dim: int, largest: bool, sorted: bool) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
-    length = self.sizes()[wrapped] if self.ndim else 1
+    length = sizes_of(self)[wrapped] if self.ndim else 1
     if k < 0 or k > length:
         raise RuntimeError("selected index k out of range")
     if self.dtype.category == COMPLEX:
@@ -175,9 +175,9 @@ def keeps_strides(memory_format: object) -> bool:
 
 
 def copy_(self: TensorBase, src: TensorBase, non_blocking: bool) -> tuple[object, ...]:
-    sizes = self.sizes()
-    if src.sizes() != sizes:
-        shape = broadcast_shapes(sizes, src.sizes())
+    sizes = sizes_of(self)
+    if sizes_of(src) != sizes:
+        shape = broadcast_shapes(sizes, sizes_of(src))
         if shape != sizes:
             raise RuntimeError(
                 f"output with shape {list(sizes)} doesn't match the broadcast shape {list(shape)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 Sizes = tuple[int, ...]
 
@@ -75,7 +75,7 @@ def t(self: TensorBase) -> tuple[object, ...]:
 
 
 def squeeze(self: TensorBase) -> tuple[object, ...]:
-    return (self, tuple([dim for dim, size in enumerate(self.sizes()) if size == 1]))
+    return (self, tuple([dim for dim, size in enumerate(sizes_of(self)) if size == 1]))
 
 
 def squeeze_dim(self: TensorBase, dim: int) -> tuple[object, ...]:
@@ -83,7 +83,7 @@ def squeeze_dim(self: TensorBase, dim: int) -> tuple[object, ...]:
 
 
 def squeeze_dims(self: TensorBase, dim: Sizes) -> tuple[object, ...]:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     dims: list[int] = []
     for item in dim:
         wrapped = wrap_dim(item, len(sizes))
@@ -99,7 +99,7 @@ def unsqueeze(self: TensorBase, dim: int) -> tuple[object, ...]:
 
 def expand(self: TensorBase, size: Sizes, implicit: bool) -> tuple[object, ...]:
     """The sizes with -1 replaced; RuntimeError unless the tensor broadcasts to them."""
-    old = self.sizes()
+    old = sizes_of(self)
     added = len(size) - len(old)
     if added < 0:
         raise RuntimeError(
@@ -129,7 +129,7 @@ def expand(self: TensorBase, size: Sizes, implicit: bool) -> tuple[object, ...]:
 
 
 def select(self: TensorBase, dim: int, index: int) -> tuple[object, ...]:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(sizes))
@@ -157,7 +157,7 @@ def slice_bounds(start: int | None, end: int | None, length: int) -> tuple[int, 
 def slice(
     self: TensorBase, dim: int, start: int | None, end: int | None, step: int
 ) -> tuple[object, ...]:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(sizes))
@@ -191,12 +191,12 @@ def equal_parts(sizes: Sizes, split_size: int, dim: int) -> tuple[Sizes, int]:
 
 
 def split(self: TensorBase, split_size: int, dim: int) -> tuple[object, ...]:
-    parts, wrapped = equal_parts(self.sizes(), split_size, dim)
+    parts, wrapped = equal_parts(sizes_of(self), split_size, dim)
     return (self, parts, wrapped)
 
 
 def split_with_sizes(self: TensorBase, split_sizes: Sizes, dim: int) -> tuple[object, ...]:
-    sizes = self.sizes()
+    sizes = sizes_of(self)
     if not sizes:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, len(sizes))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tests.core.ops.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
-from tests.core.ops.samples.views import calls, fails
+from tests.core.ops.inputs import calls, fails
 
 DTYPES = (*FLOATS, "int64", "bool", "complex64")
 NUMERIC = (*FLOATS, "int64", "int32", "uint8")

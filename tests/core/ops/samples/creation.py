@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.ops.descriptors import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
-from tests.core.ops.samples.views import fails
+from tests.core.ops.inputs import M, call, fails
 
-M = T((2, 3))
 NUMBERS = (*FLOATS, *INTEGERS)
-
-
-def call(*args: Any, **kwargs: Any) -> OpSample:
-    return OpSample(args, kwargs)
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:

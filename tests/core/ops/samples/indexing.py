@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
-from tests.core.ops.samples.views import calls, fails
+from tests.core.ops.descriptors import OpSample, T
+from tests.core.ops.inputs import (
+    CUBE,
+    NO_DIM_5,
+    SCALAR,
+    M,
+    calls,
+    case,
+    fails,
+)
 
-REAL_AND_COMPLEX = ("float64", "complex128")
-DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
-REALS = (*FLOATS, *INTEGERS)
-M = T((2, 3))
-CUBE = T((2, 3, 4))
 TURNED = T((2, 3), strides="transposed")
-SCALAR = T(())
 
 
 def index(values: Any, dtype: str = "int64") -> T:
@@ -24,21 +26,11 @@ def mask(values: Any) -> T:
     return T(values=values, dtype="bool")
 
 
-def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
-    settings: dict[str, Any] = {
-        "dtypes": DTYPES,
-        "grad_dtypes": REAL_AND_COMPLEX,
-        "errors": errors,
-    }
-    return OpCase(op, samples, **{**settings, **options})
-
-
 CORNER = index([[0, 1], [1, 0]])
 ROW = index([[0, 1, 0]])
 NONE = index([])
 MASK = mask([[True, False, True], [False, True, True]])
 ROWS = mask([True, False])
-RANGE = r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)"
 BOUNDS = "index 5 is out of bounds for dimension 0 with size 2"
 SHAPES = "The size of tensor a .* must match the size of tensor b .* at non-singleton dimension 1"
 
@@ -69,7 +61,7 @@ CASES = [
             0,
             index([[0, 0, 0, 0]]),
         ),
-        fails(IndexError, RANGE, M, 5, ROW),
+        fails(IndexError, NO_DIM_5, M, 5, ROW),
     ),
     case("gather", calls((M, 0, NONE)), gradient=False),
     case(
@@ -127,7 +119,7 @@ CASES = [
         fails(IndexError, "index out of range in self", M, 0, index([0, 5])),
         fails(IndexError, r"index_select\(\): Index is supposed to be a vector", M, 0, CORNER),
         fails(RuntimeError, "Expected dtype int32 or int64 for index", M, 0, T((2,))),
-        fails(IndexError, RANGE, M, 5, index([0])),
+        fails(IndexError, NO_DIM_5, M, 5, index([0])),
     ),
     case(
         "index_add",

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.ops.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
-from tests.core.ops.samples.views import calls, fails
+from tests.core.ops.inputs import REAL_AND_COMPLEX, SCALAR, calls, fails
 
 DTYPES = (*FLOATS, "int64", "int32", "bool", "complex64")
-REAL_AND_COMPLEX = ("float64", "complex128")
 
 A = T((2, 3))
 B = T((3, 4))
 V = T((3,))
-SCALAR = T(())
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:

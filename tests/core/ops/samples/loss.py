@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.ops.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from tests.core.ops.inputs import wrong
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -33,10 +34,6 @@ WORDS = classes([[0, 1, 2, 0], [2, 2, 1, 0]])
 
 def each(*args: Any, **kwargs: Any) -> list[OpSample]:
     return [OpSample(args, {**kwargs, "reduction": reduction}) for reduction in REDUCTIONS]
-
-
-def wrong(exception: type[Exception], regex: str, *args: Any, **kwargs: Any) -> OpError:
-    return OpError(OpSample(args, kwargs), exception, regex)
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tests.core.ops.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from tests.core.ops.inputs import call, wrong
 
 IMAGES = T((2, 3, 5, 6))
 ONE = T((3, 5, 6))
@@ -13,14 +14,6 @@ FILTERS = T((4, 3, 3, 2))
 BIAS = T((4,))
 # Pooling has kinks where two elements are equal.
 DISTINCT = T((2, 3, 5, 6), unique=True)
-
-
-def call(*args: Any, **kwargs: Any) -> OpSample:
-    return OpSample(args, kwargs)
-
-
-def wrong(exception: type[Exception], regex: str, *args: Any, **kwargs: Any) -> OpError:
-    return OpError(OpSample(args, kwargs), exception, regex)
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:

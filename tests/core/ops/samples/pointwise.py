@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.ops.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from tests.core.ops.inputs import REAL_AND_COMPLEX, REALS
 
-REAL_AND_COMPLEX = ("float64", "complex128")
-REALS = (*FLOATS, *INTEGERS)
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, float("inf"), float("-inf"), float("nan")]
 
 

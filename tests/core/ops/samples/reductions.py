@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
+from tests.core.ops.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
+from tests.core.ops.inputs import REAL_AND_COMPLEX, REALS
 
-REAL_AND_COMPLEX = ("float64", "complex128")
-REALS = (*FLOATS, *INTEGERS)
 X = T((3, 4))
 CUBE = T((2, 3, 2))
 

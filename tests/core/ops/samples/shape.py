@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
-from tests.core.ops.samples.views import calls, fails
+from tests.core.ops.descriptors import D, OpSample, T
+from tests.core.ops.inputs import (
+    CUBE,
+    EMPTY,
+    EXPANDED,
+    NO_DIM_5,
+    REALS,
+    SCALAR,
+    SLICED,
+    TURNED,
+    M,
+    calls,
+    case,
+    fails,
+)
 
-REAL_AND_COMPLEX = ("float64", "complex128")
-DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
-REALS = (*FLOATS, *INTEGERS)
-M = T((2, 3))
 V = T((4,))
-CUBE = T((2, 3, 4))
-TURNED = T((2, 3, 4), strides="transposed")
-SLICED = T((2, 3), strides="sliced")
-EXPANDED = T((2, 3), strides="expanded")
-SCALAR = T(())
-EMPTY = T((0, 3))
 DISTINCT = T((3, 4), unique=True)
 COUNTS = T((2,), values=[1, 3], dtype="int64")
 SPECIAL = T(values=[1.0, math.nan, -math.inf, 3.0, math.inf, 3.0])
 
-
-def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
-    settings: dict[str, Any] = {
-        "dtypes": DTYPES,
-        "grad_dtypes": REAL_AND_COMPLEX,
-        "errors": errors,
-    }
-    return OpCase(op, samples, **{**settings, **options})
-
-
-RANGE = r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)"
 
 CASES = [
     case(
@@ -62,7 +53,7 @@ CASES = [
             r"zero-dimensional tensor \(at position 0\) cannot be concatenated",
             [SCALAR, SCALAR],
         ),
-        fails(IndexError, RANGE, [M, M], 5),
+        fails(IndexError, NO_DIM_5, [M, M], 5),
         fails(TypeError, "expected Tensor as element 1 in argument 0, but got int", [M, 1]),
     ),
     case("concat", calls(([M, M], 1))),
@@ -88,7 +79,7 @@ CASES = [
         "flip",
         calls((M, (0,)), (CUBE, (0, -1)), (TURNED, (1,)), (SCALAR, (0,)), (M, ()), (EMPTY, (1,))),
         fails(RuntimeError, "dim 0 appears multiple times in the list of dims", M, (0, 0)),
-        fails(IndexError, RANGE, M, (5,)),
+        fails(IndexError, NO_DIM_5, M, (5,)),
     ),
     case("fliplr", calls((M,)), fails(RuntimeError, "Input must be >= 2-d.", V)),
     case("flipud", calls((V,)), fails(RuntimeError, "Input must be >= 1-d.", SCALAR)),
@@ -101,7 +92,7 @@ CASES = [
         "roll",
         calls((M, 1), (M, -2, 1), (CUBE, (1, 2), (0, -1)), (M, (4,)), (EMPTY, 1, 0), (SCALAR, 1)),
         fails(RuntimeError, "shifts and dimensions must align. shifts: 2, dims:1", M, (1, 2), (0,)),
-        fails(IndexError, RANGE, M, 1, 5),
+        fails(IndexError, NO_DIM_5, M, 1, 5),
     ),
     case(
         "Tensor.repeat",
@@ -150,7 +141,7 @@ CASES = [
             *calls((DISTINCT,), (DISTINCT, 0), (DISTINCT, 0, True), (SCALAR,), (EMPTY, 0)),
             OpSample((M,), {"stable": True, "dim": 0}),
         ],
-        fails(IndexError, RANGE, M, 5),
+        fails(IndexError, NO_DIM_5, M, 5),
         grad_dtypes=("float64",),
         dtypes=(*REALS, "complex64"),
     ),
@@ -176,7 +167,7 @@ CASES = [
         ],
         fails(RuntimeError, "selected index k out of range", M, 4),
         fails(RuntimeError, "selected index k out of range", M, -1),
-        fails(IndexError, RANGE, M, 2, 5),
+        fails(IndexError, NO_DIM_5, M, 2, 5),
         grad_dtypes=("float64",),
         dtypes=REALS,
     ),

@@ -5,37 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.ops.descriptors import OpCase, OpError, OpSample, T
-
-REAL_AND_COMPLEX = ("float64", "complex128")
-DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
-M = T((2, 3))
-CUBE = T((2, 3, 4))
-TURNED = T((2, 3, 4), strides="transposed")
-SLICED = T((2, 3), strides="sliced")
-EXPANDED = T((2, 3), strides="expanded")
-SCALAR = T(())
-EMPTY = T((0, 3))
-
-
-def calls(*samples: tuple[Any, ...]) -> list[OpSample]:
-    return [OpSample(args) for args in samples]
-
-
-def fails(exception: type[Exception], regex: str, *args: Any, differs: bool = False) -> OpError:
-    return OpError(OpSample(args), exception, regex, torch_differs=differs)
+from tests.core.ops.inputs import (
+    CUBE,
+    EMPTY,
+    EXPANDED,
+    NO_DIM_5,
+    SCALAR,
+    SLICED,
+    TURNED,
+    M,
+    calls,
+    fails,
+)
+from tests.core.ops.inputs import case as any_case
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
-    settings: dict[str, Any] = {
-        "dtypes": DTYPES,
-        "grad_dtypes": REAL_AND_COMPLEX,
-        "view": True,
-        "errors": errors,
-    }
-    return OpCase(op, samples, **{**settings, **options})
+    return any_case(op, samples, *errors, **{"view": True, **options})
 
-
-OUT_OF_RANGE = r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)"
 
 CASES = [
     case(
@@ -85,7 +72,7 @@ CASES = [
         "flatten",
         calls((CUBE,), (CUBE, 1), (CUBE, 0, 1), (CUBE, -2, -1), (SCALAR,), (M, 1, 1), (EMPTY,)),
         fails(RuntimeError, "start_dim cannot come after end_dim", M, 1, 0),
-        fails(IndexError, OUT_OF_RANGE, M, 5),
+        fails(IndexError, NO_DIM_5, M, 5),
     ),
     case("flatten", calls((TURNED,), (SLICED,)), view=False),
     case(
@@ -113,12 +100,12 @@ CASES = [
         ),
         fails(RuntimeError, r"input.dim\(\) = 2 is not equal to len\(dims\) = 1", M, (0,)),
         fails(RuntimeError, r"permute\(\): duplicate dims are not allowed", M, (0, 0)),
-        fails(IndexError, OUT_OF_RANGE, M, (0, 5)),
+        fails(IndexError, NO_DIM_5, M, (0, 5)),
     ),
     case(
         "transpose",
         calls((CUBE, 0, 2), (CUBE, -1, 1), (SLICED, 0, 1), (SCALAR, 0, -1), (EMPTY, 0, 1)),
-        fails(IndexError, OUT_OF_RANGE, M, 0, 5),
+        fails(IndexError, NO_DIM_5, M, 0, 5),
     ),
     case(
         "t",
@@ -148,7 +135,7 @@ CASES = [
             (SCALAR, 0),
             (T((1, 0)),),
         ),
-        fails(IndexError, OUT_OF_RANGE, M, 5),
+        fails(IndexError, NO_DIM_5, M, 5),
         fails(RuntimeError, "dim 0 appears multiple times in the list of dims", M, (0, -2)),
     ),
     case(

@@ -1,0 +1,7 @@
+"""`plugrad.library`: operators and kernels defined at run time, as torch.library does it."""
+
+from __future__ import annotations
+
+from plugrad.dispatch.library import Library, define, impl
+
+__all__ = ["Library", "define", "impl"]
