@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import deep_graph, import_time, mlp_step, sizes, small_ops
-from benchmarks.measure import Effort, Row
-from benchmarks.report import tables, write_json, write_markdown
+# Both libraries get one thread: on arrays this small more of them wait for each other, and what
+# is compared is the work per step. BLAS reads this when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from benchmarks import deep_graph, import_time, mlp_step, sizes, small_ops  # noqa: E402
+from benchmarks.measure import Effort, Row  # noqa: E402
+from benchmarks.report import tables, write_json, write_markdown  # noqa: E402
 
 BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "small_ops": small_ops.run,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,5 +35,7 @@ def libraries() -> list[Library]:
     """plugrad, and PyTorch if it is installed."""
     found = [Library(PLUGRAD, importlib.import_module("plugrad"))]
     if importlib.util.find_spec("torch"):
-        found.append(Library(TORCH, importlib.import_module("torch")))
+        torch = importlib.import_module("torch")
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+        found.append(Library(TORCH, torch))
     return found

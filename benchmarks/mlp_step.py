@@ -95,8 +95,9 @@ def bare_step(problem: Problem) -> Callable[[], object]:
 def run(effort: Effort) -> list[Row]:
     rows: list[Row] = []
     for widths, batch, budget in (
-        ((64, 128, 128, 10), 64, Budget(0.7, TORCH)),
         ((4, 8, 8, 2), 8, None),
+        ((64, 32, 10), 32, Budget(0.7, TORCH)),
+        ((64, 128, 128, 10), 64, None),
     ):
         problem = Problem.random(widths, batch)
         contestants = {library.name: library_step(library, problem) for library in libraries()}

@@ -24,9 +24,8 @@ from plugrad._shells import Tensor, device
 from plugrad.graph import copy_slices as _copy_slices  # registers its node class
 
 # isort: split
-from plugrad import autograd, ops, plugins
+from plugrad import autograd, library, ops, plugins
 from plugrad.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from plugrad.dispatch import library
 from plugrad.dispatch.trace import install_from_environment as _install_trace
 from plugrad.dispatch.trace import record_dispatch_trace, show_dispatch_trace
 from plugrad.dtype import DType as dtype

@@ -74,9 +74,9 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
         )
     if sizes_of(value) != sizes_of(tensor):
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(sizes_of(value))}' to a tensor of size "
-            f"'{list(sizes_of(tensor))}'. Please ensure that the gradient and the tensor are the "
-            "same size"
+            f"attempting to assign a gradient of size '{list(sizes_of(value))}' to a tensor of "
+            f"size '{list(sizes_of(tensor))}'. Please ensure that the gradient and the tensor are "
+            "the same size"
         )
     materialize_meta(tensor).grad = value
 

@@ -245,9 +245,7 @@ def raise_missing(function: str, values: tuple[Any, ...], names: tuple[str, ...]
     """Say which of a function's required arguments are `MISSING`."""
     missing = [name for name, value in zip(names, values, strict=True) if value is MISSING]
     quoted = ", ".join(f'"{name}"' for name in missing)
-    raise TypeError(
-        f"{function}() missing {len(missing)} required positional arguments: {quoted}"
-    )
+    raise TypeError(f"{function}() missing {len(missing)} required positional arguments: {quoted}")
 
 
 # PyTorch reads `float` as float64 where a dtype is expected, whatever the default dtype is.

@@ -182,7 +182,6 @@ class TensorBase:
         return detached(self)
 
 
-
 # Compiled code uses these functions rather than the methods: a method call on a class that has
 # interpreted subclasses looks the name up.
 

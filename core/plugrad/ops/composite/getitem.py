@@ -245,8 +245,8 @@ def _check_mask(self: TensorBase, mask: TensorBase, dim: int) -> None:
     for offset, size in enumerate(sizes_of(mask)):
         if size != sizes_of(self)[dim + offset]:
             raise IndexError(
-                f"The shape of the mask {list(sizes_of(mask))} at index {offset} does not match the "
-                f"shape of the indexed tensor {list(sizes_of(self))} at index {dim + offset}"
+                f"The shape of the mask {list(sizes_of(mask))} at index {offset} does not match "
+                f"the shape of the indexed tensor {list(sizes_of(self))} at index {dim + offset}"
             )
 
 

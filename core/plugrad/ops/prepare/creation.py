@@ -16,6 +16,7 @@ from plugrad.dtype import (
     iinfo,
     int64,
 )
+from plugrad.ops.prepare.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import check_scalar_fits, scalar_dtype, to_dtype
 
@@ -24,18 +25,7 @@ Prepared = tuple[object, ...]
 
 # Integers up to 2**digits are exact in a floating point dtype.
 _DIGITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-_CPP_NAMES: Final = {
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "int64_t",
-    "bool": "bool",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
+_CPP_NAMES: Final = {**SHORT_CPP_NAMES, "int64": "int64_t"}
 
 
 def _check_sizes(size: Sizes) -> None:

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, Final
 
 from plugrad.dtype import DType, bool_, int32, int64, uint8
+from plugrad.ops.prepare.cpp_names import SHORT_CPP_NAMES
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
@@ -17,20 +18,6 @@ from plugrad.tensor.promotion import check_scalar_fits, to_dtype
 Sizes = tuple[int, ...]
 
 _INDEX_DTYPES: Final = (int64, int32)
-_CPP_NAMES: Final = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-    "bool": "bool",
-}
 
 
 def _with_a_dim(sizes: Sizes) -> Sizes:
@@ -57,8 +44,8 @@ def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> 
             if place != wrapped and size > own[place]:
                 raise RuntimeError(
                     f"Size does not match at dimension {place} expected index "
-                    f"{list(sizes_of(index))} to be no larger than self {list(sizes_of(self))} apart "
-                    f"from dimension {wrapped}"
+                    f"{list(sizes_of(index))} to be no larger than self {list(sizes_of(self))} "
+                    f"apart from dimension {wrapped}"
                 )
     return (self, wrapped, index)
 
@@ -79,7 +66,9 @@ def _check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBas
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for place, size in enumerate(wanted):
         if (place != wrapped and size > own[place]) or size > given[place]:
-            shown = "" if src is None else f" and to be no larger size than src {list(sizes_of(src))}"
+            shown = (
+                "" if src is None else f" and to be no larger size than src {list(sizes_of(src))}"
+            )
             raise RuntimeError(
                 f"Expected index {list(sizes_of(index))} to be no larger than self "
                 f"{list(sizes_of(self))} apart from dimension {wrapped}{shown}"
@@ -284,14 +273,14 @@ def _check_mask(mask: TensorBase, function: str, names: dict[str, str] | None = 
 
 
 def masked_fill_scalar(self: TensorBase, mask: TensorBase, value: object) -> tuple[object, ...]:
-    _check_mask(mask, "masked_fill_", _CPP_NAMES)
+    _check_mask(mask, "masked_fill_", SHORT_CPP_NAMES)
     broadcast_shapes(sizes_of(self), sizes_of(mask))
     check_scalar_fits(value, self.dtype)
     return (self, mask, value)
 
 
 def masked_fill(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple[object, ...]:
-    _check_mask(mask, "masked_fill_", _CPP_NAMES)
+    _check_mask(mask, "masked_fill_", SHORT_CPP_NAMES)
     _check_fill_value(self.dtype, value)
     broadcast_shapes(sizes_of(self), sizes_of(mask))
     return (self, mask, to_dtype(value, self.dtype))
@@ -305,7 +294,7 @@ def _check_fill_value(dtype: DType, value: TensorBase) -> None:
         )
     if value.dtype.is_complex and not dtype.is_complex:
         raise RuntimeError(
-            f"value cannot be converted to type {_CPP_NAMES[dtype.name]} without overflow"
+            f"value cannot be converted to type {SHORT_CPP_NAMES[dtype.name]} without overflow"
         )
 
 

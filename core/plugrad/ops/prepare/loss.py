@@ -63,9 +63,9 @@ def binary_cross_entropy(
     check_reduction(reduction)
     if sizes_of(self) != sizes_of(target):
         raise ValueError(
-            f"Using a target size (plugrad.Size({list(sizes_of(target))})) that is different to the "
-            f"input size (plugrad.Size({list(sizes_of(self))})) is deprecated. Please ensure they "
-            "have the same size."
+            f"Using a target size (plugrad.Size({list(sizes_of(target))})) that is different to "
+            f"the input size (plugrad.Size({list(sizes_of(self))})) is deprecated. Please ensure "
+            "they have the same size."
         )
     if target.dtype is not self.dtype:
         raise RuntimeError(

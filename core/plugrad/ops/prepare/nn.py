@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrad.dtype import BOOL, FLOATING, DType, float32, int32, int64
 from plugrad.ops.prepare.activation import check_real_floating
-from plugrad.ops.prepare.linalg import CPP_NAMES
+from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import to_dtype
 

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from plugrad.dtype import COMPLEX, FLOATING, DType, bool_, uint8
+from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.promotion import result_type, to_dtype
-
-_CPP_NAMES: Final = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
 
 
 def _cast(operand: Any, dtype: DType) -> Any:
@@ -80,8 +66,8 @@ def where_numbers(condition: TensorBase, self: Any, other: Any) -> tuple[object,
 def _check_lerp(name: str, dtype: DType, found: DType) -> None:
     if found is not dtype:
         raise RuntimeError(
-            f"expected dtype {_CPP_NAMES[dtype.name]} for `{name}` but got dtype "
-            f"{_CPP_NAMES[found.name]}"
+            f"expected dtype {CPP_NAMES[dtype.name]} for `{name}` but got dtype "
+            f"{CPP_NAMES[found.name]}"
         )
 
 

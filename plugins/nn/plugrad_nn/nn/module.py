@@ -159,8 +159,12 @@ class Module(ModuleState, ModuleConversion):
         fields["_non_persistent_buffers"].discard(name)
 
     def __getattr__(self, name: str) -> Any:
+        # Parameters first and without a loop: every forward pass reads them.
         fields = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
+        parameters = fields.get("_parameters")
+        if parameters is not None and name in parameters:
+            return parameters[name]
+        for table in ("_buffers", "_modules"):
             entries = fields.get(table)
             if entries is not None and name in entries:
                 return entries[name]

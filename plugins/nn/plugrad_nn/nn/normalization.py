@@ -13,7 +13,28 @@ from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
 
 
-class BatchNorm(Module):
+class _Affine(Module):
+    """A scale and a shift that are learned: both, one or none of them."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _learn(
+        self, shape: Sequence[int], scale: bool, shift: bool, device: Any, dtype: Any
+    ) -> None:
+        for name, wanted in (("weight", scale), ("bias", shift)):
+            made = plugrad.empty(shape, device=device, dtype=dtype) if wanted else None
+            self.register_parameter(name, None if made is None else Parameter(made))
+
+    def reset_parameters(self) -> None:
+        """Back to scale one and shift zero."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class BatchNorm(_Affine):
     """What BatchNorm1d and BatchNorm2d share; they differ in the inputs they accept.
 
     Args:
@@ -27,8 +48,6 @@ class BatchNorm(Module):
     # Version 2 added num_batches_tracked; older state dicts lack it.
     _version: ClassVar[int] = 2
 
-    weight: Parameter | None
-    bias: Parameter | None
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -51,13 +70,7 @@ class BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-
-        def learned(wanted: bool) -> Parameter | None:
-            made = plugrad.empty(num_features, device=device, dtype=dtype) if wanted else None
-            return None if made is None else Parameter(made)
-
-        self.register_parameter("weight", learned(affine))
-        self.register_parameter("bias", learned(affine and bias))
+        self._learn((num_features,), affine, affine and bias, device, dtype)
         mean = variance = count = None
         if track_running_stats:
             mean = plugrad.zeros(num_features, device=device, dtype=dtype)
@@ -79,10 +92,7 @@ class BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Back to scale one, shift zero and no statistics."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
@@ -142,11 +152,8 @@ class BatchNorm2d(BatchNorm):
             raise ValueError(f"expected 4D input (got {input.ndim}D input)")
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """Normalises over the last dimensions, of shape `normalized_shape` (Ba et al. 2016)."""
-
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(
         self,
@@ -163,22 +170,9 @@ class LayerNorm(Module):
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-
-        def learned(wanted: bool) -> Parameter | None:
-            if not wanted:
-                return None
-            return Parameter(plugrad.empty(self.normalized_shape, device=device, dtype=dtype))
-
-        self.register_parameter("weight", learned(elementwise_affine))
-        self.register_parameter("bias", learned(elementwise_affine and bias))
+        shift = elementwise_affine and bias
+        self._learn(self.normalized_shape, elementwise_affine, shift, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Back to scale one and shift zero."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -237,7 +231,7 @@ class RMSNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Normalises each sample's groups of channels; input (N, C, ...) (Wu and He 2018).
 
     Args:
@@ -247,9 +241,6 @@ class GroupNorm(Module):
         affine: learn a scale, which starts at one, and a shift, which starts at zero, per channel.
         bias: with False, no shift.
     """
-
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(
         self,
@@ -271,21 +262,8 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-
-        def learned(wanted: bool) -> Parameter | None:
-            made = plugrad.empty(num_channels, device=device, dtype=dtype) if wanted else None
-            return None if made is None else Parameter(made)
-
-        self.register_parameter("weight", learned(affine))
-        self.register_parameter("bias", learned(affine and bias))
+        self._learn((num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Back to scale one and shift zero."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -1,0 +1,22 @@
+"""What C++ calls the element types, as some of PyTorch's error messages do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CPP_NAMES: Final = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+# Messages made by another part of PyTorch leave out the `int`.
+SHORT_CPP_NAMES: Final = {**CPP_NAMES, "int16": "short", "int64": "long"}
