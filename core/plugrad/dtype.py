@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Final, final
 
 BOOL: Final = 0
@@ -48,13 +49,7 @@ class DType:
             import numpy
 
             if self.name == "bfloat16":
-                try:
-                    import ml_dtypes
-                except ImportError as error:
-                    raise RuntimeError(
-                        "plugrad.bfloat16 on NumPy needs ml_dtypes: pip install ml_dtypes"
-                    ) from error
-                self._numpy = numpy.dtype(ml_dtypes.bfloat16)
+                self._numpy = numpy.dtype(_ml_dtypes().bfloat16)
             else:
                 self._numpy = numpy.dtype(self.name)
         return self._numpy
@@ -85,6 +80,16 @@ class DType:
 
     def __deepcopy__(self, memo: object) -> DType:
         return self
+
+
+def _ml_dtypes() -> Any:
+    """The library of NumPy's narrow floats: a dependency of backends, not of the core."""
+    try:
+        return importlib.import_module("ml_dtypes")
+    except ImportError as error:
+        raise RuntimeError(
+            "plugrad.bfloat16 on NumPy needs ml_dtypes: pip install ml_dtypes"
+        ) from error
 
 
 uint8: Final = DType("uint8", "Byte", 1, INTEGER, 0, is_signed=False)
@@ -217,9 +222,7 @@ class finfo:
             )
         real = dtype.to_real()
         if real is bfloat16:
-            import ml_dtypes
-
-            info: Any = ml_dtypes.finfo(real.numpy)  # type: ignore[no-untyped-call]  # has no types
+            info: Any = _ml_dtypes().finfo(real.numpy)
         else:
             import numpy
 

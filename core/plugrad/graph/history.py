@@ -160,8 +160,7 @@ def check_inplace(tensor: TensorBase) -> None:
         return
     view = tensor.view_info
     if view is not None:
-        base_meta = view.base.meta
-        if base_meta is not None and base_meta.requires_grad and base_meta.grad_fn is None:
+        if _is_leaf_with_grad(view.base) or _is_leaf_with_grad(tensor):
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
@@ -174,11 +173,15 @@ def check_inplace(tensor: TensorBase) -> None:
                 "an out-of-place one."
             )
         return
-    meta = tensor.meta
-    if meta is not None and meta.requires_grad and meta.grad_fn is None:
+    if _is_leaf_with_grad(tensor):
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
+
+
+def _is_leaf_with_grad(tensor: TensorBase) -> bool:
+    meta = tensor.meta
+    return meta is not None and meta.requires_grad and meta.grad_fn is None
 
 
 def _name_of(tensor: TensorBase) -> str:

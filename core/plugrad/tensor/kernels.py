@@ -35,6 +35,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import (
     cast_array,
     check_inplace_cast,
@@ -517,6 +518,8 @@ class MutationKernel:
         self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
     ) -> TensorBase:
         """Write, and count the write."""
+        if target.storage is not None:
+            check_overlap(target, self.op.name)
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
         if state.trace is not None:
             state.trace.dispatch("redispatch", self.op, below, (target, *args))

@@ -40,10 +40,9 @@ class StateDict(OrderedDict[str, Any]):
 class _Loading:
     """One `load_state_dict` call: the state dict it reads and what went wrong so far."""
 
-    def __init__(self, state_dict: dict[str, Any], strict: bool, assign: bool) -> None:
+    def __init__(self, state_dict: dict[str, Any], assign: bool) -> None:
         self.state_dict = state_dict
         self.metadata: Mapping[str, Any] = getattr(state_dict, "_metadata", {})
-        self.strict = strict
         self.assign = assign
         self.missing: list[str] = []
         self.unexpected: list[str] = []
@@ -137,7 +136,7 @@ class ModuleState:
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         copied = StateDict(state_dict)
         copied._metadata = OrderedDict(getattr(state_dict, "_metadata", {}))
-        loading = _Loading(copied, strict, assign)
+        loading = _Loading(copied, assign)
         self._load_tree(loading, "")
 
         result = IncompatibleKeys(loading.missing, loading.unexpected)
@@ -170,7 +169,7 @@ class ModuleState:
             loading.state_dict,
             prefix,
             metadata,
-            loading.strict,
+            True,  # what does not match is listed in any case; `strict` decides if it is an error
             loading.missing,
             loading.unexpected,
             loading.errors,
