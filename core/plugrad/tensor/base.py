@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 @final
 class Storage:
-    """What a tensor shares with its views: how often their memory was written to."""
+    """What a tensor shares with its views: how often their memory was written to, and whether
+    there are any, which matters to backends whose arrays cannot be written to."""
 
     def __init__(self) -> None:
         self.version: i64 = 0
+        self.has_views: bool = False
 
 
 @final

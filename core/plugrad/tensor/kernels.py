@@ -26,6 +26,7 @@ from plugrad.dispatch.library import set_raw_wrapper
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
 from plugrad.dtype import FLOATING, DType, bool_
+from plugrad.errors import OperatorNotFoundError
 from plugrad.tensor.base import (
     TensorBase,
     ViewInfo,
@@ -358,7 +359,6 @@ class InplaceKernel:
         self.functional = functional
         self.active = active
         self.raw: Any = raw
-        self.copy: Any = active.raw_kernel("copy_", "")
         self.elementwise: bool = op.structure != ""
         self.scale: Any = active.raw_kernel("mul", "Scalar")
         self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
@@ -425,19 +425,41 @@ class InplaceKernel:
         )
 
     def _write(self, target: TensorBase, result: TensorBase) -> None:
-        array = result.array
-        if self.active.backend.mutable:
-            self.copy(target.array, array)
-            return
-        storage = target.storage
-        if target.view_info is not None or (storage is not None and storage.version < 0):
-            raise NotImplementedError(
-                f"{self.op.qualified_name}: backend {self.active.name!r} has immutable arrays, on "
-                "which views cannot be written to yet"
+        write_array(self.op, self.active, target, result.array, result.dtype)
+
+
+def write_array(
+    op: Operator, active: ActiveBackend, target: TensorBase, array: Any, dtype: DType
+) -> None:
+    """Put an array of the backend into `target`: written into its memory, or put in its place.
+
+    Raises:
+        OperatorNotFoundError: the backend's arrays are mutable, but it has no `copy_` kernel.
+        NotImplementedError: they are immutable, and views of the target would not follow.
+    """
+    if active.backend.mutable:
+        copy = active.raw_kernel("copy_", "")
+        if copy is None:
+            raise OperatorNotFoundError(
+                f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a kernel "
+                "for 'copy_(target, source)', which the backend does not have"
             )
-        if result.dtype is not target.dtype:
-            array = cast_array(array, target.device.type, target.dtype)
-        target.replace_array(array)
+        copy(target.array, array)
+        return
+    storage = target.storage
+    if target.view_info is not None or (storage is not None and storage.has_views):
+        raise NotImplementedError(
+            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, on which tensors "
+            "that have views, or are views, cannot be written to yet"
+        )
+    if dtype is not target.dtype:
+        array = cast_array(array, target.device.type, target.dtype)
+    if tuple(array.shape) != sizes_of(target):
+        raise NotImplementedError(
+            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, into which a "
+            "smaller one cannot be broadcast yet"
+        )
+    target.replace_array(array)
 
 
 @final
@@ -445,6 +467,7 @@ class CopyKernel:
     """`copy_`, which may cross devices: the target's backend writes, whatever the source's is."""
 
     def __init__(self, op: Operator) -> None:
+        self.op = op
         self.prepare: Any = op.prepare
 
     def __call__(
@@ -456,7 +479,7 @@ class CopyKernel:
         array = source.array
         if source.device is not device:
             array = active.backend.from_host(_to_host(source), device.index or 0)
-        active.raw_kernel("copy_", "")(target.array, array)
+        write_array(self.op, active, target, array, source.dtype)
         return target
 
 
@@ -487,7 +510,9 @@ class ViewKernel:
     ) -> None:
         if out is source:
             return
-        out.storage = share_storage(source)
+        storage = share_storage(source)
+        storage.has_views = True
+        out.storage = storage
         if self.differentiable:
             out.view_info = make_view_info(source, self.op, args, position)
 

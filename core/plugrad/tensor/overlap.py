@@ -1,4 +1,4 @@
-"""Memory overlap within one tensor: what `expand` gives must not be written to element by element."""
+"""Overlap within one tensor: what `expand` gives cannot be written to element by element."""
 
 from __future__ import annotations
 

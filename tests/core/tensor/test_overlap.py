@@ -33,6 +33,8 @@ def test_filling_them_is_allowed() -> None:
     assert x.tolist() == [5.0]
     x.expand(3).zero_()
     assert x.tolist() == [0.0]
+    x.expand(3).masked_fill_(plugrad.tensor([True, False, False]), 2.0)
+    assert x.tolist() == [2.0]
 
 
 def test_views_without_repetition_can_be_written() -> None:

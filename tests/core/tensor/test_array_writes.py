@@ -1,0 +1,70 @@
+"""In-place operators on backends that cannot write, or have no kernel to write with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.errors import OperatorNotFoundError
+from plugrad_cpu.backend import CpuBackend
+
+
+class FrozenBackend(CpuBackend):
+    """NumPy, treated as if arrays could not be written to."""
+
+    def __init__(self) -> None:
+        super(CpuBackend, self).__init__("frozen", array_type=np.ndarray, mutable=False)
+
+    def from_host(self, array: np.ndarray[Any, Any], index: int) -> np.ndarray[Any, Any]:
+        return array.copy()
+
+
+class CopylessBackend(CpuBackend):
+    """NumPy without a kernel that copies into an array."""
+
+    def __init__(self) -> None:
+        super(CpuBackend, self).__init__("copyless", array_type=np.ndarray)
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        return {name: kernel for name, kernel in super().kernels().items() if name[-1] != "_"}
+
+
+@pytest.fixture
+def frozen() -> Iterator[str]:
+    activate_backend(FrozenBackend())
+    yield "frozen"
+    deactivate_backend("frozen")
+
+
+@pytest.fixture
+def copyless() -> Iterator[str]:
+    activate_backend(CopylessBackend())
+    yield "copyless"
+    deactivate_backend("copyless")
+
+
+def test_immutable_arrays_are_replaced(frozen: str) -> None:
+    x = plugrad.tensor([1.0, 2.0], device=frozen)
+    x.copy_(plugrad.tensor([3.0, 4.0]))
+    assert (x.tolist(), x._version) == ([3.0, 4.0], 1)
+
+
+def test_immutable_arrays_with_views_are_refused_rather_than_left_stale(frozen: str) -> None:
+    x = plugrad.tensor([1.0, 2.0], device=frozen)
+    view = x[:1]
+    with pytest.raises(NotImplementedError, match="immutable arrays"):
+        x.copy_(plugrad.tensor([3.0, 4.0]))
+    with pytest.raises(NotImplementedError, match="immutable arrays"):
+        view.copy_(plugrad.tensor([3.0]))
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_a_backend_without_a_copy_kernel_says_so(copyless: str) -> None:
+    x = plugrad.tensor([1.0, 2.0], device=copyless)
+    with pytest.raises(OperatorNotFoundError, match=r"copy_\(target, source\)"):
+        x.copy_(plugrad.tensor([3.0, 4.0]))
