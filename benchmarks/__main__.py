@@ -12,9 +12,9 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from benchmarks import deep_graph, import_time, mlp_step, sizes, small_ops  # noqa: E402
-from benchmarks.measure import Effort, Row  # noqa: E402
-from benchmarks.report import tables, write_json, write_markdown  # noqa: E402
+from benchmarks import deep_graph, import_time, mlp_step, sizes, small_ops
+from benchmarks.measure import Effort, Row
+from benchmarks.report import tables, write_json, write_markdown
 
 BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "small_ops": small_ops.run,

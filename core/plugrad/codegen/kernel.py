@@ -256,7 +256,8 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             _emit_edges(out, inputs)
             _emit_saves(out, entry, formulas)
         if inplace:
-            with out.block("elif state.grad_enabled and needs_grad(self):"):
+            # A view of a leaf may have been made in no_grad mode.
+            with out.block("elif state.grad_enabled and self.view_info is not None:"):
                 out.line("check_inplace(self)")
         out.line("below = keyset & AFTER_AUTOGRAD")
         tuple_of = "(" + ", ".join(names) + ",)"

@@ -586,6 +586,8 @@ def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
     if op.qualified_name == "plugrad::copy_":
         return CopyKernel(op)
     functional = _functional_of(op)
+    if not active.backend.mutable:
+        raw = None
     if raw is not None and (functional is None or not op.structure):
         return RawKernel(op, active, raw)
     if functional is None:

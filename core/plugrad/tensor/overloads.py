@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from plugrad.device import Device
+from plugrad.device import Device, as_device
 from plugrad.dispatch.operator import Operator, default_of
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
@@ -169,7 +169,7 @@ def _convert_one(value: Any, base: str) -> Any:
             return dtype_argument(value, "", "dtype", 0)
     elif base == "Device":
         if isinstance(value, (Device, str)):
-            return value
+            return as_device(value)
     else:
         return value
     raise _NoFit
