@@ -338,7 +338,16 @@ def _result_type(op: Operator) -> Any:
     names = [item.name for item in op.schema.returns]
     if len(names) < 2 or None in names or op.name.startswith(("_", "native_")):
         return None
-    return _namedtuple(op.name, names, module="plugrad.return_types")
+    made = _namedtuple(op.name, names, module="plugrad.return_types")
+    made.__repr__ = _results_text
+    return made
+
+
+def _results_text(results: Any) -> str:
+    """Named results one below the other, as PyTorch prints them."""
+    fields = zip(results._fields, results, strict=True)
+    inside = ",\n".join([f"{name}={value!r}" for name, value in fields])
+    return f"plugrad.return_types.{type(results).__name__}(\n{inside})"
 
 
 def _position(op: Operator, base: str) -> int:
@@ -441,8 +450,8 @@ def write_array(
         copy = active.raw_kernel("copy_", "")
         if copy is None:
             raise OperatorNotFoundError(
-                f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a kernel "
-                "for 'copy_(target, source)', which the backend does not have"
+                f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a "
+                "kernel for 'copy_(target, source)', which the backend does not have"
             )
         copy(target.array, array)
         return
