@@ -31,12 +31,11 @@ from plugrad.tensor.interop import (
 )
 from plugrad.tensor.nested import (
     array_of,
-    convert_array,
     is_sequence,
     scalar_type,
     sequence_array,
 )
-from plugrad.tensor.promotion import cast_array, check_scalar_fits, is_scalar
+from plugrad.tensor.promotion import cast_array, check_scalar_fits, convert_array, is_scalar
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "scalar_tensor", "tensor"]
 
@@ -128,7 +127,7 @@ def tensor(
         target = data.device if device is None else canonical_device(device)
         kind = data.dtype if wanted is None else wanted
         if target is data.device:
-            made = wrap(cast_array(data.array, target.type, kind), kind, target)
+            made = wrap(cast_array(data.array, target.type, kind, target.index or 0), kind, target)
         else:
             made = from_host(convert_array(host_array(data), data.dtype, kind), kind, target)
     else:

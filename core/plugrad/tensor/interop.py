@@ -294,7 +294,7 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
             "protocol at the moment."
         )
-    copied = cast_array(self.array, self.device.type, self.dtype)
+    copied = cast_array(self.array, self.device.type, self.dtype, self.device.index or 0)
     result = instance_of(type(self), wrap(copied, self.dtype, self.device))
     memo[id(self)] = result
     meta = self.meta

@@ -83,7 +83,7 @@ def _array_for(tensor: TensorBase, dtype: DType, device: Device, backend: Backen
     if tensor.device is not device:
         array = backend.from_host(_to_host(tensor), device.index or 0)
     if tensor.dtype is not dtype:
-        array = cast_array(array, device.type, dtype)
+        array = cast_array(array, device.type, dtype, device.index or 0)
     return array
 
 
@@ -125,7 +125,7 @@ class UnaryKernel:
         array = a.array
         if self.result == FLOAT and dtype.category < FLOATING:
             dtype = float_result(dtype)
-            array = cast_array(array, a.device.type, dtype)
+            array = cast_array(array, a.device.type, dtype, a.device.index or 0)
         out = self.raw(array)
         if type(out) is not self.array_type:
             out = self.backend.as_array(out)
@@ -462,7 +462,8 @@ def write_array(
             "that have views, or are views, cannot be written to yet"
         )
     if dtype is not target.dtype:
-        array = cast_array(array, target.device.type, target.dtype)
+        place = target.device
+        array = cast_array(array, place.type, target.dtype, place.index or 0)
     if tuple(array.shape) != sizes_of(target):
         raise NotImplementedError(
             f"{op.qualified_name}: backend {active.name!r} has immutable arrays, into which a "

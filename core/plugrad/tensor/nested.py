@@ -26,6 +26,7 @@ from plugrad.dtype import (
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import index as tensor_index
 from plugrad.tensor.interop import numpy_dtype, to_complex, to_float
+from plugrad.tensor.promotion import convert_array
 
 # NumPy's limit, under which host memory is arranged; PyTorch's is twice that.
 _MAX_DIMS: Final = 64
@@ -231,20 +232,6 @@ def _infer_flat(values: list[Any], data: Any) -> DType:
     if float in types:
         return get_default_dtype()
     return int64 if int in types else bool_
-
-
-def convert_array(array: Any, found: DType, wanted: DType) -> Any:
-    """A copy of a NumPy array in another dtype by PyTorch's conversion."""
-    if found is wanted:
-        return np.array(array)
-    if found.category == COMPLEX and wanted.category < COMPLEX and wanted.category != BOOL:
-        array = array.real
-    with np.errstate(all="ignore"):
-        if wanted.category == FLOATING and wanted.itemsize == 2:
-            return array.astype(np.float32).astype(wanted.numpy)
-        if wanted.category == INTEGER and not wanted.is_signed and found.category == FLOATING:
-            return array.astype(np.int64).astype(wanted.numpy)
-        return array.astype(wanted.numpy)
 
 
 def _stacked(arrays: Any) -> Any:

@@ -227,18 +227,43 @@ def check_scalar_fits(value: Any, dtype: DType) -> None:
         )
 
 
-def cast_array(array: Any, device_type: str, dtype: DType) -> Any:
-    """Copy a raw array of a backend into another dtype."""
+def convert_array(array: Any, found: DType, wanted: DType) -> Any:
+    """A copy of a NumPy array in another dtype by PyTorch's conversion."""
+    if found is wanted:
+        return np.array(array)
+    if found.category == COMPLEX and wanted.category < COMPLEX and wanted.category != BOOL:
+        array = array.real
+    with np.errstate(all="ignore"):
+        if wanted.category == FLOATING and wanted.itemsize == 2:
+            return array.astype(np.float32).astype(wanted.numpy)
+        if wanted.category == INTEGER and not wanted.is_signed and found.category == FLOATING:
+            return array.astype(np.int64).astype(wanted.numpy)
+        return array.astype(wanted.numpy)
+
+
+def cast_array(array: Any, device_type: str, dtype: DType, index: int = 0) -> Any:
+    """Copy a raw array on device `index` of a backend into another dtype.
+
+    Without a kernel for it the elements go through host memory.
+    """
     active = find_backend(device_type)
     kernel = active.raw_kernel("_to_copy", "")
+    backend = active.backend
     if kernel is None:
-        raise NotImplementedError(f"backend {device_type!r} has no kernel for '_to_copy'")
-    return kernel(array, active.backend.native_dtype(dtype))
+        found = backend.dtype_of(array)
+        return backend.from_host(convert_array(backend.to_host(array), found, dtype), index)
+    return kernel(array, backend.native_dtype(dtype))
 
 
 def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:
     """`tensor` in another dtype, below autograd: no graph; the same object if nothing changes."""
     if tensor.dtype is dtype:
         return tensor
+    return cast(tensor, dtype)
+
+
+def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
+    """A copy of `tensor` in a dtype, below autograd."""
     device = tensor.device
-    return wrap(cast_array(tensor.array, device.type, dtype), dtype, device)
+    copied = cast_array(tensor.array, device.type, dtype, device.index or 0)
+    return wrap(copied, dtype, device)

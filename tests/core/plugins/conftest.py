@@ -12,7 +12,12 @@ from textwrap import dedent
 import pytest
 
 from plugrad import plugins
-from plugrad.dispatch.backend import activate_backend, active_backends, deactivate_backend
+from plugrad.dispatch.backend import (
+    activate_backend,
+    active_backends,
+    deactivate_backend,
+    find_backend,
+)
 from plugrad.plugins import selection
 from plugrad.plugins.manager import PluginManager
 
@@ -83,6 +88,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
 @contextmanager
 def hidden_plugins() -> Iterator[None]:
     """As if no real plugin had been loaded: neither its modules nor its backends."""
+    # The real one names the dispatch key; a fake called "cpu" would take it otherwise.
+    find_backend("cpu")
     hidden = {
         name: module
         for name, module in sys.modules.items()

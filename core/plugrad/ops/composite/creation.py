@@ -1,21 +1,122 @@
-"""Factory functions that follow a tensor, and random ones made of others."""
+"""Factory functions that follow a tensor, are built on the host, or are random and made of others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plugrad._generated import functions as F
 from plugrad.device import Device
+from plugrad.dispatch.backend import canonical_device
 from plugrad.dtype import DType, int64
+from plugrad.ops.prepare import creation as prepare
 from plugrad.ops.prepare.creation import check_std
 from plugrad.ops.prepare.views import check_geometry
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop import from_host
 from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 Sizes = tuple[int, ...]
+
+
+def _moved(numbers: Any, dtype: DType, device: Device | None) -> TensorBase:
+    """A host array in a dtype, on a device whose backend cannot make it there."""
+    with np.errstate(all="ignore"):
+        host = numbers.astype(dtype.numpy)
+    return from_host(host, dtype, canonical_device(device))
+
+
+def empty(size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
+    prepare.empty(size, dtype, device)
+    return F.zeros(size, dtype=dtype, device=device)
+
+
+def zeros(size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
+    checked: Any = prepare.zeros(size, dtype, device)
+    return F.full(size, 0, dtype=checked[1], device=device)
+
+
+def ones(size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
+    checked: Any = prepare.ones(size, dtype, device)
+    return F.full(size, 1, dtype=checked[1], device=device)
+
+
+def full(size: Sizes, fill_value: Any, dtype: DType | None, device: Device | None) -> TensorBase:
+    checked: Any = prepare.full(size, fill_value, dtype, device)
+    kind: DType = checked[2]
+    if isinstance(fill_value, complex) and not kind.is_complex:
+        fill_value = fill_value.real
+    return _moved(np.broadcast_to(np.array(fill_value), size), kind, device)
+
+
+def arange(
+    start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None
+) -> TensorBase:
+    checked: Any = prepare.arange(start, end, step, dtype, device)
+    first, by, count, kind, _ = checked
+    exact = isinstance(first, int) and isinstance(by, int)
+    places: Any = np.arange(count, dtype=np.int64 if exact else np.float64)
+    return _moved(first + by * places, kind, device)
+
+
+def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
+    """From both ends towards the middle, so that both are exact."""
+    if not dtype.is_differentiable:
+        start, end = int(start), int(end)
+    if steps < 2:
+        return np.array([start] * steps)
+    places: Any = np.arange(steps)
+    step = (end - start) / (steps - 1)
+    near_start = places < steps // 2
+    return np.where(near_start, start + step * places, end - step * (steps - 1 - places))
+
+
+def linspace(
+    start: Any, end: Any, steps: int, dtype: DType | None, device: Device | None
+) -> TensorBase:
+    checked: Any = prepare.linspace(start, end, steps, dtype, device)
+    return _moved(_spaced(start, end, steps, checked[3]), checked[3], device)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float, dtype: DType | None, device: Device | None
+) -> TensorBase:
+    checked: Any = prepare.logspace(start, end, steps, base, dtype, device)
+    powers: Any = np.power(base, _spaced(start, end, steps, checked[4]))
+    return _moved(powers, checked[4], device)
+
+
+def eye(n: int, m: int | None, dtype: DType | None, device: Device | None) -> TensorBase:
+    checked: Any = prepare.eye(n, m, dtype, device)
+    return _moved(np.eye(checked[0], checked[1]), checked[2], device)
+
+
+def tril_indices(
+    row: int, col: int, offset: int, dtype: DType | None, device: Device | None
+) -> TensorBase:
+    checked: Any = prepare.tril_indices(row, col, offset, dtype, device)
+    return _moved(np.stack(np.tril_indices(row, offset, col)), checked[3], device)
+
+
+def triu_indices(
+    row: int, col: int, offset: int, dtype: DType | None, device: Device | None
+) -> TensorBase:
+    checked: Any = prepare.triu_indices(row, col, offset, dtype, device)
+    return _moved(np.stack(np.triu_indices(row, offset, col)), checked[3], device)
+
+
+def fill_with_number(self: Tensor, value: Any) -> Tensor:
+    prepare.fill_scalar(self, value)
+    return self.copy_(F.full((), value, dtype=self.dtype, device=self.device))
+
+
+def fill_with_tensor(self: Tensor, value: Tensor) -> Tensor:
+    prepare.fill_tensor(self, value)
+    return self.copy_(value)
 
 
 def empty_strided(size: Sizes, stride: Sizes, dtype: DType | None, device: Device | None) -> Tensor:

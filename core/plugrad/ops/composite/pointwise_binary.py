@@ -1,4 +1,4 @@
-"""Elementwise arithmetic that is another operator under another name, or with operands swapped."""
+"""Elementwise arithmetic that is made of other operators."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"
@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dtype import DType
+from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
+from plugrad.tensor.kernels import check_alpha
+from plugrad.tensor.promotion import promote_pair, promote_with_scalar, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -35,3 +39,66 @@ def divide_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
 
 def rdiv(self: Tensor, other: Any) -> Tensor:
     return F.reciprocal(self) * other
+
+
+def _wrapped(number: Any, dtype: DType) -> Any:
+    """A negative number as unsigned integers represent it."""
+    return number if dtype.is_signed else number % 2 ** (8 * dtype.itemsize)
+
+
+def number_beside(self: Tensor, number: Any) -> Tensor:
+    """A number as a 0-dim tensor, in the dtype in which it is combined with `self`."""
+    dtype = promote_with_scalar(self, number)
+    return F.full((), number, dtype=dtype, device=self.device)
+
+
+def sub(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
+    check_sub(self, other, alpha)
+    # Promoted first: the negative of an int8 may need an int64.
+    negated = F.neg(to_dtype(other, promote_pair(self, other)))
+    return F.add(self, negated, alpha=alpha)
+
+
+def sub_number(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    check_sub(self, other, alpha)
+    dtype = promote_with_scalar(self, other)
+    check_alpha(alpha, dtype)
+    return F.add(self, _wrapped(-other * alpha, dtype))
+
+
+def rsub_number(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    rsub_scalar(self, other, alpha)
+    dtype = promote_with_scalar(self, other)
+    subtracted = F.neg(to_dtype(self, dtype))
+    if alpha != 1:
+        subtracted = subtracted * alpha
+    return F.add(subtracted, _wrapped(other, dtype))
+
+
+def pow_number(self: Tensor, exponent: Any) -> Tensor:
+    base = to_dtype(self, promote_with_scalar(self, exponent))
+    if exponent == 2:
+        return base * base
+    if exponent == 3:
+        return base * base * base
+    return F.pow(base, number_beside(base, exponent))
+
+
+def number_pow(self: Any, exponent: Tensor) -> Tensor:
+    return F.pow(number_beside(exponent, self), exponent)
+
+
+def maximum(self: Tensor, other: Tensor) -> Tensor:
+    return F.where(F.logical_or(F.gt(self, other), F.isnan(self)), self, other)
+
+
+def minimum(self: Tensor, other: Tensor) -> Tensor:
+    return F.where(F.logical_or(F.lt(self, other), F.isnan(self)), self, other)
+
+
+def fmax(self: Tensor, other: Tensor) -> Tensor:
+    return F.where(F.logical_or(F.gt(self, other), F.isnan(other)), self, other)
+
+
+def fmin(self: Tensor, other: Tensor) -> Tensor:
+    return F.where(F.logical_or(F.lt(self, other), F.isnan(other)), self, other)

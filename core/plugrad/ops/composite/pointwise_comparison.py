@@ -1,10 +1,14 @@
 """Comparisons made of others."""
 
+# Operators with several overloads are typed Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.ops.composite.pointwise_binary import number_beside
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -54,3 +58,36 @@ def allclose(
     self: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     return bool(F.all(F.isclose(self, other, rtol, atol, equal_nan)).item())
+
+
+def ne(self: Tensor, other: Any) -> Tensor:
+    return F.logical_not(F.eq(self, other))
+
+
+def gt(self: Tensor, other: Tensor) -> Tensor:
+    return F.lt(other, self)
+
+
+def gt_number(self: Tensor, other: Any) -> Tensor:
+    return F.lt(number_beside(self, other), self)
+
+
+def le(self: Tensor, other: Any) -> Tensor:
+    # Not the opposite of `gt`: neither holds for nan.
+    return F.logical_or(F.lt(self, other), F.eq(self, other))
+
+
+def ge(self: Tensor, other: Any) -> Tensor:
+    return F.logical_or(F.gt(self, other), F.eq(self, other))
+
+
+def logical_and(self: Tensor, other: Tensor) -> Tensor:
+    return F.mul(F.ne(self, False), F.ne(other, False))
+
+
+def logical_or(self: Tensor, other: Tensor) -> Tensor:
+    return F.logical_not(F.logical_and(F.logical_not(self), F.logical_not(other)))
+
+
+def logical_xor(self: Tensor, other: Tensor) -> Tensor:
+    return F.ne(F.ne(self, False), F.ne(other, False))

@@ -1,14 +1,17 @@
-"""Elementwise operators of one tensor that are others under another name."""
+"""Elementwise operators of one tensor that are made of others."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from plugrad._generated import functions as F
-from plugrad.dtype import bool_
+from plugrad.dtype import FLOATING, bool_
+from plugrad.tensor.base import sizes_of
+from plugrad.tensor.promotion import float_result, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -34,3 +37,48 @@ def square(self: Tensor) -> Tensor:
 
 def conj(self: Tensor) -> Tensor:
     return F.conj_physical(self) if self.dtype.is_complex else self
+
+
+def neg(self: Tensor) -> Tensor:
+    dtype = self.dtype
+    if dtype is bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    # Modulo 2 ** bits the largest unsigned integer is -1.
+    return self * (-1 if dtype.is_signed else 2 ** (8 * dtype.itemsize) - 1)
+
+
+def reciprocal(self: Tensor) -> Tensor:
+    dtype = float_result(self.dtype)
+    return F.div(F.full((), 1, dtype=dtype, device=self.device), to_dtype(self, dtype))
+
+
+def rsqrt(self: Tensor) -> Tensor:
+    return F.reciprocal(F.sqrt(self))
+
+
+def sigmoid(self: Tensor) -> Tensor:
+    return F.reciprocal(F.exp(F.neg(to_dtype(self, float_result(self.dtype)))) + 1)
+
+
+def isnan(self: Tensor) -> Tensor:
+    return F.ne(self, self)
+
+
+def isfinite(self: Tensor) -> Tensor:
+    if self.dtype.category < FLOATING:
+        return F.ones(sizes_of(self), dtype=bool_, device=self.device)
+    # inf - inf is nan.
+    return F.eq(self - self, 0)
+
+
+def isinf(self: Tensor) -> Tensor:
+    if self.dtype.category < FLOATING:
+        return F.zeros(sizes_of(self), dtype=bool_, device=self.device)
+    return F.eq(F.abs(self), math.inf)
+
+
+def logical_not(self: Tensor) -> Tensor:
+    return F.eq(self, False)

@@ -1,4 +1,4 @@
-"""Reductions that are another one with other arguments."""
+"""Reductions that are made of others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType
+from plugrad.ops.prepare import reductions as prepare
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -74,3 +76,49 @@ def norm_by_name(
     if p not in orders:
         raise RuntimeError(f"norm(): expected p to be a number or one of {list(orders)}, got {p!r}")
     return F.linalg_vector_norm(self, orders[p], dim, keepdim, dtype=dtype)
+
+
+def _count(self: Tensor, dims: tuple[int, ...]) -> int:
+    """How many elements a reduction over some dimensions puts together."""
+    sizes = sizes_of(self)
+    return math.prod([sizes[dim] for dim in dims])
+
+
+def mean(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor:
+    checked: Any = prepare.mean(self, dim, keepdim, dtype)
+    operand, dims, _, kind = checked
+    total: Tensor = F.sum(operand, dims, keepdim, dtype=kind)
+    result: Tensor = F.div(total, _count(self, dims))
+    return result
+
+
+def nansum(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor:
+    prepare.nansum(self, dim, keepdim, dtype)
+    result: Tensor = F.sum(F.where(F.isnan(self), 0, self), dim, keepdim, dtype=dtype)
+    return result
+
+
+def var_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    checked: Any = prepare.variance(self, dim, correction, keepdim)
+    _, dims, less, _ = checked
+    center: Tensor = F.mean(self, dims, True)
+    distance = F.abs(self - center) if self.dtype.is_complex else self - center
+    total: Tensor = F.sum(distance * distance, dims, keepdim)
+    spread: Tensor = F.div(total, max(_count(self, dims) - less, 0))
+    if not keepdim:
+        center = center.reshape(sizes_of(total))
+    return spread, center
+
+
+def var(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    spread: Tensor = var_mean(self, dim, correction, keepdim)[0]
+    return spread
+
+
+def std_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    spread, center = var_mean(self, dim, correction, keepdim)
+    return F.sqrt(spread), center
+
+
+def std(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    return F.sqrt(F.var(self, dim, correction=correction, keepdim=keepdim))

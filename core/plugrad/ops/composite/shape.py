@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.backend import canonical_device
@@ -27,6 +29,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
+from plugrad.tensor.promotion import cast
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -268,6 +271,17 @@ def contiguous(self: Tensor, memory_format: object) -> Tensor:
     if prepare.keeps_strides(memory_format):
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return self if is_contiguous(self) else self.clone(memory_format=memory_format)
+
+
+def clone(self: Tensor, memory_format: object) -> TensorBase:
+    """By way of host memory."""
+    prepare.clone(self, memory_format)
+    copied = np.array(host_array(self), order="K" if memory_format is None else "C")
+    return from_host(copied, self.dtype, self.device)
+
+
+def to_copy(self: Tensor, dtype: DType) -> TensorBase:
+    return cast(self, dtype)
 
 
 def to_device(self: Tensor, device: Device) -> TensorBase:
