@@ -67,6 +67,8 @@ class FakeSite:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
+    # The real CPU backend names its dispatch key first; a fake called "cpu" would otherwise.
+    find_backend("cpu")
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
@@ -88,8 +90,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
 @contextmanager
 def hidden_plugins() -> Iterator[None]:
     """As if no real plugin had been loaded: neither its modules nor its backends."""
-    # The real one names the dispatch key; a fake called "cpu" would take it otherwise.
-    find_backend("cpu")
     hidden = {
         name: module
         for name, module in sys.modules.items()
