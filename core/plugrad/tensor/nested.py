@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.dtype import (
-    BOOL,
     COMPLEX,
     FLOATING,
     INTEGER,

@@ -1,4 +1,4 @@
-"""Operators that a backend has no kernel for and that are then made of others, against the CPU's."""
+"""Operators made of others for a backend without kernels for them, against the CPU's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 import plugrad
 from plugrad.dispatch.backend import Backend, activate_backend, deactivate_backend
+from plugrad.errors import OperatorNotFoundError
 from plugrad.testing import assert_close
 
 
@@ -87,7 +88,6 @@ FACTORIES: dict[str, Callable[[str], Any]] = {
     "full of int": lambda d: plugrad.full((), 7, device=d),
     "full of wrapped": lambda d: plugrad.full((2,), -1, dtype=plugrad.uint8, device=d),
     "full of complex": lambda d: plugrad.full((2,), 1 + 2j, device=d),
-    "full of cut": lambda d: plugrad.full((2,), 2.0 + 0j, dtype=plugrad.float32, device=d),
     "full of bfloat16": lambda d: plugrad.full((2,), 1.1, dtype=plugrad.bfloat16, device=d),
     "arange": lambda d: plugrad.arange(5, device=d),
     "arange of floats": lambda d: plugrad.arange(0.5, 3.0, 0.7, device=d),
@@ -123,7 +123,8 @@ def test_factories_build_on_the_host(name: str) -> None:
 
 def test_empty_has_the_shape() -> None:
     made = plugrad.empty(2, 3, dtype=plugrad.int8, device="sparse")
-    assert made.shape == (2, 3) and made.dtype is plugrad.int8
+    assert made.shape == (2, 3)
+    assert made.dtype is plugrad.int8
 
 
 def test_factories_check_as_ever() -> None:
@@ -142,7 +143,7 @@ OTHERS = np.array([[0.5, 0.5, -2.0], [1.25, 3.0, 1.0]])
 DIFFERENTIABLE: dict[str, Callable[[Any, Any], Any]] = {
     "sub": lambda a, b: a - b,
     "sub alpha": lambda a, b: plugrad.sub(a, b, alpha=0.5),
-    "sub broadcast": lambda a, b: a - b[0],
+    "sub broadcast": lambda a, b: a - b.sum(0),
     "sub number": lambda a, b: a - 1,
     "sub number alpha": lambda a, b: plugrad.sub(a, 3, alpha=2),
     "rsub number": lambda a, b: 1.5 - a,
@@ -180,7 +181,7 @@ DIFFERENTIABLE: dict[str, Callable[[Any, Any], Any]] = {
     "std_mean": lambda a, b: plugrad.std_mean(a, 1)[1],
     "clone": lambda a, b: a.clone() * b,
     "to dtype": lambda a, b: a.to(plugrad.float32),
-    "softmax": lambda a, b: (a - a.mean()).sigmoid(),
+    "centered": lambda a, b: (a - a.mean()).sigmoid(),
 }
 
 
@@ -237,7 +238,7 @@ EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "sub": lambda a, b: a - b,
     "sigmoid": lambda a, b: a.sigmoid(),
     "nansum": lambda a, b: plugrad.where(a.isinf(), 1.0, a).nansum(),
-    "mean of nothing": lambda a, b: a[:0].mean() if a.device.type == "cpu" else a.new_ones(0).mean(),
+    "mean of nothing": lambda a, b: a.new_ones(0).mean(),
 }
 
 
@@ -298,7 +299,8 @@ def test_clone_has_memory_of_its_own() -> None:
     x = plugrad.ones(2, device="sparse")
     y = x.clone()
     y.fill_(3)
-    assert x.tolist() == [1.0, 1.0] and y.tolist() == [3.0, 3.0]
+    assert x.tolist() == [1.0, 1.0]
+    assert y.tolist() == [3.0, 3.0]
 
 
 def test_in_place_operators_are_decomposed_too() -> None:
@@ -320,5 +322,5 @@ def test_tensors_print() -> None:
 
 
 def test_what_has_no_decomposition_says_so() -> None:
-    with pytest.raises(plugrad.OperatorNotFoundError, match=r"plugrad::sin"):
+    with pytest.raises(OperatorNotFoundError, match=r"plugrad::sin"):
         plugrad.ones(2, device="sparse").sin()

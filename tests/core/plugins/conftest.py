@@ -101,11 +101,11 @@ def hidden_plugins() -> Iterator[None]:
     for backend in backends:
         deactivate_backend(backend.name)
     yield
+    sys.modules.update(hidden)
     for active in active_backends():
         deactivate_backend(active.name)
     for backend in backends:
         activate_backend(backend)
-    sys.modules.update(hidden)
 
 
 @pytest.fixture

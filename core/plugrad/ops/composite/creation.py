@@ -1,4 +1,4 @@
-"""Factory functions that follow a tensor, are built on the host, or are random and made of others."""
+"""Factory functions that follow a tensor or are built on the host, and random ones."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def triu_indices(
 
 def fill_with_number(self: Tensor, value: Any) -> Tensor:
     prepare.fill_scalar(self, value)
-    return self.copy_(F.full((), value, dtype=self.dtype, device=self.device))
+    return self.copy_(F.full(sizes_of(self), value, dtype=self.dtype, device=self.device))
 
 
 def fill_with_tensor(self: Tensor, value: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ def rsub_number(self: Tensor, other: Any, alpha: Any) -> Tensor:
 
 
 def pow_number(self: Tensor, exponent: Any) -> Tensor:
-    base = to_dtype(self, promote_with_scalar(self, exponent))
+    base: Any = to_dtype(self, promote_with_scalar(self, exponent))
     if exponent == 2:
         return base * base
     if exponent == 3:
