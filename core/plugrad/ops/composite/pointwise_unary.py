@@ -46,7 +46,8 @@ def neg(self: Tensor) -> Tensor:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
             "invert a mask, use the `~` or `logical_not()` operator instead."
         )
-    # Modulo 2 ** bits the largest unsigned integer is -1.
+    # Modulo 2 ** bits the largest unsigned integer is -1. Some libraries multiply complex infinity
+    # by -1 as (-1 + 0j), which gives nan: their backends should have a kernel.
     return self * (-1 if dtype.is_signed else 2 ** (8 * dtype.itemsize) - 1)
 
 
