@@ -103,14 +103,9 @@ from plugrad.tensor.arguments import (
     write_out,
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.kernels import (
-    BackendSelectKernel,
-    BinaryKernel,
-    MutationKernel,
-    RawKernel,
-    UnaryKernel,
-    ViewKernel,
-)
+from plugrad.tensor.alias_kernels import MutationKernel, ViewKernel
+from plugrad.tensor.kernel_factory import BackendSelectKernel
+from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.overloads import call_overload
 from plugrad.tensor.promotion import is_scalar
 """

@@ -2,8 +2,7 @@
 
 These are what stands in an operator's table for a backend. `UnaryKernel` and `BinaryKernel` serve
 operators whose YAML entry says so and take the short way when all dtypes agree; `RawKernel`
-serves all others, with the entry's `prepare` in front. In-place operators that a backend does not
-have are the functional one and a `copy_`.
+serves all others, with the entry's `prepare` in front.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Any, Final, NoReturn, final
 from mypy_extensions import i64
 
 from plugrad.device import Device
-from plugrad.dispatch import keys
 from plugrad.dispatch.backend import (
     ActiveBackend,
     Backend,
@@ -22,24 +20,15 @@ from plugrad.dispatch.backend import (
     find_backend,
     generator_of,
 )
-from plugrad.dispatch.library import set_raw_wrapper
-from plugrad.dispatch.local_state import LocalState, current_state
-from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
+from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_
-from plugrad.errors import OperatorNotFoundError
 from plugrad.tensor.base import (
     TensorBase,
-    ViewInfo,
-    bump_version,
     make_tensor,
-    share_storage,
     sizes_of,
-    version_of,
 )
-from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import (
     cast_array,
-    check_inplace_cast,
     float_result,
     promote_pair,
     promote_with_scalar,
@@ -81,13 +70,13 @@ def _array_for(tensor: TensorBase, dtype: DType, device: Device, backend: Backen
     """A tensor's array in another dtype, and on another device if it has but one element there."""
     array = tensor.array
     if tensor.device is not device:
-        array = backend.from_host(_to_host(tensor), device.index or 0)
+        array = backend.from_host(to_host(tensor), device.index or 0)
     if tensor.dtype is not dtype:
         array = cast_array(array, device.type, dtype, device.index or 0)
     return array
 
 
-def _to_host(tensor: TensorBase) -> Any:
+def to_host(tensor: TensorBase) -> Any:
     return find_backend(tensor.device.type).backend.to_host(tensor.array)
 
 
@@ -239,8 +228,8 @@ class RawKernel:
         self.raw: Any = raw
         self.prepare: Any = op.prepare
         self.inplace: bool = op.schema.is_inplace
-        self.generator_position: int = _position(op, "Generator")
-        self.device_position: int = _position(op, "Device")
+        self.generator_position: int = position_of(op, "Generator")
+        self.device_position: int = position_of(op, "Device")
         self.result_type: Any = _result_type(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
@@ -350,291 +339,8 @@ def _results_text(results: Any) -> str:
     return f"plugrad.return_types.{type(results).__name__}(\n{inside})"
 
 
-def _position(op: Operator, base: str) -> int:
+def position_of(op: Operator, base: str) -> int:
     for index, argument in enumerate(op.schema.arguments):
         if argument.type.base == base:
             return index
     return -1
-
-
-@final
-class InplaceKernel:
-    """An in-place operator: the backend's own where dtypes agree, else compute and copy."""
-
-    def __init__(
-        self, op: Operator, functional: Operator | None, active: ActiveBackend, raw: Any
-    ) -> None:
-        self.op = op
-        self.functional = functional
-        self.active = active
-        self.raw: Any = raw
-        self.elementwise: bool = op.structure != ""
-        self.scale: Any = active.raw_kernel("mul", "Scalar")
-        self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
-
-    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
-        return self.compute(target, args)
-
-    def compute(self, target: TensorBase, args: tuple[Any, ...]) -> TensorBase:
-        """Write the result for `target` and the other arguments into `target`."""
-        if self.raw is not None and self.elementwise and self._runs_directly(target, args):
-            self._run_raw(target, args)
-            return target
-        functional = self.functional
-        if functional is None:
-            raise NotImplementedError(f"{self.op.qualified_name} has no functional variant")
-        result: TensorBase = functional.lookup(self.dense)(self.dense, target, *args)
-        check_inplace_cast(result.dtype, target.dtype)
-        if sizes_of(result) != sizes_of(target):
-            broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
-            if broadcast != sizes_of(target) or sizes_of(result) == broadcast:
-                self._wrong_shape(target, sizes_of(result))
-        self._write(target, result)
-        return target
-
-    def _runs_directly(self, target: TensorBase, args: tuple[Any, ...]) -> bool:
-        if self.op.result != "promote" and target.dtype.category < FLOATING:
-            return False
-        if self.op.result == "bool":
-            return False
-        if not args:
-            return True
-        other = args[0]
-        if len(args) > 1 and args[1] != 1 and target.dtype.category < FLOATING:
-            return False
-        if isinstance(other, TensorBase):
-            return other.dtype is target.dtype and other.device is target.device
-        return promote_with_scalar(target, other) is target.dtype
-
-    def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> None:
-        try:
-            if not args:
-                self.raw(target.array)
-            elif not isinstance(args[0], TensorBase):
-                number = args[0] * args[1] if len(args) > 1 else args[0]
-                self.raw(target.array, number)
-            elif len(args) > 1 and args[1] != 1:
-                check_alpha(args[1], target.dtype)
-                self.raw(target.array, self.scale(args[0].array, args[1]))
-            else:
-                self.raw(target.array, args[0].array)
-        except Exception as error:
-            if args and isinstance(args[0], TensorBase):
-                shape = broadcast_shapes(sizes_of(target), sizes_of(args[0]))
-                if shape != sizes_of(target):
-                    self._wrong_shape(target, shape)
-            if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
-                raise
-            raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
-
-    def _wrong_shape(self, target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
-        raise RuntimeError(
-            f"output with shape {list(sizes_of(target))} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
-
-    def _write(self, target: TensorBase, result: TensorBase) -> None:
-        write_array(self.op, self.active, target, result.array, result.dtype)
-
-
-def write_array(
-    op: Operator, active: ActiveBackend, target: TensorBase, array: Any, dtype: DType
-) -> None:
-    """Put an array of the backend into `target`: written into its memory, or put in its place.
-
-    Raises:
-        OperatorNotFoundError: the backend's arrays are mutable, but it has no `copy_` kernel.
-        NotImplementedError: they are immutable, and views of the target would not follow.
-    """
-    if active.backend.mutable:
-        copy = active.raw_kernel("copy_", "")
-        if copy is None:
-            raise OperatorNotFoundError(
-                f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a "
-                "kernel for 'copy_(target, source)', which the backend does not have"
-            )
-        copy(target.array, array)
-        return
-    storage = target.storage
-    if target.view_info is not None or (storage is not None and storage.has_views):
-        raise NotImplementedError(
-            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, on which tensors "
-            "that have views, or are views, cannot be written to yet"
-        )
-    if dtype is not target.dtype:
-        place = target.device
-        array = cast_array(array, place.type, target.dtype, place.index or 0)
-    if tuple(array.shape) != sizes_of(target):
-        raise NotImplementedError(
-            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, into which a "
-            "smaller one cannot be broadcast yet"
-        )
-    target.replace_array(array)
-
-
-@final
-class CopyKernel:
-    """`copy_`, which may cross devices: the target's backend writes, whatever the source's is."""
-
-    def __init__(self, op: Operator) -> None:
-        self.op = op
-        self.prepare: Any = op.prepare
-
-    def __call__(
-        self, keyset: i64, target: TensorBase, source: TensorBase, non_blocking: bool
-    ) -> TensorBase:
-        self.prepare(target, source, non_blocking)
-        device = target.device
-        active = find_backend(device.type)
-        array = source.array
-        if source.device is not device:
-            array = active.backend.from_host(_to_host(source), device.index or 0)
-        write_array(self.op, active, target, array, source.dtype)
-        return target
-
-
-@final
-class ViewKernel:
-    """ADInplaceOrView of a view operator: the result shares version and base with its input."""
-
-    def __init__(self, op: Operator, differentiable: bool) -> None:
-        self.op = op
-        self.differentiable = differentiable
-
-    def __call__(self, keyset: i64, source: TensorBase, *args: Any) -> Any:
-        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
-        state = current_state()
-        if state.trace is not None:
-            out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
-        else:
-            out = self.op.lookup_dense(below)(below, source, *args)
-        if isinstance(out, TensorBase):
-            self._mark(source, args, out, -1)
-        else:
-            for position, item in enumerate(out):
-                self._mark(source, args, item, position)
-        return out
-
-    def _mark(
-        self, source: TensorBase, args: tuple[Any, ...], out: TensorBase, position: int
-    ) -> None:
-        if out is source:
-            return
-        storage = share_storage(source)
-        storage.has_views = True
-        out.storage = storage
-        if self.differentiable:
-            out.view_info = make_view_info(source, self.op, args, position)
-
-
-def make_view_info(
-    source: TensorBase, op: Operator, args: tuple[Any, ...], position: int
-) -> ViewInfo:
-    """What makes the result of `op(source, *args)` a view of the source's base."""
-    step = (op, args, position)
-    outer = source.view_info
-    version: int = version_of(source)
-    if outer is None:
-        return ViewInfo(source, [step], version, position >= 0)
-    return ViewInfo(outer.base, [*outer.steps, step], version, position >= 0)
-
-
-@final
-class MutationKernel:
-    """ADInplaceOrView of an in-place operator: counts the write."""
-
-    def __init__(self, op: Operator) -> None:
-        self.op = op
-
-    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
-        return self.compute(current_state(), keyset, target, args)
-
-    def compute(
-        self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
-    ) -> TensorBase:
-        """Write, and count the write."""
-        if target.storage is not None:
-            check_overlap(target, self.op.name)
-        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
-        if state.trace is not None:
-            state.trace.dispatch("redispatch", self.op, below, (target, *args))
-        else:
-            kernel = self.op.lookup_dense(below)
-            if isinstance(kernel, InplaceKernel):
-                kernel.compute(target, args)
-            else:
-                kernel(below, target, *args)
-        bump_version(target)
-        return target
-
-
-@final
-class BackendSelectKernel:
-    """Factory functions have no tensor to tell the backend: their device argument does."""
-
-    def __init__(self, op: Operator) -> None:
-        self.op = op
-        self.position: int = _position(op, "Device")
-
-    def __call__(self, keyset: i64, *args: Any) -> Any:
-        device = canonical_device(args[self.position])
-        values = list(args)
-        values[self.position] = device
-        number = keys.backend_number(device.type)
-        below: i64 = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + number))
-        state = current_state()
-        if state.trace is not None:
-            return state.trace.dispatch("redispatch", self.op, below, tuple(values))
-        return self.op.lookup(below)(below, *values)
-
-
-def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
-    name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
-    raw = active.raw_kernel(name, op.overload)
-    if not op.schema.is_inplace:
-        return None if raw is None else wrap_raw_kernel(op, active, raw)
-    if op.qualified_name == "plugrad::copy_":
-        return CopyKernel(op)
-    functional = _functional_of(op)
-    if not active.backend.mutable:
-        raw = None
-    if raw is not None and (functional is None or not op.structure):
-        return RawKernel(op, active, raw)
-    if functional is None:
-        return None
-    decomposed = functional.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD) is not None
-    if active.raw_kernel(name[:-1], functional.overload) is None and not decomposed:
-        return None
-    return InplaceKernel(op, functional, active, raw)
-
-
-def _functional_of(op: Operator) -> Operator | None:
-    """`mul.Tensor` for `mul_.Tensor`, if there is one."""
-    suffix = f".{op.overload}" if op.overload else ""
-    return find_operator(f"{op.namespace}::{op.name[:-1]}{suffix}")
-
-
-def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any) -> Any:
-    """A kernel on tensors from one on a backend's arrays."""
-    if op.structure == "unary":
-        return UnaryKernel(op, active, raw)
-    if op.structure in ("binary", "binary_alpha"):
-        return BinaryKernel(op, active, raw)
-    return RawKernel(op, active, raw)
-
-
-def keyset_of(values: tuple[Any, ...]) -> int:
-    """The union of the key sets of all tensors among an operator's arguments."""
-    keyset: i64 = 0
-    for value in values:
-        if isinstance(value, TensorBase):
-            keyset |= value.keyset
-        elif isinstance(value, (list, tuple)):
-            for item in value:
-                if isinstance(item, TensorBase):
-                    keyset |= item.keyset
-    return keyset if keyset != 0 else keys.BACKEND_SELECT_BIT
-
-
-set_kernel_factory(_make_kernel, keyset_of)
-set_raw_wrapper(wrap_raw_kernel)

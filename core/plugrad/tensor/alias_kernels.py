@@ -1,0 +1,246 @@
+"""Kernels of operators that write into a tensor or return a view of it: memory that is shared.
+
+An in-place operator that a backend does not have is the functional one and a `copy_`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.backend import (
+    ActiveBackend,
+    find_backend,
+)
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.operator import Operator
+from plugrad.dtype import FLOATING, DType
+from plugrad.errors import OperatorNotFoundError
+from plugrad.tensor.base import (
+    TensorBase,
+    ViewInfo,
+    bump_version,
+    share_storage,
+    sizes_of,
+    version_of,
+)
+from plugrad.tensor.kernels import broadcast_shapes, check_alpha, to_host
+from plugrad.tensor.overlap import check_overlap
+from plugrad.tensor.promotion import (
+    cast_array,
+    check_inplace_cast,
+    promote_with_scalar,
+)
+
+
+@final
+class InplaceKernel:
+    """An in-place operator: the backend's own where dtypes agree, else compute and copy."""
+
+    def __init__(
+        self, op: Operator, functional: Operator | None, active: ActiveBackend, raw: Any
+    ) -> None:
+        self.op = op
+        self.functional = functional
+        self.active = active
+        self.raw: Any = raw
+        self.elementwise: bool = op.structure != ""
+        self.scale: Any = active.raw_kernel("mul", "Scalar")
+        self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        return self.compute(target, args)
+
+    def compute(self, target: TensorBase, args: tuple[Any, ...]) -> TensorBase:
+        """Write the result for `target` and the other arguments into `target`."""
+        if self.raw is not None and self.elementwise and self._runs_directly(target, args):
+            self._run_raw(target, args)
+            return target
+        functional = self.functional
+        if functional is None:
+            raise NotImplementedError(f"{self.op.qualified_name} has no functional variant")
+        result: TensorBase = functional.lookup(self.dense)(self.dense, target, *args)
+        check_inplace_cast(result.dtype, target.dtype)
+        if sizes_of(result) != sizes_of(target):
+            broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
+            if broadcast != sizes_of(target) or sizes_of(result) == broadcast:
+                self._wrong_shape(target, sizes_of(result))
+        self._write(target, result)
+        return target
+
+    def _runs_directly(self, target: TensorBase, args: tuple[Any, ...]) -> bool:
+        if self.op.result != "promote" and target.dtype.category < FLOATING:
+            return False
+        if self.op.result == "bool":
+            return False
+        if not args:
+            return True
+        other = args[0]
+        if len(args) > 1 and args[1] != 1 and target.dtype.category < FLOATING:
+            return False
+        if isinstance(other, TensorBase):
+            return other.dtype is target.dtype and other.device is target.device
+        return promote_with_scalar(target, other) is target.dtype
+
+    def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> None:
+        try:
+            if not args:
+                self.raw(target.array)
+            elif not isinstance(args[0], TensorBase):
+                number = args[0] * args[1] if len(args) > 1 else args[0]
+                self.raw(target.array, number)
+            elif len(args) > 1 and args[1] != 1:
+                check_alpha(args[1], target.dtype)
+                self.raw(target.array, self.scale(args[0].array, args[1]))
+            else:
+                self.raw(target.array, args[0].array)
+        except Exception as error:
+            if args and isinstance(args[0], TensorBase):
+                shape = broadcast_shapes(sizes_of(target), sizes_of(args[0]))
+                if shape != sizes_of(target):
+                    self._wrong_shape(target, shape)
+            if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
+                raise
+            raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
+
+    def _wrong_shape(self, target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
+        raise RuntimeError(
+            f"output with shape {list(sizes_of(target))} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+    def _write(self, target: TensorBase, result: TensorBase) -> None:
+        write_array(self.op, self.active, target, result.array, result.dtype)
+
+
+def write_array(
+    op: Operator, active: ActiveBackend, target: TensorBase, array: Any, dtype: DType
+) -> None:
+    """Put an array of the backend into `target`: written into its memory, or put in its place.
+
+    Raises:
+        OperatorNotFoundError: the backend's arrays are mutable, but it has no `copy_` kernel.
+        NotImplementedError: they are immutable, and views of the target would not follow.
+    """
+    if active.backend.mutable:
+        copy = active.raw_kernel("copy_", "")
+        if copy is None:
+            raise OperatorNotFoundError(
+                f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a "
+                "kernel for 'copy_(target, source)', which the backend does not have"
+            )
+        copy(target.array, array)
+        return
+    storage = target.storage
+    if target.view_info is not None or (storage is not None and storage.has_views):
+        raise NotImplementedError(
+            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, on which tensors "
+            "that have views, or are views, cannot be written to yet"
+        )
+    if dtype is not target.dtype:
+        place = target.device
+        array = cast_array(array, place.type, target.dtype, place.index or 0)
+    if tuple(array.shape) != sizes_of(target):
+        raise NotImplementedError(
+            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, into which a "
+            "smaller one cannot be broadcast yet"
+        )
+    target.replace_array(array)
+
+
+@final
+class CopyKernel:
+    """`copy_`, which may cross devices: the target's backend writes, whatever the source's is."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+        self.prepare: Any = op.prepare
+
+    def __call__(
+        self, keyset: i64, target: TensorBase, source: TensorBase, non_blocking: bool
+    ) -> TensorBase:
+        self.prepare(target, source, non_blocking)
+        device = target.device
+        active = find_backend(device.type)
+        array = source.array
+        if source.device is not device:
+            array = active.backend.from_host(to_host(source), device.index or 0)
+        write_array(self.op, active, target, array, source.dtype)
+        return target
+
+
+@final
+class ViewKernel:
+    """ADInplaceOrView of a view operator: the result shares version and base with its input."""
+
+    def __init__(self, op: Operator, differentiable: bool) -> None:
+        self.op = op
+        self.differentiable = differentiable
+
+    def __call__(self, keyset: i64, source: TensorBase, *args: Any) -> Any:
+        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        state = current_state()
+        if state.trace is not None:
+            out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
+        else:
+            out = self.op.lookup_dense(below)(below, source, *args)
+        if isinstance(out, TensorBase):
+            self._mark(source, args, out, -1)
+        else:
+            for position, item in enumerate(out):
+                self._mark(source, args, item, position)
+        return out
+
+    def _mark(
+        self, source: TensorBase, args: tuple[Any, ...], out: TensorBase, position: int
+    ) -> None:
+        if out is source:
+            return
+        storage = share_storage(source)
+        storage.has_views = True
+        out.storage = storage
+        if self.differentiable:
+            out.view_info = make_view_info(source, self.op, args, position)
+
+
+def make_view_info(
+    source: TensorBase, op: Operator, args: tuple[Any, ...], position: int
+) -> ViewInfo:
+    """What makes the result of `op(source, *args)` a view of the source's base."""
+    step = (op, args, position)
+    outer = source.view_info
+    version: int = version_of(source)
+    if outer is None:
+        return ViewInfo(source, [step], version, position >= 0)
+    return ViewInfo(outer.base, [*outer.steps, step], version, position >= 0)
+
+
+@final
+class MutationKernel:
+    """ADInplaceOrView of an in-place operator: counts the write."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        return self.compute(current_state(), keyset, target, args)
+
+    def compute(
+        self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
+    ) -> TensorBase:
+        """Write, and count the write."""
+        if target.storage is not None:
+            check_overlap(target, self.op.name)
+        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        if state.trace is not None:
+            state.trace.dispatch("redispatch", self.op, below, (target, *args))
+        else:
+            kernel = self.op.lookup_dense(below)
+            if isinstance(kernel, InplaceKernel):
+                kernel.compute(target, args)
+            else:
+                kernel(below, target, *args)
+        bump_version(target)
+        return target

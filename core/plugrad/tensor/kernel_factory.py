@@ -1,0 +1,93 @@
+"""Chooses the wrapper for an operator's raw kernel on a backend; tells the dispatcher how."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.backend import (
+    ActiveBackend,
+    canonical_device,
+)
+from plugrad.dispatch.library import set_raw_wrapper
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
+from plugrad.tensor.alias_kernels import CopyKernel, InplaceKernel
+from plugrad.tensor.base import (
+    TensorBase,
+)
+from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel, position_of
+
+
+@final
+class BackendSelectKernel:
+    """Factory functions have no tensor to tell the backend: their device argument does."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+        self.position: int = position_of(op, "Device")
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        device = canonical_device(args[self.position])
+        values = list(args)
+        values[self.position] = device
+        number = keys.backend_number(device.type)
+        below: i64 = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + number))
+        state = current_state()
+        if state.trace is not None:
+            return state.trace.dispatch("redispatch", self.op, below, tuple(values))
+        return self.op.lookup(below)(below, *values)
+
+
+def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
+    name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
+    raw = active.raw_kernel(name, op.overload)
+    if not op.schema.is_inplace:
+        return None if raw is None else wrap_raw_kernel(op, active, raw)
+    if op.qualified_name == "plugrad::copy_":
+        return CopyKernel(op)
+    functional = _functional_of(op)
+    if not active.backend.mutable:
+        raw = None
+    if raw is not None and (functional is None or not op.structure):
+        return RawKernel(op, active, raw)
+    if functional is None:
+        return None
+    decomposed = functional.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD) is not None
+    if active.raw_kernel(name[:-1], functional.overload) is None and not decomposed:
+        return None
+    return InplaceKernel(op, functional, active, raw)
+
+
+def _functional_of(op: Operator) -> Operator | None:
+    """`mul.Tensor` for `mul_.Tensor`, if there is one."""
+    suffix = f".{op.overload}" if op.overload else ""
+    return find_operator(f"{op.namespace}::{op.name[:-1]}{suffix}")
+
+
+def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any) -> Any:
+    """A kernel on tensors from one on a backend's arrays."""
+    if op.structure == "unary":
+        return UnaryKernel(op, active, raw)
+    if op.structure in ("binary", "binary_alpha"):
+        return BinaryKernel(op, active, raw)
+    return RawKernel(op, active, raw)
+
+
+def keyset_of(values: tuple[Any, ...]) -> int:
+    """The union of the key sets of all tensors among an operator's arguments."""
+    keyset: i64 = 0
+    for value in values:
+        if isinstance(value, TensorBase):
+            keyset |= value.keyset
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, TensorBase):
+                    keyset |= item.keyset
+    return keyset if keyset != 0 else keys.BACKEND_SELECT_BIT
+
+
+set_kernel_factory(_make_kernel, keyset_of)
+set_raw_wrapper(wrap_raw_kernel)
