@@ -22,6 +22,7 @@ from plugrad import graph as _graph  # before the floors that build on it
 from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
 from plugrad.graph import copy_slices as _copy_slices  # registers its node class
+from plugrad.graph import missing_gradient as _missing_gradient  # registers itself
 
 # isort: split
 from plugrad import autograd, library, ops, plugins

@@ -100,7 +100,7 @@ class Library:
                 f"the schema names the namespace {parsed.namespace!r}, the library is for "
                 f"{self.ns!r}"
             )
-        op = declare(Operator(self.ns, parsed.name, parsed.overload, schema))
+        op = declare(Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True))
         self._operators.append(op)
         return op.full_name
 

@@ -369,6 +369,8 @@ class Operator:
                     return implicit
         stack = _fallbacks.get(key)
         if not stack:
+            if key.functionality == keys.AUTOGRAD and self.differentiable:
+                return _kernel_factory.without_gradient(self)
             return None
         fallback = stack[-1]
         return fallback if fallback is FALLTHROUGH else FallbackFor(self, fallback)
@@ -404,6 +406,12 @@ class _KernelFactory:
     def __init__(self) -> None:
         self.function: Callable[[Operator, ActiveBackend], Any] | None = None
         self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
+        self.missing_gradient: Callable[[Operator], Any] | None = None
+
+    def without_gradient(self, op: Operator) -> Any:
+        if self.missing_gradient is None:
+            return None
+        return self.missing_gradient(op)
 
     def make(self, op: Operator, active: ActiveBackend) -> Any:
         if self.function is None:
@@ -424,6 +432,11 @@ def set_kernel_factory(
     """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments."""
     _kernel_factory.function = factory
     _kernel_factory.keyset_of = keyset_of
+
+
+def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
+    """Install what makes the Autograd kernel of an operator that should have a gradient."""
+    _kernel_factory.missing_gradient = make
 
 
 def _keyset_of(values: tuple[Any, ...]) -> int:

@@ -190,3 +190,20 @@ def test_module_level_functions() -> None:
     assert plugrad.ops.libtest3.add_one(plugrad.ones(1)).item() == 2.0
     with pytest.raises(ValueError, match="ns::name"):
         plugrad.library.define("nonamespace", "() -> ()")
+
+
+def test_backward_through_an_operator_without_a_gradient_raises(lib: Library) -> None:
+    lib.define("half(Tensor self) -> Tensor")
+    lib.impl("half", lambda array: array / 2, "CPU")
+    x = plugrad.ones(2, requires_grad=True)
+    y = plugrad.ops.libtest.half(x)
+    assert y.tolist() == [0.5, 0.5]
+    with pytest.raises(RuntimeError, match="autograd kernel was not registered"):
+        y.sum().backward()
+
+
+def test_an_operator_without_a_gradient_computes_under_no_grad(lib: Library) -> None:
+    lib.define("half(Tensor self) -> Tensor")
+    lib.impl("half", lambda array: array / 2, "CPU")
+    with plugrad.no_grad():
+        assert not plugrad.ops.libtest.half(plugrad.ones(2, requires_grad=True)).requires_grad

@@ -1,0 +1,75 @@
+"""The gradient of an operator that was defined without one: an error rather than silence."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.operator import Operator, set_missing_gradient
+from plugrad.graph.history import collect_next_edges, next_sequence_nr, set_history
+from plugrad.graph.node import Node
+from plugrad.tensor.base import TensorBase, needs_grad
+
+
+@final
+class NotImplementedNode(Node):
+    """Raises when backward arrives at it."""
+
+    def __init__(self, op: Operator) -> None:
+        super().__init__(next_sequence_nr())
+        self.op = op
+
+    def name(self) -> str:
+        return "NotImplemented"
+
+    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
+        raise RuntimeError(
+            f"{self.op.qualified_name}: an autograd kernel was not registered to the Autograd key, "
+            "but we are trying to backprop through it. Register one with Library.impl(..., "
+            "'Autograd'), give a decomposition (CompositeImplicitAutograd), or call the operator "
+            "under no_grad."
+        )
+
+
+@final
+class MissingGradientKernel:
+    """The Autograd kernel of an operator that has none: computes; there is no way back."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        state = current_state()
+        below = keyset & keys.AFTER_AUTOGRAD
+        if state.trace is not None:
+            out = state.trace.dispatch("redispatch", self.op, below, args)
+        else:
+            out = self.op.lookup_below(below)(below, *args)
+        if state.grad_enabled:
+            inputs = [tensor for tensor in _tensors(args) if needs_grad(tensor)]
+            if inputs:
+                self._tie(inputs, out)
+        return out
+
+    def _tie(self, inputs: list[TensorBase], out: Any) -> None:
+        node = NotImplementedNode(self.op)
+        node.set_next_edges(collect_next_edges([*inputs]))
+        for tensor in _tensors(out if isinstance(out, (tuple, list)) else (out,)):
+            if not needs_grad(tensor):
+                set_history(tensor, node)
+
+
+def _tensors(values: Any) -> list[TensorBase]:
+    found: list[TensorBase] = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(_tensors(value))
+    return found
+
+
+set_missing_gradient(MissingGradientKernel)
