@@ -121,7 +121,7 @@ def how_to_choose(backend: str = "cuda") -> str:
     )
 
 
-_BUILT_IN: Final = "default: nothing else was chosen"
+_BUILT_IN: Final = "the built-in default"
 
 
 def _read_configuration() -> Choice:

@@ -95,4 +95,4 @@ def test_nothing_installed_says_what_to_install(run: Run) -> None:
 def test_source_of_the_choice_is_in_the_json(run: Run) -> None:
     data = json.loads(run("backends", "--json").stdout)
     assert data["device"] == "cpu"
-    assert data["source"] == "default: nothing else was chosen"
+    assert data["source"] == "the built-in default"

@@ -81,7 +81,7 @@ def test_default_device_that_cannot_compute_is_a_problem(run: Run, site: FakeSit
     site.backend("cpu")
     result = run("doctor")
     assert result.exit_code == 1
-    assert "Problem: Device 'cpu' (chosen by default: nothing else was chosen)" in result.stdout
+    assert "Problem: Device 'cpu' (chosen by the built-in default)" in result.stdout
 
 
 def test_incomplete_core_is_a_problem(

@@ -50,7 +50,7 @@ def _no_default_device(project: Path) -> Iterator[None]:
 def test_cpu_is_chosen_when_nothing_else_is() -> None:
     choice = choose_device()
     assert choice.device is as_device("cpu")
-    assert str(choice) == "Device 'cpu' was chosen by default: nothing else was chosen."
+    assert str(choice) == "Device 'cpu' was chosen by the built-in default."
 
 
 def test_precedence_from_file_to_argument(
