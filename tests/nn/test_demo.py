@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import plugrad
-
-pytest.importorskip("sklearn", reason="the demo's data are scikit-learn's")
-pytest.importorskip("matplotlib", reason="the demo draws with matplotlib")
-testing = pytest.importorskip("typer.testing", reason="the command line needs typer")
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -20,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def run(*arguments: str) -> Any:
     from plugrad.cli.app import build_app
 
-    return testing.CliRunner().invoke(build_app(), ["demo", *arguments])
+    return CliRunner().invoke(build_app(), ["demo", *arguments])
 
 
 def quick(runs: Path, *arguments: str) -> Any:

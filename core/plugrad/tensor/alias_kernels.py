@@ -39,9 +39,7 @@ from plugrad.tensor.promotion import (
 class InplaceKernel:
     """An in-place operator: the backend's own where dtypes agree, else compute and copy."""
 
-    def __init__(
-        self, op: Operator, functional: Operator | None, active: ActiveBackend, raw: Any
-    ) -> None:
+    def __init__(self, op: Operator, functional: Operator, active: ActiveBackend, raw: Any) -> None:
         self.op = op
         self.functional = functional
         self.active = active
@@ -58,10 +56,7 @@ class InplaceKernel:
         if self.raw is not None and self.elementwise and self._runs_directly(target, args):
             self._run_raw(target, args)
             return target
-        functional = self.functional
-        if functional is None:
-            raise NotImplementedError(f"{self.op.qualified_name} has no functional variant")
-        result: TensorBase = functional.lookup(self.dense)(self.dense, target, *args)
+        result: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
         check_inplace_cast(result.dtype, target.dtype)
         if sizes_of(result) != sizes_of(target):
             broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))

@@ -10,6 +10,7 @@ import pytest
 
 import plugrad
 from plugrad.ops.composite import nn as decompositions
+from plugrad_cpu.kernels import convolution
 from tests.core.ops.harness import OpSuite, collect, needs_torch, torch
 from tests.core.ops.samples import nn
 
@@ -111,8 +112,7 @@ class TestDropout:
 def test_convolution_of_a_large_batch_goes_in_chunks(
     stride: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernels = pytest.importorskip("plugrad_cpu.kernels.convolution")
-    monkeypatch.setattr(kernels, "_CHUNK", 400)
+    monkeypatch.setattr(convolution, "_CHUNK", 400)
     results = []
     for library in (plugrad, torch):
         x = library.from_numpy(random(5, 2, 6, 6)).requires_grad_()
