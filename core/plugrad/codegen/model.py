@@ -28,7 +28,6 @@ ENTRY_KEYS = (
     "derivatives",
     "differentiable",
     "node",
-    "jvp",
     "doc",
     "example",
     "source",
