@@ -25,6 +25,14 @@ class LocalState:
         grad_enabled: whether operations are recorded.
         sequence_nr: what the next node created on this thread is numbered.
         trace: who listens to dispatch, or None.
+        inference_mode: whether new tensors are inference tensors.
+        saved_tensor_hooks: the pairs of pack and unpack in force, innermost last; None for none.
+        saved_tensor_hooks_error: why such hooks are forbidden now, or None.
+        multithreading: whether backward may use the threads of devices.
+        graph_task: the backward pass that this thread works for, or None.
+        worker: the engine's thread of a device that this is, or None.
+        depth: how many backward passes are nested on this thread.
+        total_depth: the same, with the threads that wait for this one.
     """
 
     def __init__(self) -> None:
@@ -33,6 +41,14 @@ class LocalState:
         self.grad_enabled: bool = True
         self.sequence_nr: i64 = 0
         self.trace: Trace | None = _for_new_threads.trace
+        self.inference_mode: bool = False
+        self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] | None = None
+        self.saved_tensor_hooks_error: str | None = None
+        self.multithreading: bool = True
+        self.graph_task: Any = None
+        self.worker: Any = None
+        self.depth: i64 = 0
+        self.total_depth: i64 = 0
 
 
 @final
@@ -72,20 +88,26 @@ def trace_new_threads(trace: Trace | None) -> None:
 class Snapshot:
     """The part of a thread's state that travels with a graph to the threads that run it."""
 
-    def __init__(self, included: i64, kept: i64, grad_enabled: bool) -> None:
-        self.included = included
-        self.kept = kept
-        self.grad_enabled = grad_enabled
+    def __init__(self, state: LocalState) -> None:
+        self.included: i64 = state.included
+        self.kept: i64 = state.kept
+        self.grad_enabled: bool = state.grad_enabled
+        self.trace: Trace | None = state.trace
+        self.inference_mode: bool = state.inference_mode
+        self.saved_tensor_hooks = state.saved_tensor_hooks
+        self.saved_tensor_hooks_error = state.saved_tensor_hooks_error
+        self.multithreading: bool = state.multithreading
 
-
-def take_snapshot(state: LocalState) -> Snapshot:
-    return Snapshot(state.included, state.kept, state.grad_enabled)
-
-
-def restore_snapshot(state: LocalState, snapshot: Snapshot) -> None:
-    state.included = snapshot.included
-    state.kept = snapshot.kept
-    state.grad_enabled = snapshot.grad_enabled
+    def restore(self, state: LocalState) -> None:
+        """Make a thread's state what it was when the snapshot was taken."""
+        state.included = self.included
+        state.kept = self.kept
+        state.grad_enabled = self.grad_enabled
+        state.trace = self.trace
+        state.inference_mode = self.inference_mode
+        state.saved_tensor_hooks = self.saved_tensor_hooks
+        state.saved_tensor_hooks_error = self.saved_tensor_hooks_error
+        state.multithreading = self.multithreading
 
 
 @final

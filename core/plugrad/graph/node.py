@@ -72,6 +72,22 @@ class NodeHooks:
         self.retains_grad: dict[int, Any] = {}
 
 
+@final
+class _Creation:
+    """Who is told of every new node: anomaly mode, which notes where it was made."""
+
+    def __init__(self) -> None:
+        self.listener: Any = None
+
+
+_creation: Final = _Creation()
+
+
+def observe_node_creation(listener: Any) -> None:
+    """Call `listener(node)` for every node that is made from now on; None stops it."""
+    _creation.listener = listener
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Node:
     """One step of backward: computes gradients of forward inputs from those of its outputs.
@@ -100,6 +116,8 @@ class Node:
         self.owner: object = None
         self.buffer: object = None
         self.extra: dict[Any, Any] | None = None
+        if _creation.listener is not None:
+            _creation.listener(self)
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         """Gradients for `next_edges` from those of the inputs; None stands for zero."""

@@ -18,7 +18,7 @@ from plugrad.autograd.engine.input_buffer import InputBuffer
 from plugrad.autograd.engine.ready_queue import NodeTask, ReadyQueue
 from plugrad.autograd.engine.validate import fit_gradient, validate_outputs
 from plugrad.device import Device
-from plugrad.dispatch.local_state import current_state, take_snapshot
+from plugrad.dispatch.local_state import Snapshot, current_state
 from plugrad.graph.node import Edge, Node, NodeHooks
 from plugrad.tensor.base import TensorBase, materialize_meta, sizes_of
 
@@ -93,7 +93,7 @@ class Engine:
         _validate_roots(roots, grads)
         state = current_state()
         depth = _reentrant_depth()
-        task = GraphTask(keep_graph, create_graph, depth, take_snapshot(state))
+        task = GraphTask(keep_graph, create_graph, depth, Snapshot(state))
         single = len(roots) == 1
         first = roots[0].function
         assert first is not None
