@@ -1,6 +1,6 @@
-"""Dispatch traces: which kernel of which operator ran, indented by depth.
+"""Who listens to a thread's work: calls, redispatches, backward nodes. Dispatch traces are one kind.
 
-`PLUGRAD_SHOW_DISPATCH_TRACE=1` prints them to stderr, in the form
+`PLUGRAD_SHOW_DISPATCH_TRACE=1` prints calls and redispatches to stderr, in the form
 
      [call] op=[plugrad::mul.Tensor], key=[AutogradCPU]
       [redispatch] op=[plugrad::mul.Tensor], key=[CPU]
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64
@@ -18,6 +19,55 @@ from plugrad.dispatch.local_state import current_state, trace_new_threads
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
+
+
+class Trace:
+    """Stands between those who start a piece of work and the work itself, on its threads.
+
+    Listeners form a chain: each does its own part and leaves the work to `outer`, the last one
+    runs it. `LocalState.trace` is the innermost. This class itself listens to nothing.
+    """
+
+    def __init__(self, outer: Trace | None = None) -> None:
+        self.outer = outer
+
+    def dispatch(self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
+        """Run the kernel of a key set; `kind` is "call" or "redispatch"."""
+        outer = self.outer
+        if outer is not None:
+            return outer.dispatch(kind, op, keyset, args)
+        return op.lookup(keyset)(keyset, *args)
+
+    def run_node(self, node: Any, grads: Any) -> Any:
+        """Have a backward node compute the gradients of its inputs."""
+        outer = self.outer
+        if outer is not None:
+            return outer.run_node(node, grads)
+        return node.apply(grads)
+
+    def enter_node(self, node: Any) -> None:
+        """The engine begins with a node: hooks, `run_node`, handing on what came out."""
+        outer = self.outer
+        if outer is not None:
+            outer.enter_node(node)
+
+    def leave_node(self, node: Any) -> None:
+        """The engine is done with a node, well or badly."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_node(node)
+
+    def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
+        """A stretch of the program that has a name begins; `key` stands for this one entry."""
+        outer = self.outer
+        if outer is not None:
+            outer.enter_range(key, label, inputs)
+
+    def leave_range(self, key: object) -> None:
+        """It ends."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_range(key)
 
 
 @final
@@ -34,32 +84,31 @@ class TraceEvent:
         return f"{' ' * (self.depth + 1)}[{self.kind}] op=[{self.op}], key=[{self.key}]"
 
 
-class Trace:
-    """Listens to dispatch on the threads it is installed on; prints or records, or both."""
+@final
+class DispatchTrace(Trace):
+    """Notes calls and redispatches: prints them to a stream, or keeps them if there is none."""
 
     def __init__(self, stream: Any, outer: Trace | None = None) -> None:
+        super().__init__(outer)
         self.stream = stream
-        self.outer = outer
         self.events: list[TraceEvent] = []
-        self.depth = 0
+        # By thread: those of devices take part in the trace of the thread they work for.
+        self.depths: dict[int, int] = {}
 
     def dispatch(self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Run the operator's kernel for a key set, one level deeper, having noted it."""
         key = op.resolve_key(keyset)
-        self.note(TraceEvent(kind, op.qualified_name, key, self.depth))
-        self.depth += 1
-        try:
-            return op.lookup(keyset)(keyset, *args)
-        finally:
-            self.depth -= 1
-
-    def note(self, event: TraceEvent) -> None:
+        thread = threading.get_ident()
+        depth = self.depths.get(thread, 0)
+        event = TraceEvent(kind, op.qualified_name, key, depth)
         if self.stream is None:
             self.events.append(event)
         else:
             print(event, file=self.stream)
-        if self.outer is not None:
-            self.outer.note(event)
+        self.depths[thread] = depth + 1
+        try:
+            return super().dispatch(kind, op, keyset, args)
+        finally:
+            self.depths[thread] = depth
 
 
 @final
@@ -78,10 +127,10 @@ class show_dispatch_trace:
         self.file = file
         self.previous: list[Trace | None] = []
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> DispatchTrace:
         state = current_state()
         self.previous.append(state.trace)
-        trace = Trace(sys.stderr if self.file is None else self.file)
+        trace = DispatchTrace(sys.stderr if self.file is None else self.file, state.trace)
         state.trace = trace
         return trace
 
@@ -107,7 +156,7 @@ class record_dispatch_trace:
     def __enter__(self) -> list[TraceEvent]:
         state = current_state()
         self.previous.append(state.trace)
-        trace = Trace(None, outer=state.trace)
+        trace = DispatchTrace(None, state.trace)
         state.trace = trace
         return trace.events
 
@@ -121,4 +170,4 @@ ENVIRONMENT_VARIABLE: Final = "PLUGRAD_SHOW_DISPATCH_TRACE"
 def install_from_environment() -> None:
     """Trace every thread when the environment variable asks for it."""
     if os.environ.get(ENVIRONMENT_VARIABLE, "") not in ("", "0"):
-        trace_new_threads(Trace(sys.stderr))
+        trace_new_threads(DispatchTrace(sys.stderr))

@@ -11,6 +11,7 @@ import threading
 
 import plugrad
 from plugrad.dispatch import ExcludeKeys, IncludeKeys, keys
+from plugrad.dispatch.local_state import Snapshot, current_state
 
 # What a line looks like in PyTorch: one space of indentation per level, starting with one.
 LINE = re.compile(r"^( +)\[(call|redispatch)\] op=\[(\w+::[\w.]+)\], key=\[(\w+)\]$")
@@ -177,3 +178,40 @@ def test_the_environment_variable_traces_every_thread_to_stderr() -> None:
 def test_without_the_environment_variable_nothing_is_printed() -> None:
     assert run_script(None).stderr == ""
     assert run_script("0").stderr == ""
+
+
+def test_a_printed_trace_within_a_recorded_one_leaves_the_outer_one_whole() -> None:
+    x = plugrad.ones(2)
+    file = io.StringIO()
+    with plugrad.record_dispatch_trace() as events, plugrad.show_dispatch_trace(file=file):
+        x.exp()
+    assert [repr(event) for event in events] == file.getvalue().splitlines()
+
+
+def test_depths_of_threads_that_share_a_trace_do_not_mix() -> None:
+    x = plugrad.ones(2)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(a: plugrad.Tensor) -> plugrad.Tensor:
+        inside.set()
+        go_on.wait(10)
+        return a.clone()
+
+    with plugrad.library.Library("trace_depths", "DEF") as lib:
+        lib.define("slow(Tensor self) -> Tensor")
+        lib.impl("slow", slow, "CompositeImplicitAutograd")
+        with plugrad.record_dispatch_trace() as events:
+            state = Snapshot(current_state())
+
+            def work() -> None:
+                state.restore(current_state())
+                plugrad.ops.trace_depths.slow(x)
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            inside.wait(10)
+            x.exp()
+            go_on.set()
+            thread.join()
+    assert [e.depth for e in events if e.op == "plugrad::exp"] == [0, 1]
+    assert [e.depth for e in events if e.op == "plugrad::clone"] == [1, 2]
