@@ -27,6 +27,11 @@ from plugrad.graph import missing_gradient as _missing_gradient  # registers its
 # isort: split
 from plugrad import autograd, library, ops, plugins
 from plugrad.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from plugrad.autograd.anomaly_mode import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
 from plugrad.dispatch.trace import install_from_environment as _install_trace
 from plugrad.dispatch.trace import record_dispatch_trace, show_dispatch_trace
 from plugrad.dtype import DType as dtype

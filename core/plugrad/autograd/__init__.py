@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from plugrad.autograd.function import Function
 from plugrad.autograd.grad_mode import (
     enable_grad,
@@ -17,10 +18,12 @@ from plugrad.autograd.run_backward import backward, grad
 __all__ = [
     "Function",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

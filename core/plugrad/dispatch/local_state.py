@@ -33,6 +33,7 @@ class LocalState:
         worker: the engine's thread of a device that this is, or None.
         depth: how many backward passes are nested on this thread.
         total_depth: the same, with the threads that wait for this one.
+        node: the node that this thread runs, as far as anomaly mode or a trace is on; or None.
     """
 
     def __init__(self) -> None:
@@ -49,6 +50,7 @@ class LocalState:
         self.worker: Any = None
         self.depth: i64 = 0
         self.total_depth: i64 = 0
+        self.node: Any = None
 
 
 @final

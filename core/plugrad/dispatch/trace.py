@@ -1,4 +1,4 @@
-"""Who listens to a thread's work: calls, redispatches, backward nodes. Dispatch traces are one kind.
+"""Who listens to a thread's work: calls, redispatches, backward nodes; dispatch traces do.
 
 `PLUGRAD_SHOW_DISPATCH_TRACE=1` prints calls and redispatches to stderr, in the form
 

@@ -1,0 +1,93 @@
+"""Anomaly mode: where was the node made whose backward failed, or gave a NaN?"""
+
+from __future__ import annotations
+
+import warnings
+
+from plugrad.autograd.engine import anomaly
+from plugrad.autograd.engine.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+
+__all__ = [
+    "detect_anomaly",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_anomaly_enabled",
+    "set_detect_anomaly",
+]
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode on or off for the whole process; see `detect_anomaly`.
+
+    Raises:
+        TypeError: an argument is no bool.
+    """
+    for position, (name, value) in enumerate([("enabled", enabled), ("check_nan", check_nan)]):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"set_anomaly_enabled(): argument '{name}' (position {position + 1}) must be bool, "
+                f"not {type(value).__name__}"
+            )
+    anomaly.set_anomaly_enabled(enabled, check_nan)
+
+
+class detect_anomaly:
+    """Context manager: find out which part of the forward computation breaks backward.
+
+    Inside, every node keeps the stack of the call that made it. If it fails in backward, that
+    stack is issued as a `UserWarning` before the error goes on, followed by those of its parents:
+    the nodes in whose backward, with `create_graph=True`, it was made. With `check_nan`, a gradient
+    that contains a NaN is an error: a RuntimeError that names the node and the output.
+
+    It holds for all threads and costs a stack walk per node and a pass over every gradient.
+
+    >>> import plugrad, warnings
+    >>> x = plugrad.zeros(1, requires_grad=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     with plugrad.autograd.detect_anomaly():
+    ...         y = x.sqrt() * 0
+    ...         y.backward()
+    Traceback (most recent call last):
+    ...
+    RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.prev = is_anomaly_enabled()
+        self.check_nan = check_nan
+        self.prev_check_nan = is_anomaly_check_nan_enabled()
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        set_anomaly_enabled(True, self.check_nan)
+
+    def __exit__(self, *exc_info: object) -> None:
+        set_anomaly_enabled(self.prev, self.prev_check_nan)
+
+
+class set_detect_anomaly:
+    """Sets anomaly mode to `mode`, at once; as a context manager it puts the old one back.
+
+    >>> import plugrad
+    >>> with plugrad.autograd.set_detect_anomaly(True, check_nan=False):
+    ...     plugrad.is_anomaly_enabled(), plugrad.is_anomaly_check_nan_enabled()
+    (True, False)
+    >>> plugrad.is_anomaly_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.prev = is_anomaly_enabled()
+        self.prev_check_nan = is_anomaly_check_nan_enabled()
+        set_anomaly_enabled(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: object) -> None:
+        set_anomaly_enabled(self.prev, self.prev_check_nan)

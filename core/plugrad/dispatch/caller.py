@@ -1,0 +1,25 @@
+"""Finds the line of a user's program that led here, on both the compiled and interpreted core."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+def caller_outside_plugrad() -> FrameType | None:
+    """The innermost frame of this thread whose module is not part of the core, or None.
+
+    Compiled functions have no frames, so those of the interpreted core must not count either.
+    """
+    frame: FrameType | None = sys._getframe(0)
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    return isinstance(name, str) and (name == "plugrad" or name.startswith("plugrad."))
