@@ -39,10 +39,11 @@ GENERATING = COMPILING | {"editable_wheel", "develop"}
 
 # Modules and top folders that stay interpreted: users subclass what is in them or they subclass
 # native classes, they load plugins, they warn at their caller's line (compiled code has no frames
-# to count), or they run too seldom; mypyc subclasses no RuntimeError.
+# to count), they are there to be interpreted, or they run too seldom; mypyc subclasses no
+# RuntimeError.
 INTERPRETED = {
     *("__init__.py", "_shells.py", "errors.py", "autograd/function.py", "autograd/grad_mode.py"),
-    "autograd/anomaly_mode.py",
+    *("autograd/anomaly_mode.py", "autograd/engine/signals.py"),
     *("ops/namespace.py", "library.py"),
     *("cli", "testing", "plugins", "codegen"),
 }

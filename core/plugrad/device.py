@@ -14,11 +14,17 @@ class Device:
 
     Devices are interned: equal devices are the same object, so `is` compares them.
     Use `as_device` to make one.
+
+    Attributes:
+        type: the backend's name.
+        index: which of its devices, None if it has but one.
+        is_host: whether the engine runs its nodes on the thread that called backward.
     """
 
     def __init__(self, type: str, index: int | None) -> None:
         self.type = type
         self.index = index
+        self.is_host: bool = type in HOST_TYPES
         self.text = type if index is None else f"{type}:{index}"
 
     def __repr__(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad.autograd.engine.engine import ENGINE, Identity
+from plugrad.autograd.engine.engine import ENGINE
+from plugrad.autograd.engine.roots import Identity
 from plugrad.autograd.properties import output_nr
 from plugrad.autograd.retain import retain_grad
 from plugrad.dtype import COMPLEX, FLOATING

@@ -120,10 +120,26 @@ class Backend:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DeviceQueue:
-    """How the engine talks to a device that works asynchronously.
+    """How the engine talks to one device: work to do, and the order between streams of work.
 
-    The defaults suit a synchronous backend: its work is done when a kernel returns.
+    Every device that is not the host has a thread in the engine, which takes backward's nodes
+    from this queue. The defaults suit a backend whose work is done when a kernel returns; one that
+    works asynchronously overrides `activate`, the events, `fork` and `join`.
+
+    Attributes:
+        ready: the engine's priority queue behind `push` and `pop`.
     """
+
+    ready: Any = None
+
+    def push(self, task: Any) -> None:
+        """Take a node task for the device's thread; called from any thread, must not wait."""
+        self.ready.put(task)
+
+    def pop(self) -> Any:
+        """The most urgent node task, waiting until there is one; called from the device's
+        thread."""
+        return self.ready.get()
 
     def activate(self) -> None:
         """Make the device and its stream current on the calling thread."""
@@ -134,6 +150,14 @@ class DeviceQueue:
 
     def wait_event(self, event: Any) -> None:
         """Make work queued from now on wait for a mark, possibly of another device."""
+
+    def fork(self) -> None:
+        """Make work queued from now on wait for what the calling thread, which starts a backward
+        pass, asked of the device so far."""
+
+    def join(self) -> None:
+        """Make what the calling thread, whose backward pass is complete, asks of the device from
+        now on wait for the work queued so far."""
 
     def synchronize(self) -> None:
         """Block the calling thread until the queued work is done."""

@@ -236,7 +236,7 @@ class PluginManager:
         hook = self._pluggy.hook
         begin, end = hook.plugrad_backward_begin, hook.plugrad_backward_end
         if not self._observes_backward and (begin.get_hookimpls() or end.get_hookimpls()):
-            from plugrad.autograd.engine.engine import observe_backward
+            from plugrad.autograd.engine.callbacks import observe_backward
 
             self._observes_backward = True
             observe_backward(begin, end)

@@ -263,7 +263,7 @@ def test_observers_of_backward_passes_are_handed_to_the_engine(
     manager: PluginManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed: list[tuple[Callable[[], object], Callable[[], object]]] = []
-    engine = importlib.import_module("plugrad.autograd.engine.engine")
+    engine = importlib.import_module("plugrad.autograd.engine.callbacks")
     monkeypatch.setattr(engine, "observe_backward", lambda *pair: handed.append(pair))
     seen: list[str] = []
     first = plugin_module("first", plugrad_backward_begin=lambda: seen.append("begin"))

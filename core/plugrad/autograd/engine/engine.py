@@ -1,77 +1,65 @@
-"""The engine: runs a graph of nodes backwards, without recursion.
+"""The engine: runs a graph of nodes backwards, without recursion, on one thread per device.
 
 A node runs when all gradients that flow into it have arrived. `compute_dependencies` counts them;
-`evaluate_function` runs a node, hands its outputs on, and queues those nodes that are complete.
+`_evaluate` runs a node, hands its outputs on, and queues those nodes that are complete.
+
+The thread that calls backward runs the host's nodes. As long as no other device takes part, it
+works alone and locks nothing; the first node for another device makes the pass a shared one.
 """
 
 from __future__ import annotations
 
-import threading
+import atexit
+import os
 from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from plugrad._generated.calls import call_add_Tensor, call_clone
-from plugrad.autograd.accumulate_grad import AccumulateGradBase, run_tensor_hooks
+from plugrad.autograd.engine.callbacks import observers
+from plugrad.autograd.engine.device_thread import DeviceThread, Handover, ReentrantPool
 from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.autograd.engine.input_buffer import InputBuffer
+from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import NodeTask, ReadyQueue
-from plugrad.autograd.engine.validate import fit_gradient, validate_outputs
+from plugrad.autograd.engine.roots import GraphRoot, min_topological_nr, validate_roots
+from plugrad.autograd.engine.run_hooks import (
+    run_leaf_hooks,
+    run_post_hooks,
+    run_pre_hooks,
+    run_tensor_pre_hooks,
+)
+from plugrad.autograd.engine.signals import let_python_look
+from plugrad.autograd.engine.validate import validate_outputs
 from plugrad.device import Device
-from plugrad.dispatch.local_state import Snapshot, current_state
-from plugrad.graph.node import Edge, Node, NodeHooks
-from plugrad.tensor.base import TensorBase, materialize_meta, sizes_of
+from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
+from plugrad.graph.node import MAX_SEQUENCE_NR, Edge, Node, NodeHooks
+from plugrad.tensor.base import TensorBase
 
-
-@final
-class GraphRoot(Node):
-    """Where a pass with several roots starts: hands each its gradient."""
-
-    def __init__(self, edges: tuple[Edge, ...], grads: list[TensorBase | None]) -> None:
-        super().__init__(0)
-        self.grads = grads
-        self.set_next_edges(edges)
-
-    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-        return list(self.grads)
-
-
-@final
-class Identity(Node):
-    """Passes a gradient through; stands in for a tensor that the graph does not know."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-        return grads
-
-
-class _Observers:
-    """Who is told when a pass begins and ends; the plugin floor fills it in."""
-
-    def __init__(self) -> None:
-        self.begin: list[Any] = []
-        self.end: list[Any] = []
-
-
-_observers: Final = _Observers()
-_thread: Final[Any] = threading.local()
-
-
-def observe_backward(begin: Any, end: Any) -> None:
-    """Call `begin()` before and `end()` after every pass of the engine."""
-    _observers.begin.append(begin)
-    _observers.end.append(end)
+# So many passes nest on one stack before another thread's is used. Interpreted code spends several
+# frames of Python's on each.
+MAX_DEPTH: Final = 20 if __file__.endswith(".py") else 60
+# How long the end of the process waits for a node that is still running.
+SHUTDOWN_SECONDS: Final = 10.0
+# After so many nodes, signals and waiting threads get their turn.
+NODES_BETWEEN_LOOKS: Final = 64
 
 
 @final
 class Engine:
-    """Runs graph tasks. There is one, `ENGINE`, for all threads."""
+    """Runs graph tasks. There is one, `ENGINE`, for all threads.
 
-    def __init__(self) -> None:
+    Args:
+        primitives: where locks and threads come from.
+    """
+
+    def __init__(self, primitives: Primitives) -> None:
+        self._primitives = primitives
         # Claiming nodes for a pass is one step: two passes may share nodes.
-        self._claims = threading.Lock()
+        self._claims: Any = primitives.lock()
+        self._threads: dict[Device, DeviceThread] = {}
+        self._threads_lock: Any = primitives.lock()
+        self._pool: ReentrantPool | None = None
 
     def execute(
         self,
@@ -90,79 +78,286 @@ class Engine:
             accumulate_grad: add to leaves' `.grad`; else return the gradients of `outputs`.
             outputs: the edges whose gradients are wanted; empty for all leaves.
         """
-        _validate_roots(roots, grads)
+        validate_roots(roots, grads)
         state = current_state()
-        depth = _reentrant_depth()
-        task = GraphTask(keep_graph, create_graph, depth, Snapshot(state))
+        worker: DeviceThread | None = state.worker
+        home = ReadyQueue() if worker is None else worker.ready
+        depth: i64 = 0 if state.graph_task is None else state.total_depth + 1
+        task = GraphTask(keep_graph, create_graph, depth, Snapshot(state), home)
         single = len(roots) == 1
         first = roots[0].function
         assert first is not None
         root: Node = first if single else GraphRoot(roots, grads)
-        min_topological_nr = _min_topological_nr(outputs)
-        with self._claims:
-            task.compute_dependencies(root, min_topological_nr)
-        if outputs:
-            task.init_to_execute(root, outputs, accumulate_grad, min_topological_nr)
-            if not accumulate_grad:
-                task.captured = [None] * len(outputs)
-        buffer = InputBuffer(root.num_inputs() if single else 0)
-        if single:
-            buffer.add(roots[0].input_nr, grads[0])
-        queue = ReadyQueue()
-        queue.push(NodeTask(task, root, buffer))
-        for begin in _observers.begin:
-            begin()
-        grad_enabled = state.grad_enabled
-        outer = getattr(_thread, "task", None)
-        _thread.task = task
-        _thread.depth = depth + 1
-        state.grad_enabled = create_graph
+        lowest = min_topological_nr(outputs)
         try:
-            self._thread_main(task, queue)
-            for callback in task.final_callbacks:
-                callback()
-            captured = task.captured
+            with self._claims:
+                task.compute_dependencies(root, lowest)
+            buffer = InputBuffer(root.num_inputs() if single else 0)
+            if single:
+                buffer.add(roots[0].input_nr, grads[0], False)
+                grads[0] = None
+            for begin in observers.begin:
+                begin()
+            if outputs:
+                task.init_to_execute(root, outputs, accumulate_grad, lowest)
+                if not accumulate_grad:
+                    task.captured = [None] * len(outputs)
+            if worker is None:
+                self._enqueue(task, root, buffer)
+            else:
+                task.worker = worker
+                self._share(task)
+                task.outstanding_tasks = 1
+                device = buffer.device()
+                self._send(task, NodeTask(task, root, buffer), device)
+            self._run(state, task)
+            return task.captured
         finally:
-            state.grad_enabled = grad_enabled
-            _thread.task = outer
-            _thread.depth = depth
             task.close()
-            for end in _observers.end:
+            for end in observers.end:
                 end()
-        return captured
 
-    def _thread_main(self, task: GraphTask, queue: ReadyQueue) -> None:
-        """Run what is ready until the pass has nothing outstanding."""
+    # The thread that called backward.
+
+    def _run(self, state: LocalState, task: GraphTask) -> None:
+        """Drive a pass to its end on this thread, or on another one if the stack is deep."""
+        if state.depth >= MAX_DEPTH:
+            self._hand_over(task)
+        else:
+            self._drive_nested(state, task)
+        error = task.error
+        if error is not None:
+            task.error = None
+            try:
+                raise error
+            finally:
+                del error  # whose traceback refers to this frame
+        for thread in task.devices:
+            thread.queue.join()
+        callbacks = task.final_callbacks
+        if callbacks is not None:
+            outer = state.graph_task
+            state.graph_task = task
+            try:
+                for callback in callbacks:  # one may add another
+                    callback()
+            finally:
+                state.graph_task = outer
+
+    def _drive_nested(self, state: LocalState, task: GraphTask) -> None:
+        """`_drive`, as one more level on this thread's stack; afterwards its state is as before."""
+        outer = state.graph_task
+        state.depth += 1
+        state.total_depth += 1
+        try:
+            if task.shared:
+                self._drive_shared(state, task)
+            else:
+                self._drive_alone(state, task)
+        finally:
+            state.depth -= 1
+            state.total_depth -= 1
+            state.graph_task = outer
+            task.snapshot.restore(state)
+
+    def _drive_alone(self, state: LocalState, task: GraphTask) -> None:
+        """Run what is ready, as the only thread; errors simply propagate."""
+        queue = task.home
+        create_graph = task.create_graph
+        state.graph_task = task
+        countdown: i64 = NODES_BETWEEN_LOOKS
         while task.outstanding_tasks > 0:
-            ready = queue.pop()
-            node = ready.node
-            if node is not None:
-                self._evaluate_function(task, node, ready.inputs, queue)
+            item = queue.pop()
+            node = item.node
+            inputs = item.inputs
+            del item
+            assert node is not None
+            assert inputs is not None
+            state.grad_enabled = create_graph
+            try:
+                self._evaluate(state, task, node, inputs)
+            except BaseException as error:
+                if not task.shared:
+                    raise
+                task.fail(error)
+            if task.shared:
+                with task.lock:
+                    task.outstanding_tasks -= 1
+                self._drive_shared(state, task)
+                return
             task.outstanding_tasks -= 1
+            countdown -= 1
+            if countdown == 0:
+                countdown = NODES_BETWEEN_LOOKS
+                let_python_look()
 
-    def _ready_queue(self, cpu_queue: ReadyQueue, device: Device) -> ReadyQueue:
-        """The queue of the thread that serves a device: the caller's serves them all."""
-        return cpu_queue
+    def _drive_shared(self, state: LocalState, task: GraphTask) -> None:
+        """Run what this thread's queue holds until the pass is complete."""
+        worker = task.worker
+        while True:
+            try:
+                with task.lock:
+                    if task.is_complete():
+                        return
+                self._run_task(state, task.home.get() if worker is None else worker.pop())
+            except BaseException as error:
+                # Not from a node: this thread was interrupted. What runs on others ends first.
+                if task.error is not None:
+                    raise
+                task.fail(error)
 
-    def _evaluate_function(
-        self, task: GraphTask, node: Node, inputs: InputBuffer, queue: ReadyQueue
+    def _hand_over(self, task: GraphTask) -> None:
+        """Let a thread of the pool drive a pass; wait for it."""
+        self._share(task)
+        with self._threads_lock:
+            if self._pool is None:
+                self._pool = ReentrantPool(self._primitives, self._drive_for_another)
+            pool = self._pool
+        handover = Handover(task, self._primitives)
+        pool.submit(handover)
+        while not handover.done:
+            try:
+                handover.wait()
+            except BaseException as error:
+                if task.error is not None:
+                    raise
+                task.fail(error)
+
+    def _drive_for_another(self, handover: Handover) -> None:
+        """In the pool: stand in for a thread, the queue of which nobody else empties meanwhile."""
+        task: GraphTask = handover.task
+        state = current_state()
+        state.worker = task.worker
+        state.total_depth = task.reentrant_depth
+        try:
+            if task.worker is not None:
+                task.worker.queue.activate()
+            task.snapshot.restore(state)
+            self._drive_nested(state, task)
+        except BaseException as error:
+            task.fail(error)
+        finally:
+            state.worker = None
+            state.total_depth = 0
+            handover.finish()
+
+    # Devices' threads.
+
+    def _share(self, task: GraphTask) -> None:
+        """Make a pass one that several threads work on; those of devices start after the caller's
+        work so far."""
+        if task.shared:
+            return
+        task.share(self._primitives)
+        if task.worker is None:
+            for thread in list(self._threads.values()):
+                thread.queue.fork()
+
+    def _thread_of(self, device: Device) -> DeviceThread:
+        """The thread that serves a device, started when it is first needed."""
+        active = find_backend(device.type)
+        known = self._threads.get(device)
+        if known is not None and known.active is active:
+            return known
+        with self._threads_lock:
+            known = self._threads.get(device)
+            if known is not None:
+                if known.active is active:
+                    return known
+                known.push(NodeTask(None, None, None))
+            made = DeviceThread(device, active, self._primitives)
+            self._threads[device] = made
+        made.queue.fork()
+        main = _WorkerMain(self, made)
+        made.thread = self._primitives.start_thread(f"plugrad-{device}", main.run)
+        return made
+
+    def _serve(self, thread: DeviceThread) -> None:
+        """The main loop of a device's thread: whatever comes, from any pass, until told to end."""
+        state = current_state()
+        state.worker = thread
+        activated = False
+        while not thread.stopping:
+            item = thread.pop()
+            task = item.graph_task
+            if task is not None and not activated:
+                try:
+                    thread.queue.activate()
+                    activated = True
+                except BaseException as error:
+                    task.fail(error)
+            self._run_task(state, item)
+            del item, task  # or the last pass would live until the next one
+
+    def _run_task(self, state: LocalState, item: NodeTask) -> None:
+        """Run one task of a shared pass; whatever it raises becomes the pass's error."""
+        task = item.graph_task
+        node = item.node
+        inputs = item.inputs
+        worker: DeviceThread | None = state.worker
+        if task is None:
+            if worker is not None:
+                worker.stopping = True
+            return
+        if node is None or inputs is None:
+            return
+        item.inputs = None
+        with task.lock:
+            runs = task.error is None and not task.finished
+            # A pass's owner does not wait for itself.
+            if runs and worker is not None:
+                task.running += 1
+        if runs:
+            outer = state.graph_task
+            before = Snapshot(state)
+            try:
+                task.snapshot.restore(state)
+                state.grad_enabled = task.create_graph
+                state.graph_task = task
+                self._evaluate(state, task, node, inputs)
+            except BaseException as error:
+                task.fail(error)
+            state.graph_task = outer
+            before.restore(state)
+        del node, inputs
+        with task.lock:
+            if runs and worker is not None:
+                task.running -= 1
+            task.outstanding_tasks -= 1
+            complete = task.is_complete()
+        if complete:
+            self._wake_owner(state, task)
+
+    def _wake_owner(self, state: LocalState, task: GraphTask) -> None:
+        """Tell the thread that waits for a pass; it may be this one."""
+        wake = NodeTask(task, None, None)
+        worker = task.worker
+        if worker is None:
+            task.home.put(wake)
+        elif worker is not state.worker:
+            worker.push(wake)
+
+    # Nodes.
+
+    def _evaluate(
+        self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
     ) -> None:
         """Run a node; add its outputs to the inputs of the next nodes; queue those complete."""
         grads = inputs.values
         hooks = node.hooks
-        if hooks is not None:
-            _run_tensor_pre_hooks(hooks, grads)
         exec_info = task.exec_info
         if exec_info is not None:
             info = exec_info.get(node)
             if info is None:
                 return
-            if info.captures is not None:
-                _run_leaf_hooks(node, grads)
-                for capture in info.captures:
-                    task.captured[capture.index] = grads[capture.input_nr]
             if not info.needed:
+                _run_tensor_hooks(node, hooks, grads)
+                task.capture(info, grads)
                 return
+            # As in PyTorch, hooks do not change what is captured from a node that runs itself.
+            task.capture(info, grads)
+        if hooks is not None or node.sequence_nr == MAX_SEQUENCE_NR:
+            _run_tensor_hooks(node, hooks, grads)
         outputs = self._call_function(task, node, grads, hooks)
         edges = node.next_edges
         count: i64 = len(edges)
@@ -174,7 +369,13 @@ class Engine:
             edge = edges[index]
             function = edge.function
             if function is not None:
-                self._hand_on(task, function, edge.input_nr, outputs[index], queue)
+                grad = outputs[index]
+                # The next buffer may then be the only one that holds it, and write to it.
+                outputs[index] = None
+                if task.shared:
+                    self._hand_on_shared(state, task, function, edge.input_nr, grad)
+                else:
+                    self._hand_on(task, function, edge.input_nr, grad)
             index += 1
 
     def _call_function(
@@ -187,153 +388,157 @@ class Engine:
         if hooks is None:
             outputs = node.apply(grads)
         else:
-            grads = _run_pre_hooks(hooks, grads)
+            grads = run_pre_hooks(hooks, grads)
             seen = tuple(grads)
-            outputs = _run_post_hooks(hooks, node.apply(grads), seen)
+            outputs = run_post_hooks(hooks, node.apply(grads), seen)
         if not task.keep_graph:
             node.release_variables()
         return outputs
 
     def _hand_on(
-        self,
-        task: GraphTask,
-        function: Node,
-        input_nr: i64,
-        grad: TensorBase | None,
-        queue: ReadyQueue,
+        self, task: GraphTask, function: Node, input_nr: i64, grad: TensorBase | None
     ) -> None:
         """Add a gradient to a node's inputs; queue the node if it was the last."""
-        exec_info = task.exec_info
-        if exec_info is not None:
-            info = exec_info.get(function)
-            if info is None or not info.should_execute():
-                return
+        if not task.wants(function):
+            return
         if function.owner is task:
             held: Any = function.buffer
             buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
-            buffer.add(input_nr, grad)
+            buffer.add(input_nr, grad, task.create_graph)
             function.pending -= 1
             if function.pending == 0:
                 function.buffer = None
                 function.owner = None  # last: from here on another pass may claim the node
-                self._enqueue(task, function, buffer, queue)
+                self._enqueue(task, function, buffer)
             elif held is None:
                 function.buffer = buffer
             return
-        waiting = task.not_ready.get(function)
-        if waiting is None:
-            waiting = InputBuffer(function.num_inputs())
-            task.not_ready[function] = waiting
-        waiting.add(input_nr, grad)
-        left = task.dependencies[function] - 1
-        task.dependencies[function] = left
-        if left == 0:
-            del task.not_ready[function]
-            self._enqueue(task, function, waiting, queue)
+        complete = task.add_to_dicts(function, input_nr, grad)
+        if complete is not None:
+            self._enqueue(task, function, complete)
 
-    def _enqueue(
-        self, task: GraphTask, function: Node, buffer: InputBuffer, queue: ReadyQueue
+    def _enqueue(self, task: GraphTask, node: Node, inputs: InputBuffer) -> None:
+        """Queue a node whose inputs are complete, while only this thread works on the pass."""
+        device = inputs.device()
+        if device.is_host or not task.snapshot.multithreading:
+            task.outstanding_tasks += 1
+            task.home.push(NodeTask(task, node, inputs))
+            return
+        self._share(task)
+        with task.lock:
+            task.outstanding_tasks += 1
+        self._send(task, NodeTask(task, node, inputs), device)
+
+    def _hand_on_shared(
+        self,
+        state: LocalState,
+        task: GraphTask,
+        function: Node,
+        input_nr: i64,
+        grad: TensorBase | None,
     ) -> None:
-        self._ready_queue(queue, buffer.device()).push(NodeTask(task, function, buffer))
+        """`_hand_on` where other threads work on the pass too."""
+        if not task.wants(function):
+            return
+        producer: DeviceThread | None = state.worker
+        if producer is None and grad is not None and not grad.device.is_host:
+            # This thread asked the device for it; the device's own thread comes after that.
+            self._thread_of(grad.device).queue.fork()
+        with task.lock:
+            if task.error is not None or task.finished:
+                return
+            if function.owner is task:
+                held: Any = function.buffer
+                buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
+                function.buffer = buffer
+                buffer.add_in_order(input_nr, grad, task.create_graph, producer)
+                function.pending -= 1
+                if function.pending > 0:
+                    return
+                function.buffer = None
+                function.owner = None  # last: from here on another pass may claim the node
+            else:
+                complete = task.add_to_dicts(function, input_nr, grad, producer)
+                if complete is None:
+                    return
+                buffer = complete
+            task.outstanding_tasks += 1
+        device = buffer.device()
+        self._send(task, NodeTask(task, function, buffer), device)
+
+    def _send(self, task: GraphTask, item: NodeTask, device: Device) -> None:
+        """Put a task into the queue of the thread that is to run it, and its work into the order
+        that the devices keep."""
+        try:
+            if device.is_host or not task.snapshot.multithreading:
+                worker = task.worker
+                if worker is None:
+                    task.home.put(item)
+                else:
+                    worker.push(item)
+                return
+            thread = self._thread_of(device)
+            with task.lock:
+                if thread not in task.devices:
+                    task.devices.append(thread)
+            inputs = item.inputs
+            if inputs is not None:
+                inputs.order_before(thread)
+            thread.push(item)
+        except BaseException:
+            with task.lock:
+                task.outstanding_tasks -= 1
+            raise
+
+    # The process.
+
+    def stop(self) -> None:
+        """Let all threads end; they start again when they are needed."""
+        with self._threads_lock:
+            threads = list(self._threads.values())
+            self._threads.clear()
+            pool = self._pool
+            self._pool = None
+        for thread in threads:
+            thread.push(NodeTask(None, None, None))
+        if pool is not None:
+            pool.stop()
+        for thread in threads:
+            if thread.thread is not None:
+                thread.thread.join(SHUTDOWN_SECONDS)
+
+    def forget_threads(self) -> None:
+        """In the child of a fork, where only the thread that forked lives on."""
+        self._claims = self._primitives.lock()
+        self._threads_lock = self._primitives.lock()
+        self._threads.clear()
+        self._pool = None
+        state = current_state()
+        state.worker = None
+        state.graph_task = None
+        state.depth = 0
+        state.total_depth = 0
 
 
-ENGINE: Final = Engine()
+@final
+class _WorkerMain:
+    """What a device's thread runs."""
+
+    def __init__(self, engine: Engine, thread: DeviceThread) -> None:
+        self._engine = engine
+        self._thread = thread
+
+    def run(self) -> None:
+        self._engine._serve(self._thread)
 
 
-def queue_callback(callback: Any) -> None:
-    """Call `callback()` once when the running backward pass is complete.
-
-    Raises:
-        RuntimeError: no backward pass is running on this thread.
-    """
-    task = getattr(_thread, "task", None)
-    if task is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    running: GraphTask = task
-    running.final_callbacks.append(callback)
+def _run_tensor_hooks(node: Node, hooks: NodeHooks | None, grads: list[TensorBase | None]) -> None:
+    if hooks is not None:
+        run_tensor_pre_hooks(hooks, grads)
+    run_leaf_hooks(node, grads)
 
 
-def _reentrant_depth() -> int:
-    depth: int = getattr(_thread, "depth", 0)
-    return depth
-
-
-def _min_topological_nr(outputs: list[Edge]) -> i64:
-    """Nodes below this number cannot lead to any of the outputs."""
-    if not outputs:
-        return 0
-    smallest: i64 = -1
-    for edge in outputs:
-        function = edge.function
-        if function is not None and (smallest < 0 or function.topological_nr < smallest):
-            smallest = function.topological_nr
-    return smallest if smallest > 0 else 0
-
-
-def _validate_roots(roots: tuple[Edge, ...], grads: list[TensorBase | None]) -> None:
-    for index, edge in enumerate(roots):
-        function = edge.function
-        grad = grads[index]
-        if function is None or grad is None:
-            continue
-        metadata = function.input_metadata(edge.input_nr)
-        if metadata is not None and (
-            grad.dtype is not metadata.dtype or sizes_of(grad) != metadata.shape
-        ):
-            grads[index] = fit_gradient(grad, metadata, function.name(), index)
-
-
-def _run_leaf_hooks(node: Node, grads: list[TensorBase | None]) -> None:
-    """A leaf's hooks run before its gradient is captured; AccumulateGrad does not run then."""
-    if isinstance(node, AccumulateGradBase):
-        meta = node.variable.meta
-        if meta is not None and meta.hooks:
-            run_tensor_hooks(meta.hooks, grads, 0)
-
-
-def _run_tensor_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> None:
-    for index, tensor_hooks in list(hooks.tensor_pre.items()):
-        run_tensor_hooks(tensor_hooks, grads, index)
-    for index, reference in list(hooks.retains_grad.items()):
-        tensor = reference()
-        grad = grads[index]
-        if tensor is not None and grad is not None:
-            _retain(tensor, grad)
-
-
-def _retain(tensor: TensorBase, grad: TensorBase) -> None:
-    meta = materialize_meta(tensor)
-    if meta.grad is None:
-        meta.grad = grad if current_state().grad_enabled else call_clone(grad)
-    else:
-        meta.grad = call_add_Tensor(meta.grad, grad)
-
-
-def _run_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-    current = grads
-    for hook in list(hooks.pre.values()):
-        result = hook(tuple(current))
-        if result is not None:
-            current = _as_list(result, len(current))
-    return current
-
-
-def _run_post_hooks(
-    hooks: NodeHooks, outputs: list[TensorBase | None], inputs: tuple[TensorBase | None, ...]
-) -> list[TensorBase | None]:
-    current = outputs
-    for hook in list(hooks.post.values()):
-        result = hook(tuple(current), inputs)
-        if result is not None:
-            current = _as_list(result, len(current))
-    return current
-
-
-def _as_list(result: Any, count: int) -> list[TensorBase | None]:
-    values: list[TensorBase | None] = [result] if isinstance(result, TensorBase) else list(result)
-    if len(values) != count:
-        raise RuntimeError(
-            f"hook has returned an incorrect number of values (got {len(values)}, but expected "
-            f"{count})"
-        )
-    return values
+ENGINE: Final = Engine(Primitives())
+atexit.register(ENGINE.stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=ENGINE.forget_threads)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from mypy_extensions import i64
 
 from plugrad.autograd.engine.input_buffer import InputBuffer
+from plugrad.autograd.engine.primitives import Primitives
+from plugrad.autograd.engine.ready_queue import ReadyQueue
 from plugrad.dispatch.local_state import Snapshot
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from plugrad.autograd.engine.device_thread import DeviceThread
 
 
 @final
@@ -37,29 +42,102 @@ class ExecInfo:
 class GraphTask:
     """One backward pass.
 
+    As long as only the thread that called it works on a pass, nothing here is locked. Before the
+    first node goes to another thread, that thread makes the task `shared`; from then on `lock`
+    guards every field, and the engine's notes on the nodes that the task owns.
+
     Attributes:
         outstanding_tasks: node tasks pushed and not yet run; the pass is over when none is left.
+        running: how many of them are being run just now; kept only when shared.
+        error: the first one; nothing else is run after it.
         dependencies, not_ready: counts and inputs of nodes that another pass holds; all others
             carry theirs themselves (`Node.pending`, `Node.buffer`), which spares two dict
             look-ups per edge.
         exec_info: which nodes matter, if only some do; None means all.
         captured: the gradients asked for.
+        home: the queue that the owner, the thread which waits for the pass, takes its work from.
+        worker: the owner, if it is the thread of a device.
+        devices: the threads that were given work.
     """
 
     def __init__(
-        self, keep_graph: bool, create_graph: bool, reentrant_depth: i64, snapshot: Snapshot
+        self,
+        keep_graph: bool,
+        create_graph: bool,
+        reentrant_depth: i64,
+        snapshot: Snapshot,
+        home: ReadyQueue,
     ) -> None:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.reentrant_depth: i64 = reentrant_depth
         self.snapshot = snapshot
+        self.home = home
         self.outstanding_tasks: i64 = 0
+        self.running: i64 = 0
+        self.shared: bool = False
         self.finished: bool = False
+        self.lock: Any = None
+        self.error: BaseException | None = None
+        self.worker: DeviceThread | None = None
+        self.devices: list[DeviceThread] = []
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
         self.exec_info: dict[Node, ExecInfo] | None = None
         self.captured: list[TensorBase | None] = []
-        self.final_callbacks: list[Any] = []
+        self.final_callbacks: list[Any] | None = None
+
+    def share(self, primitives: Primitives) -> None:
+        """Let other threads take part; to be called while none does."""
+        if not self.shared:
+            self.lock = primitives.lock()
+            self.home.share(primitives)
+            self.shared = True
+
+    def is_complete(self) -> bool:
+        """Whether the owner need wait no longer; under the lock."""
+        return self.outstanding_tasks == 0 or (self.error is not None and self.running == 0)
+
+    def fail(self, error: BaseException) -> None:
+        """Note an error; the first one is what the owner raises. Not under the lock."""
+        with self.lock:
+            if self.error is None:
+                self.error = error
+
+    def wants(self, function: Node) -> bool:
+        """Whether a node has to run in this pass."""
+        exec_info = self.exec_info
+        if exec_info is None:
+            return True
+        info = exec_info.get(function)
+        return info is not None and info.should_execute()
+
+    def capture(self, info: ExecInfo, grads: list[TensorBase | None]) -> None:
+        """Keep those inputs of a node that were asked for."""
+        if info.captures is not None:
+            for capture in info.captures:
+                self.captured[capture.index] = grads[capture.input_nr]
+
+    def add_to_dicts(
+        self,
+        function: Node,
+        input_nr: i64,
+        grad: TensorBase | None,
+        producer: DeviceThread | None = None,
+    ) -> InputBuffer | None:
+        """Add a gradient to the inputs of a node that another pass holds; they are returned when
+        they are complete."""
+        waiting = self.not_ready.get(function)
+        if waiting is None:
+            waiting = InputBuffer(function.num_inputs())
+            self.not_ready[function] = waiting
+        waiting.add_in_order(input_nr, grad, self.create_graph, producer)
+        left = self.dependencies[function] - 1
+        self.dependencies[function] = left
+        if left > 0:
+            return None
+        del self.not_ready[function]
+        return waiting
 
     def compute_dependencies(self, root: Node, min_topological_nr: i64) -> None:
         """Count, for every node that can be reached, the edges that lead to it."""
@@ -120,10 +198,13 @@ class GraphTask:
         Nodes may still name it as their owner; what it refers to must not lead back to them.
         """
         self.finished = True
+        self.error = None
         self.exec_info = None
         self.captured = []
         self.dependencies = {}
         self.not_ready = {}
+        self.final_callbacks = None
+        self.devices = []
 
 
 def _is_finished(owner: object) -> bool:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad._generated.calls import call_add_Tensor
+from plugrad._generated.pointwise_binary import OP_add__Tensor
+from plugrad.autograd.engine.ownership import is_unshared
 from plugrad.device import CPU, Device
-from plugrad.tensor.base import TensorBase
+from plugrad.dispatch import keys
+from plugrad.tensor.alias_kernels import InplaceKernel
+from plugrad.tensor.base import TensorBase, sizes_of
+
+if TYPE_CHECKING:
+    from plugrad.autograd.engine.device_thread import DeviceThread
 
 
 @mypyc_attr(free_list_len=1)
@@ -18,16 +25,82 @@ class InputBuffer:
 
     def __init__(self, size: i64) -> None:
         self.values: list[TensorBase | None] = [None] * size if size != 1 else [None]
+        # The slot whose sum this buffer made itself, so that nobody else can see it.
+        self.own_sum: i64 = -1
+        # The threads of devices that gradients came from, if any did.
+        self.producers: list[DeviceThread] | None = None
 
-    def add(self, position: i64, grad: TensorBase | None) -> None:
+    def add(self, position: i64, grad: TensorBase | None, recorded: bool) -> None:
+        """Add a gradient to a slot: in place if the slot's is ours alone and nothing records."""
         if grad is None:
             return
+        # Before a local variable refers to the gradient as well.
+        own = not recorded and (self.own_sum == position or is_unshared(self.values, position))
         previous = self.values[position]
-        self.values[position] = grad if previous is None else call_add_Tensor(previous, grad)
+        if previous is None:
+            self.values[position] = grad
+            return
+        if not (own and _fits(previous, grad) and _add_unseen(previous, grad)):
+            self.values[position] = call_add_Tensor(previous, grad)
+        self.own_sum = position
+
+    def add_in_order(
+        self,
+        position: i64,
+        grad: TensorBase | None,
+        recorded: bool,
+        producer: DeviceThread | None,
+    ) -> None:
+        """`add`, on the thread of `producer` (None: the host's), after what others still work on.
+
+        Devices finish later than the calls that give them work: who adds two gradients must ask
+        the devices to finish the first one before.
+        """
+        producers = self.producers
+        if producers is not None and grad is not None and self.values[position] is not None:
+            for other in producers:
+                if producer is None:
+                    other.queue.join()
+                elif other is not producer:
+                    producer.queue.wait_event(other.queue.record_event())
+        self.add(position, grad, recorded)
+        if producer is not None:
+            if producers is None:
+                self.producers = [producer]
+            elif producer not in producers:
+                producers.append(producer)
+
+    def order_before(self, consumer: DeviceThread) -> None:
+        """Let a device's work from now on wait for the gradients that other devices work on."""
+        if self.producers is not None:
+            for producer in self.producers:
+                if producer is not consumer:
+                    consumer.queue.wait_event(producer.queue.record_event())
 
     def device(self) -> Device:
         """The first device that is not the host's: whose thread runs the node."""
         for value in self.values:
-            if value is not None and value.device.type != "cpu":
+            if value is not None and not value.device.is_host:
                 return value.device
         return CPU
+
+
+def _fits(tensor: TensorBase, other: TensorBase) -> bool:
+    return (
+        tensor.dtype is other.dtype
+        and tensor.device is other.device
+        and sizes_of(tensor) == sizes_of(other)
+    )
+
+
+def _add_unseen(target: TensorBase, other: TensorBase) -> bool:
+    """`target += other` where nobody can see it: no write is counted, nothing is recorded.
+
+    Only where the backend itself writes in place, since all else costs as much as a new tensor.
+    """
+    below = target.keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+    kernel = OP_add__Tensor.lookup_dense(below)
+    if not isinstance(kernel, InplaceKernel) or kernel.raw is None:
+        return False
+    kernel.compute(target, (other, 1))
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -11,19 +11,29 @@ from plugrad.graph.node import Node
 if TYPE_CHECKING:
     from plugrad.autograd.engine.graph_task import GraphTask
     from plugrad.autograd.engine.input_buffer import InputBuffer
+    from plugrad.autograd.engine.primitives import Primitives
+
+# Tasks without a node come before all others: a woken owner should see at once that it is done.
+FIRST: Final = (1 << 62) - 1
 
 
 @mypyc_attr(free_list_len=1)
 @final
 class NodeTask:
-    """A node with its inputs, on behalf of a graph task; a node of None wakes the owner."""
+    """A node with its inputs, on behalf of a graph task.
 
-    def __init__(self, graph_task: GraphTask, node: Node | None, inputs: InputBuffer) -> None:
+    Without a node it only wakes the thread that takes it; without a graph task as well, it tells
+    that thread to end.
+    """
+
+    def __init__(
+        self, graph_task: GraphTask | None, node: Node | None, inputs: InputBuffer | None
+    ) -> None:
         self.graph_task = graph_task
         self.node = node
         self.inputs = inputs
-        self.depth: i64 = graph_task.reentrant_depth
-        self.sequence_nr: i64 = 0 if node is None else node.sequence_nr
+        self.depth: i64 = FIRST if graph_task is None else graph_task.reentrant_depth
+        self.sequence_nr: i64 = FIRST if node is None else node.sequence_nr
 
 
 def _is_more_urgent(a: NodeTask, b: NodeTask) -> bool:
@@ -35,16 +45,37 @@ def _is_more_urgent(a: NodeTask, b: NodeTask) -> bool:
 
 @final
 class ReadyQueue:
-    """A binary heap of node tasks, used by one thread.
+    """A binary heap of node tasks.
+
+    `push` and `pop` are for a queue that one thread alone uses; `put` and `get` for one that is
+    shared, which `share` makes it.
 
     Written out rather than taken from `heapq`, whose comparisons would go through Python objects.
     """
 
     def __init__(self) -> None:
         self._heap: list[NodeTask] = []
+        self._changed: Any = None
+
+    def share(self, primitives: Primitives) -> None:
+        """From now on other threads may `put`; to be called while none of them does."""
+        if self._changed is None:
+            self._changed = primitives.condition()
+
+    def put(self, task: NodeTask) -> None:
+        """`push`, from any thread."""
+        with self._changed:
+            self.push(task)
+            self._changed.notify()
+
+    def get(self) -> NodeTask:
+        """`pop`, which waits until there is something."""
+        with self._changed:
+            while not self._heap:
+                self._changed.wait()
+            return self.pop()
 
     def push(self, task: NodeTask) -> None:
-        task.graph_task.outstanding_tasks += 1
         heap = self._heap
         heap.append(task)
         child: i64 = len(heap) - 1

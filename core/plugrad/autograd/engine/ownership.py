@@ -1,0 +1,64 @@
+"""Whether a gradient may be written to: only if nobody else can see it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from plugrad.device import CPU
+from plugrad.dtype import float32
+from plugrad.tensor.base import TensorBase
+
+
+def is_unshared(grads: list[TensorBase | None], index: i64) -> bool:
+    """Whether the list is the only holder of a gradient, and the gradient that of its array.
+
+    Reference counts tell. The caller must hold no reference of its own beyond the list's.
+    """
+    if _unshared.tensor < 0:
+        _measure()
+    grad = grads[index]
+    if grad is None or grad.storage is not None or grad.meta is not None:
+        return False
+    if getattr(grad.array, "base", None) is not None:
+        return False
+    grad = None
+    return (
+        _reference_count(grads, index) <= _unshared.tensor
+        and _array_reference_count(grads, index) <= _unshared.array
+    )
+
+
+def _reference_count(grads: list[TensorBase | None], index: i64) -> int:
+    return sys.getrefcount(grads[index])
+
+
+def _array_reference_count(grads: list[TensorBase | None], index: i64) -> int:
+    grad = grads[index]
+    assert grad is not None
+    return sys.getrefcount(grad.array)
+
+
+@final
+class _Counts:
+    """The reference counts of a gradient that nobody else holds; measured, since they differ
+    between compiled and interpreted code."""
+
+    def __init__(self) -> None:
+        self.tensor: i64 = -1
+        self.array: i64 = -1
+
+
+_unshared: Final = _Counts()
+
+
+def _measure() -> None:
+    probe: list[TensorBase | None] = [TensorBase(_Probe(), float32, CPU, 0)]
+    _unshared.array = _array_reference_count(probe, 0)
+    _unshared.tensor = _reference_count(probe, 0)
+
+
+class _Probe:
+    """Stands for an array while reference counts are measured."""

@@ -1,0 +1,10 @@
+"""A place where Python looks after signals and waiting threads; interpreted on purpose.
+
+Compiled loops do not: without it, Ctrl-C would have to wait for a long backward pass to end.
+"""
+
+from __future__ import annotations
+
+
+def let_python_look() -> None:
+    """Do nothing, in the interpreter, which handles what is pending whenever it is entered."""
