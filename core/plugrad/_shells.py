@@ -13,6 +13,8 @@ from plugrad.autograd import accumulate_grad, properties, retain
 from plugrad.autograd.run_backward import backward
 from plugrad.device import Device, as_device
 from plugrad.graph import history
+from plugrad.graph.node import Node
+from plugrad.graph.saved_tensor import saved_attribute, saved_attribute_names
 from plugrad.ops.composite import getitem
 from plugrad.tensor import base, interop, printing
 from plugrad.tensor.base import TensorBase
@@ -233,5 +235,16 @@ class device(metaclass=_DeviceType):
     __module__ = "plugrad"
 
 
+def _node_getattr(node: Node, name: str) -> Any:
+    return saved_attribute(node, name)
+
+
+def _node_dir(node: Node) -> list[str]:
+    return [*object.__dir__(node), *saved_attribute_names(node)]
+
+
+# mypyc allows no `__getattr__` on a class that has interpreted subclasses.
+setattr(Node, "__getattr__", _node_getattr)  # noqa: B010  # mypy forbids the assignment
+setattr(Node, "__dir__", _node_dir)  # noqa: B010
 base.set_tensor_class(Tensor)
 history.set_accumulate_grad_class(AccumulateGrad)

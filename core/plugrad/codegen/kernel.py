@@ -73,6 +73,8 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
     lists = {a.name for a in entry.tensor_arguments() if a.type.is_list}
     inputs = differentiable_arguments(entry)
     counted = [argument.name for argument in inputs if argument.type.is_list]
+    fields = [f"saved_{name}" for name in saved]
+    fields += [_result_field(entry, number) for number in results]
     out.line()
     out.line()
     out.line("@final")
@@ -82,8 +84,8 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
             for argument in saved:
                 kind = "list[SavedVariable | None]" if argument in lists else "SavedVariable"
                 out.line(f"self.saved_{argument}: {kind} | None = None")
-            for number in results:
-                out.line(f"self.saved_result{number}: SavedVariable | None = None")
+            for field in fields[len(saved) :]:
+                out.line(f"self.{field}: SavedVariable | None = None")
             for attribute in [*_attribute_names(attributes), *scalars]:
                 out.line(f"self.with_{attribute}: Any = None")
             for argument in counted:
@@ -94,18 +96,39 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
         out.line()
         header = "def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:"
         with out.block(header):
-            if saved or results:
+            if fields:
                 with out.block("if self.released:"):
                     out.line("raise_freed()")
             _emit_apply(out, entry, formulas, lists)
-        if saved or results:
-            out.line()
-            with out.block("def release_variables(self) -> None:"):
+        if fields:
+            _emit_release(out, fields, any(name in lists for name in saved))
+
+
+def _emit_release(out: Source, fields: list[str], has_lists: bool) -> None:
+    """Only a node that did save something complains when it runs again."""
+    out.line()
+    with out.block("def release_variables(self) -> None:"):
+        if has_lists:
+            out.line("self.released = True")
+            for field in fields:
+                out.line(f"self.{field} = None")
+        else:
+            with out.block(f"if {' or '.join(f'self.{field} is not None' for field in fields)}:"):
                 out.line("self.released = True")
-                for argument in saved:
-                    out.line(f"self.saved_{argument} = None")
-                for number in results:
-                    out.line(f"self.saved_result{number} = None")
+                for field in fields:
+                    out.line(f"self.{field} = None")
+
+
+def _result_field(entry: Entry, number: int) -> str:
+    """Where output `number` is saved: `saved_result`, or under its name among several."""
+    owner = entry if entry.functional is None else entry.functional
+    returns = owner.schema.returns
+    if returns_one_tensor(owner):
+        return "saved_result"
+    name = returns[number].name if number < len(returns) else None
+    if name is None or any(name == argument.name for argument in owner.schema.arguments):
+        return f"saved_result{number}"
+    return f"saved_{name}"
 
 
 def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[str]) -> None:
@@ -172,7 +195,7 @@ def _emit_unpack(out: Source, entry: Entry, formula: Formula, lists: set[str]) -
             unpack = "unpack_optional"
         out.line(f"{local_name(name)} = {unpack}(self.saved_{name}, self)")
     for number in formula.outputs:
-        out.line(f"result{number} = unpack(self.saved_result{number}, self)")
+        out.line(f"result{number} = unpack(self.{_result_field(entry, number)}, self)")
     for name, attribute in formula.attributes:
         out.line(f"{local_name(name)}_{attribute} = self.with_{name}_{attribute}")
     for name in formula.scalars:
@@ -278,7 +301,8 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
                 output = "out" if single else f"out[{number}]"
                 if inplace:
                     output = "self"
-                out.line(f"node.saved_result{number} = SavedVariable({output}, {number})")
+                field = _result_field(entry, number)
+                out.line(f"node.{field} = SavedVariable({output}, {number})")
         out.line("return out")
 
 

@@ -88,6 +88,11 @@ def observe_node_creation(listener: Any) -> None:
     _creation.listener = listener
 
 
+def is_node_creation_observed() -> bool:
+    """Whether somebody is told of new nodes."""
+    return _creation.listener is not None
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Node:
     """One step of backward: computes gradients of forward inputs from those of its outputs.

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, final
+import weakref
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
-from plugrad.tensor.base import detached, materialize_meta, sizes_of, version_of
+from plugrad.dispatch.local_state import current_state
+from plugrad.graph import node as nodes
+from plugrad.tensor.base import (
+    TensorBase,
+    detached,
+    materialize_meta,
+    needs_grad,
+    sizes_of,
+    version_of,
+)
 
 if TYPE_CHECKING:
     from plugrad.graph.node import Node
-    from plugrad.tensor.base import TensorBase
 
 FREED_MESSAGE: Final = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -19,58 +28,255 @@ FREED_MESSAGE: Final = (
     "graph a second time or if you need to access saved tensors after calling backward."
 )
 
+# What `SavedVariable.output_nr` says of a tensor that is no output of the node that saved it.
+LEAF: Final = -1
+NON_LEAF: Final = -2
+
+
+@final
+class _DefaultHooks:
+    """How many `saved_tensors_hooks` blocks are open, on whatever thread.
+
+    While there are none, saving a tensor does not look for its thread's hooks.
+    """
+
+    def __init__(self) -> None:
+        self.open: i64 = 0
+
+
+_default_hooks: Final = _DefaultHooks()
+
+
+@final
+class Packed:
+    """What a saved tensor with hooks was packed into, and how to put it back into the graph.
+
+    Attributes:
+        data: what the pack hook returned.
+        unpack: the hook that makes a tensor of it; None if only `view` is of interest.
+        grad_fn, output_nr: the place in the graph of an input that is no leaf.
+        requires_grad, accumulator: of a leaf; the accumulator is a weak reference.
+        view: weak reference to an output that is a view and was written to in place, whose
+            grad_fn is not the node that saved it.
+    """
+
+    def __init__(self, unpack: Any) -> None:
+        self.data: Any = None
+        self.unpack: Any = unpack
+        self.grad_fn: Node | None = None
+        self.output_nr: i64 = 0
+        self.requires_grad: bool = False
+        self.accumulator: Any = None
+        self.view: Any = None
+
 
 @final
 class SavedVariable:
     """A saved forward input or output.
 
-    An input is kept as it is. An output would form a cycle (tensor -> grad_fn -> saved tensor),
-    so it is kept without its history, which `unpack` puts back.
+    A leaf or an input is kept as it is. Any other output would form a cycle (tensor -> grad_fn ->
+    saved tensor), so it is kept without its history, which `unpack` puts back. With hooks, only
+    what the pack hook returned is kept.
 
     Attributes:
-        tensor: the input itself, or the output's data.
+        tensor: the tensor itself, or the output's data; None once it was packed.
         saved_version: its version at the time.
-        output_nr: the output's number, -1 for an input.
+        output_nr: the output's number; `LEAF` or `NON_LEAF` if the tensor is kept as it is.
+        packed: made only for a tensor with hooks, and for an output that is a view.
     """
 
     def __init__(self, tensor: TensorBase, output_nr: i64 = -1) -> None:
-        self.tensor: TensorBase = tensor if output_nr < 0 else detached(tensor)
-        self.saved_version: i64 = version_of(self.tensor)
-        self.output_nr: i64 = output_nr
+        meta = tensor.meta
+        self.packed: Packed | None = None
+        self.saved_version: i32 = i32(version_of(tensor))
+        if meta is None or meta.grad_fn is None:
+            self.output_nr: i32 = i32(LEAF)
+            self.tensor: TensorBase | None = tensor
+        elif output_nr < 0:
+            self.output_nr = i32(NON_LEAF)
+            self.tensor = tensor
+        else:
+            self.output_nr = i32(meta.output_nr)
+            self.tensor = None
+        if _default_hooks.open > 0 and self._pack_by_default(tensor):
+            return
+        if self.tensor is None:
+            self.tensor = detached(tensor)
+            if tensor.view_info is not None:
+                self.packed = Packed(None)
+                self.packed.view = weakref.ref(tensor)
 
-    def unpack(self, node: Node) -> TensorBase:
+    def unpack(self, node: Node | None) -> TensorBase:
         """The tensor, as it was; `node` is the saver.
 
         Raises:
-            RuntimeError: it was modified in place since.
+            RuntimeError: it was modified in place since, or detached in place.
+            TypeError: the unpack hook returned no tensor.
         """
         tensor = self.tensor
-        if version_of(tensor) != self.saved_version:
-            self._modified(node)
-        if self.output_nr < 0:
+        if tensor is None:
+            return self._unpack_packed(node)
+        if i32(version_of(tensor)) != self.saved_version:
+            self._modified(tensor, node)
+        if self.output_nr == LEAF:
+            return tensor
+        if self.output_nr == NON_LEAF:
+            meta = tensor.meta
+            if meta is None or meta.grad_fn is None:
+                _raise_detached()
             return tensor
         result = detached(tensor)
         meta = materialize_meta(result)
-        meta.grad_fn = node
-        meta.output_nr = self.output_nr
+        meta.grad_fn = self._grad_fn(node)
+        meta.output_nr = i64(self.output_nr)
         return result
 
-    def _modified(self, node: Node) -> NoReturn:
+    def register_hooks(self, pack: Any, unpack: Any) -> None:
+        """Pack the tensor now, and unpack it whenever it is needed.
+
+        Raises:
+            RuntimeError: it has hooks already, or `pack` modified its input in place.
+        """
         tensor = self.tensor
+        if tensor is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                "Hint: only one pair of hooks is allowed at a time."
+            )
+        given = detached(tensor) if self.output_nr < 0 else tensor
+        self._pack(tensor, given, pack, unpack)
+        self.tensor = None
+
+    def raw(self) -> Any:
+        """What is kept: the tensor, or what the pack hook returned."""
+        packed = self.packed
+        return packed.data if self.tensor is None and packed is not None else self.tensor
+
+    def unpack_hook(self) -> Any:
+        """The hook that will be called to unpack, or None."""
+        return None if self.packed is None else self.packed.unpack
+
+    def _pack_by_default(self, tensor: TensorBase) -> bool:
+        """Pack with the innermost of the thread's hooks; False if there are none."""
+        state = current_state()
+        hooks = state.saved_tensor_hooks
+        if not hooks or state.saved_tensor_hooks_error is not None:
+            return False
+        pack, unpack = hooks[-1]
+        self._pack(tensor, tensor, pack, unpack)
+        self.tensor = None
+        return True
+
+    def _pack(self, tensor: TensorBase, given: TensorBase, pack: Any, unpack: Any) -> None:
+        packed = Packed(unpack)
+        meta = tensor.meta
+        if self.output_nr == LEAF:
+            packed.requires_grad = needs_grad(tensor)
+            packed.accumulator = None if meta is None else meta.accumulator
+        elif self.output_nr == NON_LEAF:
+            if meta is None or meta.grad_fn is None:
+                _raise_detached()
+            packed.grad_fn = meta.grad_fn
+            packed.output_nr = meta.output_nr
+        elif self.packed is not None:
+            packed.view = self.packed.view
+        elif tensor.view_info is not None:
+            packed.view = weakref.ref(tensor)
+        self.packed = packed
+        version = version_of(tensor)
+        state = current_state()
+        grad_enabled = state.grad_enabled
+        state.grad_enabled = False
+        try:
+            packed.data = pack(given)
+        finally:
+            state.grad_enabled = grad_enabled
+        if version_of(tensor) != version:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as "
+                "input to pack hook cannot be modified by in-place operations as this can lead to "
+                "unexpected side-effects. Please open an issue if you need to perform in-place "
+                "operations on the input to a pack hook."
+            )
+
+    def _unpack_packed(self, node: Node | None) -> TensorBase:
+        packed = self.packed
+        if packed is None:
+            raise_freed()
+        data: object = packed.unpack(packed.data)
+        if not isinstance(data, TensorBase):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(data).__name__}"
+            )
+        grad_fn = self._grad_fn(node)
+        if grad_fn is None and not packed.requires_grad and not needs_grad(data):
+            return data
+        result = detached(data)
+        meta = materialize_meta(result)
+        if grad_fn is not None:
+            meta.grad_fn = grad_fn
+            if packed.grad_fn is not None:
+                meta.output_nr = packed.output_nr
+            else:
+                meta.output_nr = i64(self.output_nr)
+        else:
+            meta.requires_grad = packed.requires_grad
+            meta.accumulator = packed.accumulator
+        return result
+
+    def _grad_fn(self, node: Node | None) -> Node | None:
+        """The grad_fn of what `unpack` returns, unless that is the original tensor."""
+        if self.output_nr == LEAF:
+            return None
+        packed = self.packed
+        if packed is not None:
+            if packed.grad_fn is not None:
+                return packed.grad_fn
+            view: TensorBase | None = None if packed.view is None else packed.view()
+            if view is not None and view.meta is not None and view.meta.grad_fn is not None:
+                return view.meta.grad_fn
+        if node is None:
+            _raise_detached()
+        return node
+
+    def _modified(self, tensor: TensorBase, node: Node | None) -> NoReturn:
         sizes = ", ".join(str(size) for size in sizes_of(tensor))
-        maker: Node | None = node if self.output_nr >= 0 else None
-        output_nr: int = self.output_nr
-        if self.output_nr < 0 and tensor.meta is not None:
+        maker: Node | None = None
+        output_nr: int = 0
+        if self.output_nr >= 0:
+            maker = self._grad_fn(node)
+            output_nr = int(self.output_nr)
+        elif tensor.meta is not None:
             maker = tensor.meta.grad_fn
             output_nr = tensor.meta.output_nr
-        of = "" if maker is None else f", which is output {output_nr} of {maker.name()},"
+        of = "" if maker is None else f", which is output {output_nr} of {operator_name(maker)},"
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [plugrad.{tensor.dtype.scalar_name}Tensor [{sizes}]]{of} is at version "
-            f"{int(version_of(tensor))}; expected version {int(self.saved_version)} instead. Hint: "
-            "enable anomaly detection to find the operation that failed to compute its gradient, "
-            "with plugrad.autograd.set_detect_anomaly(True)."
+            f"{int(version_of(tensor))}; expected version {int(self.saved_version)} instead. "
+            + hint()
         )
+
+
+def operator_name(node: Node) -> str:
+    """The name of the forward operator: ``Exp`` for ``ExpBackward0``."""
+    name = node.name()
+    stem = name.rstrip("0123456789")
+    return stem[: -len("Backward")] if stem.endswith("Backward") and stem != "Backward" else name
+
+
+def hint() -> str:
+    """How to find the operator that a failing node belongs to."""
+    if nodes.is_node_creation_observed():
+        return (
+            "Hint: the backtrace further above shows the operation that failed to compute its "
+            "gradient. The variable in question was changed in there or anywhere later. Good luck!"
+        )
+    return (
+        "Hint: enable anomaly detection to find the operation that failed to compute its "
+        "gradient, with plugrad.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
 
 
 def save(tensor: TensorBase | None) -> SavedVariable | None:
@@ -81,3 +287,62 @@ def save(tensor: TensorBase | None) -> SavedVariable | None:
 def raise_freed() -> NoReturn:
     """What happens to those who need saved tensors after they were let go."""
     raise RuntimeError(FREED_MESSAGE)
+
+
+def _raise_detached() -> NoReturn:
+    raise RuntimeError(
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+        "This is not supported, please use out-of-place `.detach()` instead"
+    )
+
+
+def push_saved_tensor_hooks(pack: Any, unpack: Any) -> None:
+    """Pack and unpack what this thread saves from now on.
+
+    Raises:
+        TypeError: a hook is not callable.
+        RuntimeError: such hooks are disabled; the message says why.
+    """
+    if not callable(pack) or not callable(unpack):
+        raise TypeError(
+            "saved_tensors_hooks: the pack hook and the unpack hook must be callable, but got "
+            f"{type(pack).__name__} and {type(unpack).__name__}"
+        )
+    state = current_state()
+    if state.saved_tensor_hooks_error is not None:
+        raise RuntimeError(state.saved_tensor_hooks_error)
+    outer = state.saved_tensor_hooks
+    state.saved_tensor_hooks = ((pack, unpack),) if outer is None else (*outer, (pack, unpack))
+    _default_hooks.open += 1
+
+
+def pop_saved_tensor_hooks() -> None:
+    """Take back the innermost hooks of this thread.
+
+    Raises:
+        RuntimeError: there are none.
+    """
+    state = current_state()
+    hooks = state.saved_tensor_hooks
+    if not hooks:
+        raise RuntimeError("there are no saved tensor hooks to take back on this thread")
+    state.saved_tensor_hooks = hooks[:-1] or None
+    if _default_hooks.open > 0:
+        _default_hooks.open -= 1
+
+
+def disable_saved_tensor_hooks(message: str | None) -> None:
+    """Forbid default hooks on this thread with a message for those who try; None allows them.
+
+    Raises:
+        RuntimeError: there are such hooks already.
+    """
+    state = current_state()
+    state.saved_tensor_hooks_error = message
+    if message is not None and state.saved_tensor_hooks:
+        raise RuntimeError(message)
+
+
+def why_saved_tensor_hooks_are_disabled() -> str | None:
+    """The message that `disable_saved_tensor_hooks` was given, or None."""
+    return current_state().saved_tensor_hooks_error

@@ -5,7 +5,7 @@ An in-place operator that a backend does not have is the functional one and a `c
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, final
+from typing import Any, Final, NoReturn, final
 
 from mypy_extensions import i64
 
@@ -213,6 +213,22 @@ def make_view_info(
 
 
 @final
+class _Writes:
+    """Who is told of a tensor that is about to be written to."""
+
+    def __init__(self) -> None:
+        self.listener: Any = None
+
+
+_writes: Final = _Writes()
+
+
+def observe_writes(listener: Any) -> None:
+    """Call `listener(tensor)` before every in-place operator from now on; None stops it."""
+    _writes.listener = listener
+
+
+@final
 class MutationKernel:
     """ADInplaceOrView of an in-place operator: counts the write."""
 
@@ -228,6 +244,8 @@ class MutationKernel:
         """Write, and count the write."""
         if target.storage is not None:
             check_overlap(target, self.op.name)
+        if _writes.listener is not None:
+            _writes.listener(target)
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
         if state.trace is not None:
             state.trace.dispatch("redispatch", self.op, below, (target, *args))

@@ -1,0 +1,230 @@
+"""Context managers about saved tensors: hooks that pack them, and writing to them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from plugrad._generated import functions as F
+from plugrad.autograd.grad_mode import no_grad
+from plugrad.graph.saved_variable import (
+    disable_saved_tensor_hooks,
+    pop_saved_tensor_hooks,
+    push_saved_tensor_hooks,
+    why_saved_tensor_hooks_are_disabled,
+)
+from plugrad.tensor.alias_kernels import observe_writes
+from plugrad.tensor.base import Storage, TensorBase, share_storage
+
+
+class saved_tensors_hooks:
+    """Context manager: keep `pack_hook(tensor)` instead of every tensor that is saved for backward.
+
+    When the tensor is needed, `unpack_hook` is called with what `pack_hook` returned, and must
+    return a tensor of the same content, shape, dtype and device. This holds for what operators
+    save and for `save_for_backward`. Of nested blocks, only the innermost one's hooks apply.
+
+    `pack_hook` runs without recording. It must not write to its input, and what it returns should
+    not hold its input: an output refers to the node that saves it, so `lambda x: x` makes a
+    reference cycle where `lambda x: x.detach()` does not.
+
+    Raises:
+        RuntimeError: on entering, within `disable_saved_tensors_hooks`; on saving, if `pack_hook`
+            wrote to its input.
+        TypeError: on entering, if a hook is not callable; on unpacking, if `unpack_hook` returned
+            something that is no tensor.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.saved_tensors import saved_tensors_hooks
+    >>> x = plugrad.tensor([1., 2.], requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t.tolist(), plugrad.tensor):
+    ...     y = x.exp()
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 7.3891])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *args: object) -> None:
+        pop_saved_tensor_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Context manager: keep saved tensors in host memory and copy them back for backward.
+
+    A tensor that lives on the host already is kept as it is. `pin_memory` asks for host memory
+    from which a device can copy by itself; no backend has such memory now, so it changes nothing.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.saved_tensors import save_on_cpu
+    >>> x = plugrad.tensor([1., 2.], requires_grad=True)
+    >>> with save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(_pack_to_cpu, _unpack_from_cpu)
+
+
+def _pack_to_cpu(tensor: Any) -> tuple[Any, Any]:
+    return tensor.device, tensor.cpu()
+
+
+def _unpack_from_cpu(packed: tuple[Any, Any]) -> Any:
+    device, tensor = packed
+    return tensor.to(device)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Context manager: forbid `saved_tensors_hooks`; who tries gets a RuntimeError that says why.
+
+    For features that cannot work with such hooks. Hooks on single tensors stay possible.
+
+    Raises:
+        RuntimeError: with `error_message`, if such hooks are in force already.
+
+    >>> from plugrad.autograd.saved_tensors import disable_saved_tensors_hooks, save_on_cpu
+    >>> with disable_saved_tensors_hooks("not here"), save_on_cpu():
+    ...     pass
+    Traceback (most recent call last):
+    RuntimeError: not here
+    """
+    outer = why_saved_tensor_hooks_are_disabled()
+    try:
+        disable_saved_tensor_hooks(error_message)
+        yield
+    finally:
+        disable_saved_tensor_hooks(outer)
+
+
+# A tensor at a version: its id, its storage's id, the version.
+_TensorId = tuple[int, int, int]
+# Memory at a version: the storage's id, the version.
+_StorageId = tuple[int, int]
+
+
+class _Handle:
+    """What is saved in place of a tensor; it dies with the graph."""
+
+
+class _Mutations:
+    """Which tensors are saved for backward, and the copies of those written to since.
+
+    Attributes:
+        original: the saved tensors nobody wrote to.
+        cloned: copies, made just before the first write.
+        tid_to_weakhandle: the handle of a tensor at a version.
+        sid_to_tid: the saved tensors that share a storage.
+    """
+
+    def __init__(self) -> None:
+        self.cloned: MutableMapping[_Handle, Any] = WeakKeyDictionary()
+        self.original: MutableMapping[_Handle, Any] = WeakKeyDictionary()
+        self.tid_to_weakhandle: MutableMapping[_TensorId, _Handle] = WeakValueDictionary()
+        self.sid_to_tid: dict[_StorageId, set[_TensorId]] = defaultdict(set)
+
+    def clear(self) -> None:
+        self.cloned.clear()
+        self.original.clear()
+        self.tid_to_weakhandle.clear()
+        self.sid_to_tid.clear()
+
+    def pack(self, tensor: TensorBase) -> _Handle:
+        storage = share_storage(tensor)
+        sid = _storage_id(storage)
+        tid = (id(tensor), *sid)
+        self.sid_to_tid[sid].add(tid)
+        handle = self.tid_to_weakhandle.get(tid)
+        if handle is None:
+            handle = _Handle()
+            self.tid_to_weakhandle[tid] = handle
+            self.original[handle] = tensor
+        return handle
+
+    def unpack(self, handle: _Handle) -> Any:
+        if _mutation.allowed_by is not None:
+            for kept in (self.cloned, self.original):
+                if handle in kept:
+                    return kept[handle]
+        raise AssertionError(
+            "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+            "in which the graph was originally recorded."
+        )
+
+    def before_write(self, tensor: TensorBase) -> None:
+        """Copy what is saved of the memory that is about to be written to."""
+        storage = tensor.storage
+        if storage is None:
+            return
+        for tid in self.sid_to_tid.get(_storage_id(storage), ()):
+            handle = self.tid_to_weakhandle.get(tid)
+            if handle is not None and handle in self.original:
+                with no_grad():
+                    self.cloned[handle] = F.clone(self.original[handle])
+                del self.original[handle]
+
+
+def _storage_id(storage: Storage) -> _StorageId:
+    return id(storage), storage.version
+
+
+class _Mutation:
+    """Whose turn it is: there is one `allow_mutation_on_saved_tensors` at a time."""
+
+    def __init__(self) -> None:
+        self.allowed_by: _Mutations | None = None
+        self.lock = threading.Lock()
+
+
+_mutation = _Mutation()
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_Mutations]:
+    """Context manager: tensors saved for backward may be written to.
+
+    They are copied just before they are, so that backward, which must run within the block too,
+    finds what was saved. Its value holds the copies; they go when the block is left.
+
+    Raises:
+        RuntimeError: the blocks are nested.
+        AssertionError: backward needs a saved tensor outside of the block.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.saved_tensors import allow_mutation_on_saved_tensors
+    >>> x = plugrad.tensor([1., 2.], requires_grad=True)
+    >>> with allow_mutation_on_saved_tensors():
+    ...     y = x * 1
+    ...     loss = (y * y).sum()
+    ...     _ = y.zero_()
+    ...     loss.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    mutations = _Mutations()
+    with saved_tensors_hooks(mutations.pack, mutations.unpack):
+        with _mutation.lock:
+            if _mutation.allowed_by is not None:
+                raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+            _mutation.allowed_by = mutations
+        observe_writes(mutations.before_write)
+        try:
+            yield mutations
+        finally:
+            observe_writes(None)
+            mutations.clear()
+            _mutation.allowed_by = None

@@ -1,0 +1,171 @@
+"""SavedTensor: what `grad_fn._raw_saved_self` is, a handle on one saved tensor of a node.
+
+A node's `_saved_x` and `_raw_saved_x` are found by name: the generator calls the fields that hold
+saved tensors `saved_x` and those that hold other arguments `with_x`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from plugrad.graph.node import Node
+from plugrad.graph.saved_variable import SavedVariable, raise_freed
+from plugrad.tensor.base import TensorBase
+
+
+@final
+class SavedTensor:
+    """A tensor that a node saved, or will never save.
+
+    It does not keep the tensor alive: it looks the node's up each time.
+    """
+
+    def __init__(
+        self, node: Node | None, field: str, index: int = -1, own: SavedVariable | None = None
+    ) -> None:
+        self._node = node
+        self._field = field
+        self._index = index
+        self._own = own
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Keep `pack_hook(tensor)` instead of the tensor, and `unpack_hook` of that gives it back.
+
+        Raises:
+            TypeError: a hook is not callable.
+            RuntimeError: the tensor has hooks already, or was freed, or None was saved.
+        """
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): both hooks must be callable, but got "
+                f"{type(pack_hook).__name__} and {type(unpack_hook).__name__}"
+            )
+        variable = self._variable()
+        if variable is not None:
+            variable.register_hooks(pack_hook, unpack_hook)
+            return
+        if self._is_freed():
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                "intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                "graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+
+    def unpack(self) -> TensorBase | None:
+        """The saved tensor; RuntimeError once it was freed."""
+        variable = self._variable()
+        if variable is not None:
+            return variable.unpack(self._node)
+        if self._is_freed():
+            raise_freed()
+        return None
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what the pack hook returned."""
+        variable = self._variable()
+        if variable is not None:
+            return variable.raw()
+        if self._is_freed():
+            raise_freed()
+        return None
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The hook that unpacks the tensor, or None."""
+        variable = self._variable()
+        return None if variable is None else variable.unpack_hook()
+
+    def _variable(self) -> SavedVariable | None:
+        if self._own is not None:
+            return self._own
+        found: Any = getattr(self._node, self._field)
+        if self._index >= 0 and found is not None:
+            found = found[self._index] if self._index < len(found) else None
+        variable: SavedVariable | None = found
+        return variable
+
+    def _is_freed(self) -> bool:
+        return self._node is not None and self._node.released
+
+
+def make_saved_tensor(tensor: TensorBase) -> SavedTensor:
+    """Save a tensor for nobody in particular, with the hooks in force."""
+    return SavedTensor(None, "", -1, SavedVariable(tensor))
+
+
+# How PyTorch calls what is saved of a tensor that is not saved itself.
+_ATTRIBUTE_ENDINGS: Final = {
+    "sym_sizes": "shape",
+    "sizes": "shape",
+    "scalar_type": "dtype",
+    "dim": "ndim",
+}
+_PUBLIC_ENDINGS: Final = {"shape": "sym_sizes", "dtype": "scalar_type", "ndim": "dim"}
+_MISSING: Final = object()
+
+
+def saved_attribute(node: Node, name: str) -> Any:
+    """What `node._saved_x` or `node._raw_saved_x` is; AttributeError for any other name.
+
+    To be called for names that the usual look-up did not find.
+    """
+    if name.startswith("_saved_"):
+        return _saved_value(node, name)
+    if name.startswith("_raw_saved_"):
+        field = name[5:]
+        kept: Any = getattr(node, field, _MISSING)
+        if isinstance(kept, list):
+            return tuple([SavedTensor(node, field, index) for index in range(len(kept))])
+        if kept is None or isinstance(kept, SavedVariable):
+            return SavedTensor(node, field)
+    if hasattr(type(node), name):
+        # A property was found and raised AttributeError itself, which is the error to report.
+        return object.__getattribute__(node, name)
+    raise _missing(node, name)
+
+
+def saved_attribute_names(node: Node) -> list[str]:
+    """The names of all `_saved_x` and `_raw_saved_x` of a node."""
+    names: list[str] = []
+    for field in object.__dir__(node):
+        if field.startswith("saved_"):
+            names.append("_" + field)
+            names.append("_raw_" + field)
+        elif field.startswith("with_"):
+            stem = field[5:]
+            start, _, ending = stem.rpartition("_")
+            names.append("_saved_" + stem)
+            if start and ending in _PUBLIC_ENDINGS:
+                names.append(f"_saved_{start}_{_PUBLIC_ENDINGS[ending]}")
+    return names
+
+
+def _saved_value(node: Node, name: str) -> Any:
+    kept: Any = getattr(node, name[1:], _MISSING)
+    if isinstance(kept, SavedVariable):
+        return kept.unpack(node)
+    if kept is None or isinstance(kept, list):
+        if node.released:
+            raise_freed()
+        if kept is None:
+            return None
+        return tuple([None if item is None else item.unpack(node) for item in kept])
+    stem = name[7:]
+    value: Any = getattr(node, "with_" + stem, _MISSING)
+    if value is _MISSING:
+        for ending, attribute in _ATTRIBUTE_ENDINGS.items():
+            if stem.endswith("_" + ending):
+                field = f"with_{stem[: -len(ending)]}{attribute}"
+                value = getattr(node, field, _MISSING)
+                break
+    if value is _MISSING:
+        raise _missing(node, name)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _missing(node: Node, name: str) -> AttributeError:
+    return AttributeError(f"{node.name()!r} object has no attribute {name!r}")
