@@ -23,6 +23,7 @@ from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
 from plugrad.graph import copy_slices as _copy_slices  # registers its node class
 from plugrad.graph import missing_gradient as _missing_gradient  # registers itself
+from plugrad.graph import view_of_base as _view_of_base  # registers its node class
 
 # isort: split
 from plugrad import autograd, library, ops, plugins

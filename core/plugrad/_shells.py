@@ -126,7 +126,7 @@ class Tensor(TensorMethods):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
-        properties.set_requires_grad(self, requires_grad)
+        properties.requires_grad_(self, requires_grad)
         return self
 
     def detach_(self) -> Tensor:

@@ -25,9 +25,14 @@ def element_strides(array: Array) -> tuple[int, ...]:
 def owner(array: Array) -> Array:
     """The array that a view was first taken of: the one that holds the memory."""
     found = array
-    while isinstance(found.base, np.ndarray):
-        found = found.base
-    return found
+    while True:
+        base = found.base
+        if not isinstance(base, np.ndarray):
+            # What NumPy's as_strided returns keeps an object that keeps the array.
+            base = getattr(base, "base", None)
+            if not isinstance(base, np.ndarray):
+                return found
+        found = base
 
 
 def element_offset(array: Array) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from plugrad.graph.history import grad_fn_of, refresh_view
+from plugrad.graph.history import grad_fn_of, has_grad_fn
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
     TensorBase,
     make_tensor,
     materialize_meta,
-    needs_grad,
     share_storage,
     sizes_of,
 )
@@ -19,27 +18,57 @@ META: Final = "meta"
 
 
 def is_leaf(tensor: TensorBase) -> bool:
-    return not needs_grad(tensor) or grad_fn_of(tensor) is None
+    """Whether no recorded operator made the tensor."""
+    return grad_fn_of(tensor) is None
 
 
 def set_requires_grad(tensor: TensorBase, value: Any) -> None:
-    """Set `requires_grad` of a leaf.
+    """Assign `requires_grad` of a leaf.
 
     Raises:
         RuntimeError: the tensor is no leaf, or of a dtype that has no gradient.
     """
     if not isinstance(value, bool):
-        raise RuntimeError(f"requires_grad must be a bool, not {type_name(value)}")
-    if not is_leaf(tensor):
-        hint = ""
-        if not value:
-            hint = (
-                " If you want to use a computed variable in a subgraph that doesn't require "
-                "differentiation use var_no_grad = var.detach()."
-            )
-        raise RuntimeError("you can only change requires_grad flags of leaf variables." + hint)
+        raise RuntimeError("requires_grad must be a bool")
+    if has_grad_fn(tensor):
+        _refuse_non_leaf(value)
     if value and not tensor.dtype.is_differentiable:
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+    _mark_leaf(tensor, value)
+
+
+def requires_grad_(tensor: TensorBase, value: Any) -> None:
+    """`Tensor.requires_grad_`, which may also be asked of a non-leaf that requires grad already.
+
+    Raises:
+        TypeError: `value` is no bool.
+        RuntimeError: False for a non-leaf, or a dtype that has no gradient.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type_name(value)}"
+        )
+    if has_grad_fn(tensor):
+        if not value:
+            _refuse_non_leaf(value)
+        return
+    if value and not tensor.dtype.is_differentiable:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    _mark_leaf(tensor, value)
+
+
+def _refuse_non_leaf(value: bool) -> NoReturn:
+    hint = ""
+    if not value:
+        hint = (
+            " If you want to use a computed variable in a subgraph that doesn't require "
+            "differentiation use var_no_grad = var.detach()."
+        )
+    raise RuntimeError("you can only change requires_grad flags of leaf variables." + hint)
+
+
+def _mark_leaf(tensor: TensorBase, value: bool) -> None:
     if value or tensor.meta is not None:
         materialize_meta(tensor).requires_grad = value
 
@@ -125,12 +154,13 @@ def detach_(tensor: TensorBase) -> None:
     Raises:
         RuntimeError: it is a view.
     """
-    if tensor.view_info is not None and needs_grad(tensor):
+    if tensor.view_info is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
             "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients."
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as the solution."
         )
     meta = tensor.meta
     if meta is not None:
@@ -171,6 +201,4 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
 
 def output_nr(tensor: TensorBase) -> int:
     """Which output of its grad_fn a tensor is; 0 for a leaf."""
-    if tensor.view_info is not None:
-        refresh_view(tensor)
     return 0 if tensor.meta is None else tensor.meta.output_nr

@@ -278,10 +278,6 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             out.line("node = made")
             _emit_edges(out, inputs)
             _emit_saves(out, entry, formulas)
-        if inplace:
-            # A view of a leaf may have been made in no_grad mode.
-            with out.block("elif state.grad_enabled and self.view_info is not None:"):
-                out.line("check_inplace(self)")
         out.line("below = keyset & AFTER_AUTOGRAD")
         tuple_of = "(" + ", ".join(names) + ",)"
         with out.block("if state.trace is not None:"):

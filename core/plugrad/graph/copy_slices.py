@@ -8,7 +8,7 @@ respect to the base passes through outside the view and through `op`'s node insi
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from plugrad.graph.history import (
     gradient_edge,
@@ -19,40 +19,61 @@ from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
 from plugrad.tensor.base import TensorBase, ViewInfo, sizes_of
+from plugrad.tensor.interop import storage_offset, strides
 
 
 @final
 class CopySlices(Node):
-    """Gradient of writing the result of `inner` into a view of `base`."""
+    """Gradient of writing the result of `inner` into a view of `base`.
+
+    The first edge leads to the base as it was, the others are those of `inner`, whose own first
+    edge, to the view as it was, only tells it that the gradient is wanted.
+    """
 
     def __init__(self, base: TensorBase, view: ViewInfo, inner: Node) -> None:
         super().__init__(next_sequence_nr())
         self.view = view
         self.inner: Node | None = inner
-        self.base_shape = sizes_of(base)
+        self.strides: tuple[int, ...] | None = None
+        self.offset: int = 0
+        if view.depends_on_strides():
+            self.strides = strides(base)
+            self.offset = storage_offset(base)
         edges: list[Edge] = [gradient_edge(base)]
         edges.extend(inner.next_edges[1:])
         self.set_next_edges(tuple(edges))
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-        count = len(self.next_edges)
         grad = grads[0]
         if grad is None:
-            return [None] * count
+            return [None] * len(self.next_edges)
         inner = self.inner
         if inner is None:
             raise_freed()
-        result: TensorBase = operators["clone"](grad)
-        part = self.view.replay(result)
+        whole = self._copy(grad)
+        part = self.view.replay(whole, -self.offset)
+        # `inner` may keep what it is given, and `part` is about to change.
         outputs = inner.apply([operators["clone"](part)])
+        found: list[TensorBase | None] = list(outputs)
         into_view = outputs[0]
-        if into_view is None:
-            operators["zero_"](part)
+        if into_view is None or self.next_edges[0].function is None:
+            found[0] = None
         else:
             operators["copy_"](part, into_view)
-        found: list[TensorBase | None] = [result]
-        found.extend(outputs[1:])
+            found[0] = whole
         return found
+
+    def _copy(self, grad: TensorBase) -> TensorBase:
+        """The gradient of the base in memory of its own, laid out so that the view can be taken."""
+        if self.strides is None:
+            copy: TensorBase = operators["clone"](grad)
+            return copy
+        place: Any = operators["empty_strided"](
+            sizes_of(grad), self.strides, dtype=grad.dtype, device=grad.device
+        )
+        operators["copy_"](place, grad)
+        laid_out: TensorBase = place
+        return laid_out
 
     def release_variables(self) -> None:
         if self.inner is not None:

@@ -9,8 +9,16 @@ from mypy_extensions import i64
 
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import FLOATING
+from plugrad.graph.creation_errors import raise_view_modified
 from plugrad.graph.node import NO_EDGE, Edge, Node
-from plugrad.tensor.base import AutogradMeta, TensorBase, materialize_meta, needs_grad, version_of
+from plugrad.tensor.base import (
+    CREATION_DEFAULT,
+    AutogradMeta,
+    TensorBase,
+    materialize_meta,
+    needs_grad,
+    version_of,
+)
 
 
 @final
@@ -20,6 +28,7 @@ class _Factories:
     def __init__(self) -> None:
         self.accumulate_grad: Any = None
         self.copy_slices: Any = None
+        self.view_of_base: Any = None
 
 
 _factories: Final = _Factories()
@@ -31,6 +40,10 @@ def set_accumulate_grad_class(cls: Any) -> None:
 
 def set_copy_slices_class(cls: Any) -> None:
     _factories.copy_slices = cls
+
+
+def set_view_of_base(make: Any) -> None:
+    _factories.view_of_base = make
 
 
 def try_grad_accumulator(tensor: TensorBase) -> Node | None:
@@ -107,6 +120,7 @@ def set_history(tensor: TensorBase | None, node: Node) -> None:
 
 
 def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
+    """Make output `input_nr` of `node` the tensor's place in the graph; metadata is not added."""
     meta = tensor.meta
     if meta is None:
         meta = AutogradMeta()
@@ -118,8 +132,25 @@ def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
         view.version = version_of(tensor)
 
 
+def set_creation_meta(tensor: TensorBase, creation_meta: i64) -> None:
+    """Say how a view was made, one of the constants of `plugrad.tensor.base`; what is no view
+    stays as it is.
+
+    A custom Function marks its outputs `IN_CUSTOM_FUNCTION`, or `MULTI_OUTPUT_NODE` if there are
+    several: from then on `check_inplace` and `grad_fn_of` refuse recorded writes to them.
+    """
+    view = tensor.view_info
+    if view is not None:
+        view.creation_meta = creation_meta
+
+
 def grad_fn_of(tensor: TensorBase) -> Node | None:
-    """The tensor's grad_fn; that of a view follows in-place changes of its base."""
+    """The tensor's grad_fn; that of a view follows in-place changes of its base.
+
+    Raises:
+        RuntimeError: it is a view whose memory was written to by a recorded operator, and of a
+            kind that cannot follow (made in no_grad mode, one of several, in a custom Function).
+    """
     if tensor.view_info is not None:
         refresh_view(tensor)
     return None if tensor.meta is None else tensor.meta.grad_fn
@@ -133,80 +164,100 @@ def refresh_view(tensor: TensorBase) -> None:
     version = version_of(tensor)
     if view.version == version:
         return
-    if tensor.dtype.category >= FLOATING and needs_grad(view.base):
-        state = current_state()
-        grad_enabled = state.grad_enabled
-        state.grad_enabled = True
-        try:
-            again = view.replay(view.base)
-        finally:
-            state.grad_enabled = grad_enabled
-        made = again.meta
-        if made is not None and made.grad_fn is not None:
-            meta = materialize_meta(tensor)
-            meta.grad_fn = made.grad_fn
-            meta.output_nr = made.output_nr
+    meta = tensor.meta
+    former = None if meta is None else meta.grad_fn
+    if former is None and not needs_grad(view.base):
+        return
+    if view.creation_meta != CREATION_DEFAULT:
+        raise_view_modified(tensor, True)
+    meta = materialize_meta(tensor)
+    node: Node = _factories.view_of_base(tensor, view)
+    if former is not None and meta.retains_grad:
+        move_retained(former, meta.output_nr, node)
+    meta.grad_fn = node
+    meta.output_nr = 0
     view.version = version
 
 
 def check_inplace(tensor: TensorBase) -> None:
-    """Whether a tensor that takes part in the graph may be written to.
+    """Whether a tensor may be written to by an operator that is recorded, because grad mode is on
+    and the tensor or another argument requires grad.
 
     Raises:
-        RuntimeError: it is a leaf that requires grad, a view of one, or one of several views
-            that a single operator returned.
+        RuntimeError: it is a leaf that requires grad, a view of one, or a view that was made in
+            no_grad or inference mode, in a custom Function, or together with others.
     """
-    if not current_state().grad_enabled:
+    if tensor.dtype.category < FLOATING or not current_state().grad_enabled:
         return
     view = tensor.view_info
     if view is not None:
-        if _is_leaf_with_grad(view.base) or _is_leaf_with_grad(tensor):
+        if view.creation_meta != CREATION_DEFAULT:
+            raise_view_modified(tensor, False)
+        if needs_grad(tensor) and not has_grad_fn(view.base):
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
-        if view.multi_output and needs_grad(tensor):
-            raise RuntimeError(
-                f"{_name_of(tensor)} is a view and is being modified inplace. This view is the "
-                "output of a function that returns multiple views. Such functions do not allow the "
-                "output views to be modified inplace. You should replace the inplace operation by "
-                "an out-of-place one."
-            )
-        return
-    if _is_leaf_with_grad(tensor):
+    if needs_grad(tensor) and not has_grad_fn(tensor):
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
 
 
-def _is_leaf_with_grad(tensor: TensorBase) -> bool:
+def has_grad_fn(tensor: TensorBase) -> bool:
+    """Whether the tensor has a grad_fn now; a view's is not brought up to date."""
     meta = tensor.meta
-    return meta is not None and meta.requires_grad and meta.grad_fn is None
-
-
-def _name_of(tensor: TensorBase) -> str:
-    node = grad_fn_of(tensor)
-    if node is None or tensor.meta is None:
-        return "Output"
-    return f"Output {int(tensor.meta.output_nr)} of {node.name()}"
+    return meta is not None and meta.grad_fn is not None
 
 
 def rebase_history(tensor: TensorBase, node: Node) -> None:
     """Make `node` the grad_fn of a tensor that an in-place operator has just written to.
 
-    If the tensor is a view, the write is one into its base: a CopySlices node becomes the base's
-    grad_fn, and the view's is made from there.
+    The caller has asked `check_inplace` before, has set the edges of `node` (the first is that of
+    the tensor as it was), and has counted the write. If the tensor is a view, the write is one
+    into its base: a CopySlices node, which takes `node` over, becomes the base's grad_fn, and the
+    view's is made from there. Hooks stay with the former grad_fn; a gradient that is retained is
+    that of the new one.
+
+    Raises:
+        RuntimeError: the tensor is a view and `node` has other outputs.
     """
+    if tensor.dtype.category < FLOATING:
+        node.add_input_metadata(None)
+        return
     view = tensor.view_info
     if view is None:
-        set_history(tensor, node)
+        number = node.add_input_metadata(tensor)
+        _replace_grad_fn(tensor, node, number)
         return
-    base = view.base
     node.add_input_metadata(tensor)
+    if node.num_inputs() != 1:
+        raise RuntimeError("Functions which modify views in-place must return a single Variable")
+    base = view.base
     slices: Node = _factories.copy_slices(base, view, node)
     slices.add_input_metadata(base)
-    meta = materialize_meta(base)
-    meta.grad_fn = slices
-    meta.output_nr = 0
-    view.version = -1
+    _replace_grad_fn(base, slices, 0)
     refresh_view(tensor)
+
+
+def _replace_grad_fn(tensor: TensorBase, node: Node, number: i64) -> None:
+    meta = materialize_meta(tensor)
+    former = meta.grad_fn
+    if former is not None:
+        if meta.retains_grad:
+            move_retained(former, meta.output_nr, node)
+    elif meta.hooks is not None:
+        # Those of a leaf, which its accumulator will not see any more.
+        meta.hooks = None
+    set_gradient_edge(tensor, node, number)
+
+
+def move_retained(former: Node, output_nr: i64, node: Node) -> None:
+    """`node` takes the place of `former` as grad_fn of a tensor that retains its gradient."""
+    hooks = former.hooks
+    if hooks is None:
+        return
+    number: int = output_nr
+    reference = hooks.retains_grad.pop(number, None)
+    if reference is not None:
+        node.ensure_hooks().retains_grad[0] = reference

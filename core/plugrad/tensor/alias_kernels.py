@@ -19,9 +19,14 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType
 from plugrad.errors import OperatorNotFoundError
 from plugrad.tensor.base import (
+    CREATION_DEFAULT,
+    INFERENCE_MODE,
+    MULTI_OUTPUT_NODE,
+    NO_GRAD_MODE,
     TensorBase,
     ViewInfo,
     bump_version,
+    propagate_creation_meta,
     share_storage,
     sizes_of,
     version_of,
@@ -182,14 +187,19 @@ class ViewKernel:
         else:
             out = self.op.lookup_dense(below)(below, source, *args)
         if isinstance(out, TensorBase):
-            self._mark(source, args, out, -1)
+            self._mark(state, source, args, out, -1)
         else:
             for position, item in enumerate(out):
-                self._mark(source, args, item, position)
+                self._mark(state, source, args, item, position)
         return out
 
     def _mark(
-        self, source: TensorBase, args: tuple[Any, ...], out: TensorBase, position: int
+        self,
+        state: LocalState,
+        source: TensorBase,
+        args: tuple[Any, ...],
+        out: TensorBase,
+        position: int,
     ) -> None:
         if out is source:
             return
@@ -197,19 +207,24 @@ class ViewKernel:
         storage.has_views = True
         out.storage = storage
         if self.differentiable:
-            out.view_info = make_view_info(source, self.op, args, position)
+            creation: i64 = CREATION_DEFAULT if position < 0 else MULTI_OUTPUT_NODE
+            if state.inference_mode:
+                creation = INFERENCE_MODE
+            elif not state.grad_enabled:
+                creation = NO_GRAD_MODE
+            out.view_info = make_view_info(source, self.op, args, position, creation)
 
 
 def make_view_info(
-    source: TensorBase, op: Operator, args: tuple[Any, ...], position: int
+    source: TensorBase, op: Operator, args: tuple[Any, ...], position: int, creation: i64
 ) -> ViewInfo:
     """What makes the result of `op(source, *args)` a view of the source's base."""
     step = (op, args, position)
     outer = source.view_info
-    version: int = version_of(source)
     if outer is None:
-        return ViewInfo(source, [step], version, position >= 0)
-    return ViewInfo(outer.base, [*outer.steps, step], version, position >= 0)
+        return ViewInfo(source, [step], version_of(source), creation)
+    creation = propagate_creation_meta(outer.creation_meta, creation)
+    return ViewInfo(outer.base, [*outer.steps, step], version_of(source), creation)
 
 
 @final

@@ -17,7 +17,8 @@ from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dispatch.backend import find_backend
-from plugrad.dtype import FLOATING, DType
+from plugrad.dispatch.local_state import current_state
+from plugrad.dtype import DType
 from plugrad.tensor.size import Size, as_size
 
 if TYPE_CHECKING:
@@ -35,38 +36,74 @@ class Storage:
         self.has_views: bool = False
 
 
+# How a view was made, which decides whether an in-place operator that is recorded may touch it.
+CREATION_DEFAULT: Final = 0
+IN_CUSTOM_FUNCTION: Final = 1
+MULTI_OUTPUT_NODE: Final = 2
+NO_GRAD_MODE: Final = 3
+INFERENCE_MODE: Final = 4
+
+AS_STRIDED: Final = "_as_strided"
+
+
 @final
 class ViewInfo:
     """How a view came from its base: the operators to apply, in order, with their arguments.
 
     Attributes:
         base: the tensor that is no view itself.
-        steps: pairs of operator and the arguments after the first.
+        steps: triples of operator, the arguments after the first, and which of several results
+            was taken (-1: there is one).
         version: the storage's version when the view's grad_fn was last made.
-        multi_output: whether it is one of several views that one operator returned.
+        creation_meta: `CREATION_DEFAULT`, or why the view cannot be written to under autograd.
     """
 
     def __init__(
         self,
         base: TensorBase,
         steps: list[tuple[Operator, tuple[Any, ...], int]],
-        version: int,
-        multi_output: bool,
+        version: i64,
+        creation_meta: i64,
     ) -> None:
         self.base = base
         self.steps = steps
-        self.version = version
-        self.multi_output = multi_output
+        self.version: i64 = version
+        self.creation_meta: i64 = creation_meta
 
-    def replay(self, base: TensorBase) -> TensorBase:
-        """The same view of another tensor of the base's shape."""
+    def replay(self, base: TensorBase, shift: int = 0) -> TensorBase:
+        """The same view of another tensor of the base's shape.
+
+        If `depends_on_strides`, it must have the base's strides, too; `shift` is how much later
+        than the base it starts in its memory, in elements.
+        """
         result: Any = base
+        state = current_state()
         for op, arguments, position in self.steps:
-            result = op(result, *arguments)
+            if shift != 0 and op.name == AS_STRIDED:
+                size, stride, offset, input_stride, input_offset = arguments
+                arguments = (size, stride, offset + shift, input_stride, input_offset + shift)
+            source: TensorBase = result
+            keyset = (source.keyset | state.included) & state.kept
+            if state.trace is not None:
+                result = state.trace.dispatch("call", op, keyset, (source, *arguments))
+            else:
+                result = op.lookup(keyset)(keyset, source, *arguments)
             if position >= 0:
                 result = result[position]
         view: TensorBase = result
         return view
+
+    def depends_on_strides(self) -> bool:
+        """Whether the view is told by places in memory, rather than by the base's elements."""
+        for step in self.steps:  # noqa: SIM110  # needs no generator
+            if step[0].name == AS_STRIDED:
+                return True
+        return False
+
+
+def propagate_creation_meta(previous: i64, new: i64) -> i64:
+    """The creation meta of a view of a view: a new one never permits more than the previous."""
+    return previous if new == CREATION_DEFAULT or previous == INFERENCE_MODE else new
 
 
 @final
@@ -243,17 +280,15 @@ def detached(tensor: TensorBase) -> TensorBase:
 
 
 def view_needs_grad(tensor: TensorBase) -> bool:
-    """Whether a view requires grad: its base may have come to since the view was made."""
-    view = tensor.view_info
+    """Whether a view requires grad: by itself or because its base does."""
     meta = tensor.meta
     if meta is not None and (meta.requires_grad or meta.grad_fn is not None):
         return True
-    return (
-        view is not None
-        and view.version != version_of(tensor)
-        and tensor.dtype.category >= FLOATING
-        and needs_grad(view.base)
-    )
+    view = tensor.view_info
+    if view is None:
+        return False
+    above = view.base.meta
+    return above is not None and (above.requires_grad or above.grad_fn is not None)
 
 
 @final

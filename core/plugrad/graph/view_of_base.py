@@ -1,0 +1,107 @@
+"""ViewOfBase: the grad_fn that a view gets when its base was written to.
+
+    base --op 1--> view 1 --op 2--> view      base.mul_(2)
+
+The view's former grad_fn leads to what the base was. The new one leads to the base as it is now.
+PyTorch makes it one AsStridedBackward0 whatever the operators were; here it is one node of that
+name which runs theirs, each of which knows its own gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from plugrad.dispatch.local_state import current_state
+from plugrad.graph.history import gradient_edge, next_sequence_nr, set_view_of_base
+from plugrad.graph.node import Node
+from plugrad.graph.support import operators
+from plugrad.tensor.base import TensorBase, ViewInfo, needs_grad, sizes_of
+
+# Their gradients have another dtype, so their nodes run one by one as the engine runs nodes.
+_CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex"])
+
+
+@final
+class ViewOfBase(Node):
+    """Gradient of several views, one of the other, as one node.
+
+    Attributes:
+        nodes: theirs, the last view's first.
+        output_nrs: which output of its node each view is.
+    """
+
+    def __init__(self, tensor: TensorBase, base: TensorBase) -> None:
+        super().__init__(next_sequence_nr())
+        self.nodes: list[Node] = []
+        self.output_nrs: list[int] = []
+        self.set_next_edges((gradient_edge(base),))
+        self.add_input_metadata(tensor)
+
+    def take_over(self, last: Node, output_nr: int, count: int) -> None:
+        """Run `count` nodes, which follow one another from `last` on, in place of this one."""
+        node: Node | None = last
+        for _ in range(count):
+            assert node is not None
+            self.nodes.append(node)
+            self.output_nrs.append(output_nr)
+            edge = node.next_edges[0]
+            node = edge.function
+            output_nr = edge.input_nr
+
+    def name(self) -> str:
+        return "AsStridedBackward0"
+
+    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
+        grad = grads[0]
+        if self.next_edges[0].function is None:
+            return [None]
+        for position, node in enumerate(self.nodes):
+            if grad is None:
+                break
+            if position > 0:
+                grad = _fit(grad, node, self.output_nrs[position])
+            inputs: list[TensorBase | None] = [None] * node.num_inputs()
+            inputs[self.output_nrs[position]] = grad
+            grad = node.apply(inputs)[0]
+        return [grad]
+
+
+def _fit(grad: TensorBase, node: Node, input_nr: int) -> TensorBase:
+    """Sum a gradient to the shape of a view that the next one expanded."""
+    metadata = node.input_metadata(input_nr)
+    sizes = sizes_of(grad)
+    if metadata is None or metadata.shape == sizes:
+        return grad
+    shape = metadata.shape
+    added = len(sizes) - len(shape)
+    dims = [dim for dim in range(len(sizes)) if dim < added or shape[dim - added] != sizes[dim]]
+    fitted: TensorBase = operators["sum"](grad, dims, True)
+    if added > 0:
+        fitted = operators["reshape"](fitted, shape)
+    return fitted
+
+
+def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
+    """A grad_fn for a view that leads to its base's."""
+    base = view.base
+    if not needs_grad(base):
+        return ViewOfBase(tensor, base)
+    state = current_state()
+    grad_enabled = state.grad_enabled
+    state.grad_enabled = True
+    try:
+        meta = view.replay(base).meta
+    finally:
+        state.grad_enabled = grad_enabled
+    assert meta is not None
+    last = meta.grad_fn
+    assert last is not None
+    for step in view.steps:
+        if step[0].name in _CHANGE_DTYPE:
+            return last
+    node = ViewOfBase(tensor, base)
+    node.take_over(last, meta.output_nr, len(view.steps))
+    return node
+
+
+set_view_of_base(view_of_base)
