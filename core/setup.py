@@ -45,6 +45,7 @@ INTERPRETED = {
     *("__init__.py", "_shells.py", "errors.py", "autograd/function.py", "autograd/grad_mode.py"),
     *("autograd/anomaly_mode.py", "autograd/engine/signals.py"),
     *("ops/namespace.py", "library.py", "autograd/saved_tensors.py", "autograd/checkpoint.py"),
+    *("autograd/graph.py", "autograd/variable.py"),
     *("cli", "testing", "plugins", "codegen"),
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 from plugrad._generated import functions
 from plugrad._generated.methods import TensorMethods
 from plugrad.autograd import accumulate_grad, properties, retain
+from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
 from plugrad.autograd.run_backward import backward
 from plugrad.device import Device, as_device
 from plugrad.graph import history
@@ -30,6 +31,7 @@ class Tensor(TensorMethods):
 
     __module__ = "plugrad"
     _printed_as = "tensor"
+    _execution_engine: Any = DEFAULT_ENGINE
 
     requires_grad = property(TensorBase.needs_grad, properties.set_requires_grad)
     grad = property(

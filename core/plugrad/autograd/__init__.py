@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from plugrad.autograd import graph
 from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from plugrad.autograd.function import Function
 from plugrad.autograd.grad_mode import (
@@ -13,19 +14,41 @@ from plugrad.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from plugrad.autograd.multithreading import is_multithreading_enabled, set_multithreading_enabled
 from plugrad.autograd.run_backward import backward, grad
+from plugrad.autograd.variable import Variable
 
 __all__ = [
     "Function",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "grad",
+    "graph",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
 ]
+
+
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """What tensors were made with once; raises.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(
+        "plugrad.autograd.variable(...) is deprecated, use plugrad.tensor(...) instead"
+    )
+
+
+# The function hides the module of its name, whose Variable is asked for by its full name.
+setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no attributes
 
 
 def __getattr__(name: str) -> Any:

@@ -14,19 +14,18 @@ one for each differentiable forward input.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dtype import DType
-from plugrad.tensor.base import sizes_of
-
-if TYPE_CHECKING:
-    from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 # AccumulateGrad's sequence number: it runs before everything else that is ready.
 MAX_SEQUENCE_NR: Final = (1 << 62) - 1
+# What users see of it.
+HIGHEST_SEQUENCE_NR: Final = (1 << 64) - 1
 
 
 @final
@@ -52,6 +51,16 @@ class InputMetadata:
         self.shape = shape
         self.dtype = dtype
         self.device = device
+
+    @property
+    def is_nested_tensor(self) -> bool:
+        """Whether it is a nested tensor; there are none."""
+        return False
+
+    @property
+    def is_cpp_nested_tensor(self) -> bool:
+        """Whether it is a nested tensor; there are none."""
+        return False
 
 
 @final
@@ -215,11 +224,39 @@ class Node:
         return self.extra
 
     @property
-    def _input_metadata(self) -> list[InputMetadata | None]:
-        return [self.input_metadata(index) for index in range(self.num_inputs())]
+    def requires_grad(self) -> bool:
+        """True: a node is there only because something requires grad."""
+        return True
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata | None, ...]:
+        return tuple([self.input_metadata(index) for index in range(self.num_inputs())])
 
     def _sequence_nr(self) -> int:
-        return self.sequence_nr
+        number: int = self.sequence_nr
+        return HIGHEST_SEQUENCE_NR if number == MAX_SEQUENCE_NR else number
+
+    def _set_sequence_nr(self, number: int) -> None:
+        if number < 0:
+            raise OverflowError("can't convert negative int to unsigned")
+        self.sequence_nr = min(number, int(MAX_SEQUENCE_NR))
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run the node alone, without its hooks: gradients of its inputs from those given.
+
+        Raises:
+            TypeError: not one Tensor or None for each of its inputs.
+        """
+        count: int = self.num_inputs()
+        if len(grads) != count:
+            raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
+        given: list[TensorBase | None] = []
+        for index, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, TensorBase):
+                raise TypeError(f"argument {index} is not a Variable")
+            given.append(grad)
+        outputs = self.apply(given)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def register_hook(self, fn: Any) -> Any:
         """Call `fn(grad_inputs, grad_outputs)` after the node ran; it may return new grad_inputs.
