@@ -15,6 +15,7 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad.autograd.engine.anomaly import ANOMALY, check_outputs, report_error
 from plugrad.autograd.engine.callbacks import observers
 from plugrad.autograd.engine.device_thread import DeviceThread, Handover, ReentrantPool
 from plugrad.autograd.engine.graph_task import GraphTask
@@ -175,7 +176,10 @@ class Engine:
             assert inputs is not None
             state.grad_enabled = create_graph
             try:
-                self._evaluate(state, task, node, inputs)
+                if ANOMALY.enabled or state.trace is not None:
+                    self._evaluate_watched(state, task, node, inputs)
+                else:
+                    self._evaluate(state, task, node, inputs)
             except BaseException as error:
                 if not task.shared:
                     raise
@@ -314,7 +318,10 @@ class Engine:
                 task.snapshot.restore(state)
                 state.grad_enabled = task.create_graph
                 state.graph_task = task
-                self._evaluate(state, task, node, inputs)
+                if ANOMALY.enabled or state.trace is not None:
+                    self._evaluate_watched(state, task, node, inputs)
+                else:
+                    self._evaluate(state, task, node, inputs)
             except BaseException as error:
                 task.fail(error)
             state.graph_task = outer
@@ -339,6 +346,26 @@ class Engine:
 
     # Nodes.
 
+    def _evaluate_watched(
+        self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
+    ) -> None:
+        """`_evaluate` for those who want to know of it: anomaly mode, a trace."""
+        outer = state.node
+        state.node = node
+        trace = state.trace
+        if trace is not None:
+            trace.enter_node(node)
+        try:
+            self._evaluate(state, task, node, inputs)
+        except BaseException:
+            if ANOMALY.enabled and task.error is None:
+                report_error(node)
+            raise
+        finally:
+            state.node = outer
+            if trace is not None:
+                trace.leave_node(node)
+
     def _evaluate(
         self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
     ) -> None:
@@ -358,12 +385,14 @@ class Engine:
             task.capture(info, grads)
         if hooks is not None or node.sequence_nr == MAX_SEQUENCE_NR:
             _run_tensor_hooks(node, hooks, grads)
-        outputs = self._call_function(task, node, grads, hooks)
+        outputs = self._call_function(state, task, node, grads, hooks)
         edges = node.next_edges
         count: i64 = len(edges)
         if count == 0:
             return
         validate_outputs(edges, outputs, node.name())
+        if ANOMALY.enabled:
+            check_outputs(node, outputs)
         index: i64 = 0
         while index < count:
             edge = edges[index]
@@ -380,17 +409,20 @@ class Engine:
 
     def _call_function(
         self,
+        state: LocalState,
         task: GraphTask,
         node: Node,
         grads: list[TensorBase | None],
         hooks: NodeHooks | None,
     ) -> list[TensorBase | None]:
+        trace = state.trace
         if hooks is None:
-            outputs = node.apply(grads)
+            outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
         else:
             grads = run_pre_hooks(hooks, grads)
             seen = tuple(grads)
-            outputs = run_post_hooks(hooks, node.apply(grads), seen)
+            outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
+            outputs = run_post_hooks(hooks, outputs, seen)
         if not task.keep_graph:
             node.release_variables()
         return outputs
