@@ -2,218 +2,320 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Final, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from plugrad._generated import functions as F
-from plugrad.autograd.properties import is_leaf
 from plugrad.dispatch.local_state import current_state
-from plugrad.graph.history import (
-    check_inplace,
-    gradient_edge,
-    next_sequence_nr,
-    rebase_history,
-    set_history,
-)
-from plugrad.graph.node import Edge, Node
+from plugrad.dtype import COMPLEX
+from plugrad.graph.history import next_sequence_nr
+from plugrad.graph.node import Edge, InputMetadata, Node
 from plugrad.graph.saved_variable import SavedVariable, raise_freed
 from plugrad.tensor.arguments import type_name
-from plugrad.tensor.base import TensorBase, bump_version, detached, needs_grad
+from plugrad.tensor.base import TensorBase, sizes_of
+
+READ_ONCE: Final = (
+    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
+    "autograd.Function. Either access saved_tensors only once, or set "
+    "clear_saved_tensors_on_access=False."
+)
+
+
+@final
+class _Default:
+    """The `backward` of the base class, which stands for "not overridden"."""
+
+    def __init__(self) -> None:
+        self.backward: Any = None
+
+
+_default: Final = _Default()
+
+
+def set_default_backward(function: Any) -> None:
+    """Tell compiled code what a Function without `backward` inherits."""
+    _default.backward = function
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FunctionNode(Node):
     """What `forward` and `backward` receive as `ctx`.
 
+    What is public here has PyTorch's name; all else begins with an underscore, for users give
+    `ctx` attributes of their own.
+
     Attributes:
-        needs_input_grad: for every argument of `apply`, whether its gradient is wanted.
+        needs_input_grad: for every argument of `apply`, whether it requires grad.
+        to_save: what `save_for_backward` was given, until `apply` saves it.
+        saved_for_forward: what `save_for_forward` was given, until `apply` returns.
+        non_differentiable: what `mark_non_differentiable` was given, until `apply` returns.
+        dirty_tensors: what `mark_dirty` was given, until `apply` returns.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self) -> None:
         super().__init__(next_sequence_nr())
-        self.function_class: Any = function
-        self.needs_input_grad: tuple[bool, ...] = ()
-        self.tensor_positions: list[int] = []
-        self.argument_count: int = 0
-        self.to_save: tuple[Any, ...] = ()
-        self.saved: list[SavedVariable | None] = []
-        self.non_differentiable: tuple[Any, ...] = ()
-        self.dirty: tuple[Any, ...] = ()
-        self.materialize_grads: bool = True
+        self.needs_input_grad: Any = None
+        self.to_save: Any = None
+        self.saved_for_forward: Any = None
+        self.non_differentiable: Any = None
+        self.dirty_tensors: Any = None
+        self._is_tensor: list[bool] = []
+        self._saved: list[SavedVariable | None] = []
+        # Shapes of the outputs that have no gradient, for zeros; the others are in the metadata.
+        self._constant_outputs: dict[int, InputMetadata] | None = None
+        self._materialize: bool = True
+        self._materialize_constant: bool = True
+        self._read_once: bool = False
+        self._was_read: bool = False
+        self._boxed: bool = False
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs for `backward`, which finds them in `saved_tensors`.
+        """Keep tensors for `backward`, which finds them in `saved_tensors`.
+
+        Inputs and outputs are kept without reference cycles, and checked for writes in between.
+        None stays None.
 
         Raises:
-            TypeError: something is neither a Tensor nor None.
+            TypeError: (from `apply`) something is neither a Tensor nor None.
         """
-        for index, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, TensorBase):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {index} is of type "
-                    f"{type_name(tensor)}"
-                )
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for `jvp`."""
+        """Keep tensors for `jvp`, which finds them in `saved_tensors`.
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say that these outputs carry no gradient."""
-        self.non_differentiable = tensors
+        Raises:
+            AssertionError: something is neither a Tensor nor None.
+        """
+        check_saved_for_forward(tensors)
+        self.saved_for_forward = tensors
 
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Say that `forward` wrote to these inputs."""
-        self.dirty = tensors
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say that these outputs carry no gradient; `backward` gets zeros for them."""
+        self.non_differentiable = args
 
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros, rather than None, for outputs that nobody used."""
-        self.materialize_grads = value
+    def mark_dirty(self, *args: Any) -> None:
+        """Say that `forward` wrote to these inputs, which it must return."""
+        self.dirty_tensors = args
+
+    def set_materialize_grads(self, value: Any) -> None:
+        """Whether `backward` gets zeros, rather than None, where no gradient arrived.
+
+        Raises:
+            TypeError: `value` is no bool.
+        """
+        self._materialize = _as_bool(value, "set_materialize_grads")
+
+    @property
+    def materialize_grads(self) -> Any:
+        return self._materialize
+
+    @materialize_grads.setter
+    def materialize_grads(self, value: Any) -> None:
+        self._materialize = _as_bool(value, "set_materialize_grads")
+
+    @property
+    def _materialize_non_diff_grads(self) -> Any:
+        """Whether outputs without gradient get zeros as well."""
+        return self._materialize_constant
+
+    @_materialize_non_diff_grads.setter
+    def _materialize_non_diff_grads(self, value: Any) -> None:
+        self._materialize_constant = _as_bool(value, "set_materialize_non_diff_grads")
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept; RuntimeError once the graph was freed."""
+        """What `save_for_backward` kept.
+
+        Raises:
+            RuntimeError: the graph was freed, or a tensor was written to since.
+        """
+        if self._was_read:
+            raise RuntimeError(READ_ONCE)
+        if self.saved_for_forward is not None:
+            given: tuple[Any, ...] = self.saved_for_forward
+            return given
+        return self._unpack()
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """Former name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        if self._was_read:
+            raise RuntimeError(READ_ONCE)
+        return self._unpack()
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """The SavedVariables themselves."""
         if self.released:
             raise_freed()
-        return tuple(None if item is None else item.unpack(self) for item in self.saved)
+        return tuple(self._saved)
+
+    def _unpack(self) -> tuple[Any, ...]:
+        if self.released:
+            raise_freed()
+        found: list[Any] = []
+        for item in self._saved:
+            if item is None:
+                found.append(None)
+            else:
+                found.append(item.unpack(self))
+        if self._read_once:
+            self._saved = []
+            self._was_read = True
+        return tuple(found)
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Free the saved tensors now, inside `backward`, unless the graph is kept."""
+        task: Any = current_state().graph_task
+        if task is not None and not task.keep_graph:
+            self.release_variables()
 
     def release_variables(self) -> None:
-        if self.saved:
-            self.released = True
-            self.saved = []
+        self.released = True
+        if self._saved:
+            self._saved = []
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-        given = list(grads)
-        if self.materialize_grads:
-            for index in range(len(given)):
-                if given[index] is None:
-                    given[index] = self._zeros(index)
-        result: Any = self.function_class.backward(self, *given)
-        values: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
-        return self._sort_out(values)
+        user: Any = self._user_backward()
+        if self._materialize:
+            index: i64 = 0
+            count: i64 = len(grads)
+            while index < count:
+                if grads[index] is None:
+                    grads[index] = self._zeros(index)
+                index += 1
+        if self._boxed:
+            # The caller lets go of the list's items, so that `backward` alone holds them.
+            boxed: list[Any] = list(grads)
+            for position in range(len(grads)):
+                grads[position] = None
+            result: Any = user(self, boxed)
+        elif len(grads) == 1:
+            result = user(self, grads[0])
+        else:
+            result = user(self, *grads)
+        if isinstance(result, tuple):
+            return self._gradients(result)
+        return self._gradients((result,))
 
-    def _zeros(self, index: int) -> Any:
+    def _user_backward(self) -> Any:
+        # Typed Any, so that the class attribute is looked up.
+        this: Any = self
+        function: Any = this._forward_cls
+        backward: Any = function.backward
+        vjp: Any = function.vjp
+        if vjp is _default.backward:
+            return backward
+        if backward is not _default.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return vjp
+
+    def _zeros(self, index: i64) -> Any:
+        """Zeros like an output; None for one that is no tensor."""
         metadata = self.input_metadata(index)
         if metadata is None:
-            return None
+            constant = self._constant_outputs
+            if constant is None or not self._materialize_constant:
+                return None
+            metadata = constant.get(index)
+            if metadata is None:
+                return None
         return F.zeros(metadata.shape, dtype=metadata.dtype, device=metadata.device)
 
-    def _sort_out(self, values: tuple[Any, ...]) -> list[TensorBase | None]:
+    def _gradients(self, values: tuple[Any, ...]) -> list[TensorBase | None]:
         """One gradient per tensor argument, from one per argument."""
-        count = self.argument_count
-        if len(values) > count and all(value is None for value in values[count:]):
-            values = values[:count]
-        if len(values) != count:
+        count: i64 = len(self._is_tensor)
+        given: i64 = len(values)
+        if given != count:
+            self._check_count(values)
+        found: list[TensorBase | None] = []
+        index: i64 = 0
+        while index < count:
+            value: Any = values[index]
+            if self._is_tensor[index]:
+                if value is None:
+                    found.append(None)
+                elif isinstance(value, TensorBase):
+                    if value.dtype.category == COMPLEX:
+                        check_complex(self.next_edges[len(found)])
+                    found.append(value)
+                else:
+                    raise RuntimeError(f"expected Variable or None (got {type_name(value)})")
+            elif value is not None:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position "
+                    f"{int(index) + 1}, but the corresponding forward input was not a Variable"
+                )
+            index += 1
+        return found
+
+    def _check_count(self, values: tuple[Any, ...]) -> None:
+        """Too many gradients are all right if the surplus is None."""
+        count = len(self._is_tensor)
+        if len(values) < count or any(value is not None for value in values[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{count}, got {len(values)})"
             )
-        found: list[TensorBase | None] = []
-        for position, value in enumerate(values):
-            if position in self.tensor_positions:
-                if value is not None and not isinstance(value, TensorBase):
-                    raise RuntimeError(f"expected Variable or None (got {type_name(value)})")
-                found.append(value)
-            elif value is not None:
-                raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position "
-                    f"{position + 1}, but the corresponding forward input was not a Variable"
-                )
-        return found
+
+    def _note_constant_output(self, index: int, tensor: TensorBase) -> None:
+        """Remember the shape of an output that has no gradient."""
+        if self._constant_outputs is None:
+            self._constant_outputs = {}
+        self._constant_outputs[index] = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
 
 
-def apply_function(function: Any, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
-    """Run a Function's forward unrecorded, and tie its outputs to `ctx`."""
-    state = current_state()
-    ctx.argument_count = len(args)
-    ctx.needs_input_grad = tuple(
-        [isinstance(value, TensorBase) and needs_grad(value) for value in args]
-    )
-    ctx.tensor_positions = [
-        position for position, value in enumerate(args) if isinstance(value, TensorBase)
-    ]
-    recorded = state.grad_enabled and any(ctx.needs_input_grad)
-    if recorded:
-        edges: list[Edge] = []
-        for position in ctx.tensor_positions:
-            tensor: TensorBase = args[position]
-            edges.append(gradient_edge(tensor))
-        ctx.set_next_edges(tuple(edges))
-    grad_enabled = state.grad_enabled
-    state.grad_enabled = False
-    try:
-        if function._uses_setup_context:
-            outputs: Any = function.forward(*args)
-            function.setup_context(ctx, args, outputs)
-        else:
-            outputs = function.forward(ctx, *args)
-    finally:
-        state.grad_enabled = grad_enabled
-    several = isinstance(outputs, (tuple, list))
-    raw: tuple[Any, ...] = tuple(outputs) if several else (outputs,)
-    wrapped = _tie_outputs(ctx, args, raw, recorded)
-    _save(ctx, raw, recorded)
-    # An output held here, whose grad_fn is `ctx`, would be a cycle.
-    ctx.non_differentiable = ()
-    ctx.dirty = ()
-    return tuple(wrapped) if several else wrapped[0]
+def check_complex(edge: Edge) -> None:
+    """Whether a complex gradient may go along an edge: only if the input was complex."""
+    function = edge.function
+    if function is None:
+        return
+    metadata = function.input_metadata(edge.input_nr)
+    if metadata is not None and metadata.dtype.category != COMPLEX:
+        raise RuntimeError(
+            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) "
+            "to be true, but got false: a complex gradient for a real input"
+        )
 
 
-def _contains(tensors: tuple[Any, ...], wanted: object) -> bool:
-    return any(tensor is wanted for tensor in tensors)
+def check_saved_for_forward(tensors: tuple[Any, ...]) -> None:
+    """Whether `save_for_forward` may keep these."""
+    for tensor in tensors:
+        if tensor is not None and not isinstance(tensor, TensorBase):
+            raise AssertionError(
+                "save_for_forward expects all arguments to be tensors; you should save non-tensors "
+                "as attributes on ctx."
+            )
 
 
-def _tie_outputs(
-    ctx: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded: bool
-) -> list[Any]:
-    wrapped: list[Any] = []
-    for output in outputs:
-        if not isinstance(output, TensorBase):
-            wrapped.append(output)
-            continue
-        is_input = _contains(args, output)
-        if _contains(ctx.dirty, output):
-            if not is_input:
-                raise RuntimeError(
-                    "mark_dirty: only inputs can be marked as modified, but an output was that is "
-                    "no input"
-                )
-            if recorded and needs_grad(output) and is_leaf(output):
-                raise RuntimeError(
-                    "a leaf Variable that requires grad has been used in an in-place operation."
-                )
-            if recorded:
-                check_inplace(output)
-            bump_version(output)
-            if recorded:
-                rebase_history(output, ctx)
-            wrapped.append(output)
-            continue
-        differentiable = not _contains(ctx.non_differentiable, output)
-        if is_input:
-            # Returned as it is: a new tensor carries the new history.
-            output = detached(output)
-        if recorded:
-            if not differentiable or not output.dtype.is_differentiable:
-                ctx.add_input_metadata(output)
-            else:
-                set_history(output, ctx)
-        wrapped.append(output)
-    return wrapped
+def _as_bool(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"{name} received an invalid combination of arguments - got ({type_name(value)}), but "
+            "expected (bool)"
+        )
+    return value
 
 
-def _save(ctx: FunctionNode, outputs: tuple[Any, ...], recorded: bool) -> None:
-    """Save after the outputs are tied, so that a saved output is recognised as one."""
-    if recorded:
-        for tensor in ctx.to_save:
-            if tensor is None:
-                ctx.saved.append(None)
-                continue
-            saved: TensorBase = tensor
-            meta = saved.meta
-            if meta is not None and meta.grad_fn is ctx:
-                ctx.saved.append(SavedVariable(saved, meta.output_nr))
-            else:
-                ctx.saved.append(SavedVariable(saved))
-    ctx.to_save = ()
+@final
+class Error(Node):
+    """Passes nothing back: whoever differentiates its outputs gets an error."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(next_sequence_nr())
+        self.message = message
+
+    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
+        raise RuntimeError(self.message)
