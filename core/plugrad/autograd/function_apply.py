@@ -8,19 +8,27 @@ import warnings
 from typing import Any, Final
 
 from plugrad.autograd.function_node import Error, FunctionNode
-from plugrad.autograd.properties import is_leaf
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.graph.history import (
     check_inplace,
     collect_next_edges,
     gradient_edge,
+    has_grad_fn,
     rebase_history,
+    set_creation_meta,
     set_gradient_edge,
 )
 from plugrad.graph.node import NO_EDGE, Edge
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.tensor.arguments import type_name
-from plugrad.tensor.base import TensorBase, bump_version, detached, needs_grad
+from plugrad.tensor.base import (
+    IN_CUSTOM_FUNCTION,
+    MULTI_OUTPUT_NODE,
+    TensorBase,
+    bump_version,
+    detached,
+    needs_grad,
+)
 
 LEAF: Final = "a leaf Variable that requires grad has been used in an in-place operation."
 SEVERAL_OUTPUTS: Final = (
@@ -284,12 +292,14 @@ def _tie_outputs(
                 _tie_modified(ctx, output, is_input, len(outputs))
             else:
                 set_gradient_edge(result, ctx, ctx.add_input_metadata(result))
+        if not (is_input and is_modified):
+            set_creation_meta(result, IN_CUSTOM_FUNCTION)
         returned.add(identity)
         tied.append(result)
     if differentiable_count > 1:
         for result in tied:
-            if isinstance(result, TensorBase) and result.view_info is not None:
-                result.view_info.multi_output = True
+            if isinstance(result, TensorBase):
+                set_creation_meta(result, MULTI_OUTPUT_NODE)
     if not dirty <= returned:
         raise RuntimeError(NOT_RETURNED)
     return tuple(tied)
@@ -297,7 +307,7 @@ def _tie_outputs(
 
 def _tie_modified(ctx: FunctionNode, output: TensorBase, is_input: bool, count: int) -> None:
     """An input that was written to: `ctx` becomes its grad_fn."""
-    if needs_grad(output) and is_leaf(output):
+    if needs_grad(output) and not has_grad_fn(output):
         raise RuntimeError(LEAF)
     if not is_input:
         warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=2)

@@ -12,6 +12,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import COMPLEX
 from plugrad.graph.history import next_sequence_nr
 from plugrad.graph.node import Edge, InputMetadata, Node
+from plugrad.graph.saved_tensor import SavedTensor
 from plugrad.graph.saved_variable import SavedVariable, raise_freed
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -154,10 +155,10 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        """The SavedVariables themselves."""
+        """Handles on the saved tensors, to pack them."""
         if self.released:
             raise_freed()
-        return tuple(self._saved)
+        return tuple([SavedTensor(self, "_saved", index) for index in range(len(self._saved))])
 
     def _unpack(self) -> tuple[Any, ...]:
         if self.released:

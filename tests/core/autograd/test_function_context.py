@@ -222,6 +222,18 @@ def test_a_saved_output_has_the_node_as_its_grad_fn(lib: Any) -> None:
     assert saved.output_nr == 1
 
 
+def test_maybe_clear_saved_tensors(lib: Any) -> None:
+    def backward(ctx: Any, grad: Any) -> Any:
+        ctx.maybe_clear_saved_tensors()
+        return grad * ctx.saved_tensors[0]
+
+    y = function(lib, saving(), backward).apply(leaf(lib))
+    y.grad_fn.maybe_clear_saved_tensors()
+    y.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match=FREED):
+        y.sum().backward()
+
+
 def test_clear_saved_tensors_on_access(lib: Any) -> None:
     gone: list[Any] = []
 
