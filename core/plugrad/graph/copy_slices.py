@@ -18,7 +18,7 @@ from plugrad.graph.history import (
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
-from plugrad.tensor.base import TensorBase, ViewInfo, sizes_of
+from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of
 from plugrad.tensor.interop import storage_offset, strides
 
 
@@ -32,7 +32,8 @@ class CopySlices(Node):
 
     def __init__(self, base: TensorBase, view: ViewInfo, inner: Node) -> None:
         super().__init__(next_sequence_nr())
-        self.view = view
+        # Not `view` itself: it holds the base, whose grad_fn this is going to be.
+        self.steps = view.steps
         self.inner: Node | None = inner
         self.strides: tuple[int, ...] | None = None
         self.offset: int = 0
@@ -51,7 +52,7 @@ class CopySlices(Node):
         if inner is None:
             raise_freed()
         whole = self._copy(grad)
-        part = self.view.replay(whole, -self.offset)
+        part = replay_view(self.steps, whole, -self.offset)
         # `inner` may keep what it is given, and `part` is about to change.
         outputs = inner.apply([operators["clone"](part)])
         found: list[TensorBase | None] = list(outputs)

@@ -70,28 +70,9 @@ class ViewInfo:
         self.version: i64 = version
         self.creation_meta: i64 = creation_meta
 
-    def replay(self, base: TensorBase, shift: int = 0) -> TensorBase:
-        """The same view of another tensor of the base's shape.
-
-        If `depends_on_strides`, it must have the base's strides, too; `shift` is how much later
-        than the base it starts in its memory, in elements.
-        """
-        result: Any = base
-        state = current_state()
-        for op, arguments, position in self.steps:
-            if shift != 0 and op.name == AS_STRIDED:
-                size, stride, offset, input_stride, input_offset = arguments
-                arguments = (size, stride, offset + shift, input_stride, input_offset + shift)
-            source: TensorBase = result
-            keyset = (source.keyset | state.included) & state.kept
-            if state.trace is not None:
-                result = state.trace.dispatch("call", op, keyset, (source, *arguments))
-            else:
-                result = op.lookup(keyset)(keyset, source, *arguments)
-            if position >= 0:
-                result = result[position]
-        view: TensorBase = result
-        return view
+    def replay(self, base: TensorBase) -> TensorBase:
+        """The same view of another tensor of the base's shape; see `replay_view`."""
+        return replay_view(self.steps, base, 0)
 
     def depends_on_strides(self) -> bool:
         """Whether the view is told by places in memory, rather than by the base's elements."""
@@ -99,6 +80,32 @@ class ViewInfo:
             if step[0].name == AS_STRIDED:
                 return True
         return False
+
+
+def replay_view(
+    steps: list[tuple[Operator, tuple[Any, ...], int]], base: TensorBase, shift: int
+) -> TensorBase:
+    """The view that `steps` lead to from another tensor of the shape of their base.
+
+    If they depend on strides, it must have the base's strides, too; `shift` is how much later
+    than the base it starts in its memory, in elements.
+    """
+    result: Any = base
+    state = current_state()
+    for op, arguments, position in steps:
+        if shift != 0 and op.name == AS_STRIDED:
+            size, stride, offset, input_stride, input_offset = arguments
+            arguments = (size, stride, offset + shift, input_stride, input_offset + shift)
+        source: TensorBase = result
+        keyset = (source.keyset | state.included) & state.kept
+        if state.trace is not None:
+            result = state.trace.dispatch("call", op, keyset, (source, *arguments))
+        else:
+            result = op.lookup(keyset)(keyset, source, *arguments)
+        if position >= 0:
+            result = result[position]
+    view: TensorBase = result
+    return view
 
 
 def propagate_creation_meta(previous: i64, new: i64) -> i64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -229,3 +231,17 @@ def test_a_function_that_wrote_to_a_view_may_have_no_gradient() -> None:
     base = x * 1
     Zeroed.apply(base[:2])
     assert plugrad.autograd.grad(base.sum(), x, allow_unused=True) == (None,)
+
+
+def test_a_base_whose_view_was_written_to_is_freed_without_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        base = leaf() * 1
+        view = base[:2]
+        view.mul_(3)
+        gone = [weakref.ref(base), weakref.ref(view)]
+        del base, view
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()
