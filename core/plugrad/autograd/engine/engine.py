@@ -558,10 +558,10 @@ class _WorkerMain:
 
     def __init__(self, engine: Engine, thread: DeviceThread) -> None:
         self._engine = engine
-        self._thread = thread
+        self._served = thread
 
     def run(self) -> None:
-        self._engine._serve(self._thread)
+        self._engine._serve(self._served)
 
 
 def _run_tensor_hooks(node: Node, hooks: NodeHooks | None, grads: list[TensorBase | None]) -> None:
