@@ -27,12 +27,19 @@ from plugrad.graph import view_of_base as _view_of_base  # registers its node cl
 
 # isort: split
 from plugrad import autograd, library, ops, plugins
-from plugrad.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from plugrad.autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from plugrad.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
+from plugrad.autograd.grad_mode import is_inference_mode_enabled
 from plugrad.dispatch.trace import install_from_environment as _install_trace
 from plugrad.dispatch.trace import record_dispatch_trace, show_dispatch_trace
 from plugrad.dtype import DType as dtype
@@ -96,6 +103,11 @@ _install_trace()
 def is_tensor(obj: _Any) -> _builtins.bool:
     """Whether `obj` is a Tensor."""
     return isinstance(obj, Tensor)
+
+
+def is_inference(input: Tensor) -> _builtins.bool:
+    """Whether a tensor was made in `inference_mode`."""
+    return input.is_inference()
 
 
 def __getattr__(name: str) -> _Any:

@@ -10,6 +10,7 @@ from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from plugrad.autograd.function import Function
 from plugrad.autograd.grad_mode import (
     enable_grad,
+    inference_mode,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
@@ -25,6 +26,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "grad",
+    "inference_mode",
     "graph",
     "is_grad_enabled",
     "is_multithreading_enabled",

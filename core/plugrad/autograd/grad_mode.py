@@ -1,14 +1,14 @@
-"""Whether operations are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`."""
+"""What a thread does with operations: `no_grad`, `enable_grad`, `inference_mode` and the like."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from typing import Any
 
-from mypy_extensions import mypyc_attr
-
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.keys import AUTOGRAD_BIT
+from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
 
 
 def is_grad_enabled() -> bool:
@@ -16,26 +16,61 @@ def is_grad_enabled() -> bool:
     return current_state().grad_enabled
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class GradMode:
-    """Sets grad mode within a `with` block, or within a function it decorates."""
+def is_inference_mode_enabled() -> bool:
+    """Whether new tensors on this thread are inference tensors."""
+    return current_state().inference_mode
+
+
+class ModeManager:
+    """Sets a mode of the thread within a `with` block, or within a function it decorates."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
-        self.previous: list[bool] = []
+        self.previous: list[Any] = []
+
+    def switch(self, state: LocalState) -> Any:
+        """Set the mode and return what `restore` needs to know of the former one."""
+        raise NotImplementedError
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        """Set the mode to what it was before `switch`."""
+        raise NotImplementedError
+
+    def clone(self) -> Any:
+        """Another manager of the same mode."""
+        return type(self)(self.mode)
 
     def __enter__(self) -> Any:
-        state = current_state()
-        self.previous.append(state.grad_enabled)
-        state.grad_enabled = self.mode
+        self.previous.append(self.switch(current_state()))
         return None
 
     def __exit__(self, *exc_info: object) -> None:
-        current_state().grad_enabled = self.previous.pop()
+        self.restore(current_state(), self.previous.pop())
 
     def __call__(self, function: Any) -> Any:
-        """Decorate a function, a generator function or a class's constructor."""
-        return decorate(function, self.mode)
+        """Decorate a function or a generator function."""
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        return decorate(function, self)
+
+
+class GradMode(ModeManager):
+    """Sets grad mode."""
+
+    def switch(self, state: LocalState) -> Any:
+        before = state.grad_enabled
+        state.grad_enabled = self.mode
+        return before
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.grad_enabled = before
 
 
 class no_grad(GradMode):
@@ -49,29 +84,34 @@ class no_grad(GradMode):
     False
     """
 
-    def __new__(cls, function: Any = None) -> Any:
-        if function is not None:
-            return decorate(function, False)
-        return super().__new__(cls)
+    def __new__(cls, orig_func: Any = None) -> Any:
+        return super().__new__(cls) if orig_func is None else cls()(orig_func)
 
-    def __init__(self, function: Any = None) -> None:
+    def __init__(self, orig_func: Any = None) -> None:
         super().__init__(False)
+
+    def clone(self) -> Any:
+        return type(self)()
 
 
 class enable_grad(GradMode):
     """Context manager and decorator: operations inside are recorded, even within `no_grad`."""
 
-    def __new__(cls, function: Any = None) -> Any:
-        if function is not None:
-            return decorate(function, True)
-        return super().__new__(cls)
+    def __new__(cls, orig_func: Any = None) -> Any:
+        return super().__new__(cls) if orig_func is None else cls()(orig_func)
 
-    def __init__(self, function: Any = None) -> None:
+    def __init__(self, orig_func: Any = None) -> None:
         super().__init__(True)
+
+    def clone(self) -> Any:
+        return type(self)()
 
 
 class set_grad_enabled(GradMode):
     """Sets grad mode to `mode`, at once; as a context manager it puts the old one back.
+
+    Raises:
+        TypeError: `mode` is no bool.
 
     >>> import plugrad
     >>> with plugrad.set_grad_enabled(False):
@@ -80,40 +120,88 @@ class set_grad_enabled(GradMode):
     """
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(bool(mode))
-        state = current_state()
-        self.before = state.grad_enabled
-        state.grad_enabled = self.mode
+        if not isinstance(mode, bool):
+            raise TypeError(
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
+        super().__init__(mode)
+        self.before = self.switch(current_state())
 
     def __enter__(self) -> Any:
         self.previous.append(self.before)
-        current_state().grad_enabled = self.mode
+        self.switch(current_state())
         return None
 
     def __call__(self, function: Any) -> Any:
-        current_state().grad_enabled = self.before
-        return decorate(function, self.mode)
+        self.restore(current_state(), self.before)
+        return super().__call__(function)
+
+    def __repr__(self) -> str:
+        return f"plugrad.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
 
-def decorate(function: Any, mode: bool) -> Any:
-    """`function` with grad mode set while it, or the generator it returns, runs."""
+class inference_mode(ModeManager):
+    """Context manager and decorator: nothing inside has to do with autograd.
+
+    New tensors are inference tensors, which have no version counter and are never recorded.
+    Outside, operators on them give normal tensors, but they cannot be written to, saved for
+    backward or made to require grad; `clone()` gives a normal tensor. Normal tensors stay normal
+    inside, and so do their views, which autograd must not see written to afterwards.
+
+    Args:
+        mode: False switches back to normal mode within an outer block.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> with plugrad.inference_mode():
+    ...     y = x * x
+    >>> y.requires_grad, y.is_inference(), (y + 1).is_inference()
+    (False, True, False)
+    >>> @plugrad.inference_mode()
+    ... def f(x):
+    ...     return x * x
+    >>> f(x).is_inference()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(mode)
+
+    def switch(self, state: LocalState) -> Any:
+        before = (state.inference_mode, state.grad_enabled, state.multithreading, state.kept)
+        set_inference_mode(state, self.mode)
+        state.grad_enabled = not self.mode
+        state.multithreading = not self.mode
+        state.kept = state.kept & ~AUTOGRAD_BIT if self.mode else state.kept | AUTOGRAD_BIT
+        return before
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        mode, state.grad_enabled, state.multithreading, state.kept = before
+        set_inference_mode(state, mode)
+
+
+def decorate(function: Any, manager: ModeManager) -> Any:
+    """`function` with a mode set while it, or the generator it returns, runs."""
     if inspect.isgeneratorfunction(function):
-        return _decorate_generator(function, mode)
+        return _decorate_generator(function, manager)
 
     @functools.wraps(function)
     def with_mode(*args: Any, **kwargs: Any) -> Any:
         state = current_state()
-        previous = state.grad_enabled
-        state.grad_enabled = mode
+        before = manager.switch(state)
         try:
             return function(*args, **kwargs)
         finally:
-            state.grad_enabled = previous
+            manager.restore(state, before)
 
     return with_mode
 
 
-def _decorate_generator(function: Any, mode: bool) -> Any:
+def _decorate_generator(function: Any, manager: ModeManager) -> Any:
     """Only the generator's own code runs in the mode, not the code between its steps."""
 
     @functools.wraps(function)
@@ -123,18 +211,21 @@ def _decorate_generator(function: Any, mode: bool) -> Any:
         arguments: tuple[Any, ...] = ()
         while True:
             state = current_state()
-            previous = state.grad_enabled
-            state.grad_enabled = mode
+            before = manager.switch(state)
             try:
                 value = step(*arguments)
             except StopIteration as stop:
                 return stop.value
             finally:
-                state.grad_enabled = previous
+                manager.restore(state, before)
             try:
                 received = yield value
             except GeneratorExit:
-                generator.close()
+                before = manager.switch(state)
+                try:
+                    generator.close()
+                finally:
+                    manager.restore(state, before)
                 raise
             except BaseException as error:
                 step = generator.throw

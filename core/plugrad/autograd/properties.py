@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
+from plugrad.dispatch.local_state import current_state
 from plugrad.graph.history import grad_fn_of, has_grad_fn
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
     TensorBase,
+    is_inference,
     make_tensor,
     materialize_meta,
     share_storage,
@@ -69,6 +71,10 @@ def _refuse_non_leaf(value: bool) -> NoReturn:
 
 
 def _mark_leaf(tensor: TensorBase, value: bool) -> None:
+    if value and is_inference(tensor) and not current_state().inference_mode:
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        )
     if value or tensor.meta is not None:
         materialize_meta(tensor).requires_grad = value
 
@@ -112,7 +118,9 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 
 def data_of(tensor: TensorBase) -> TensorBase:
     """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
-    return make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+    result = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+    result.keyset = tensor.keyset
+    return result
 
 
 def set_data(tensor: TensorBase, value: Any) -> None:
@@ -193,6 +201,7 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     made = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
     # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
+    made.keyset = tensor.keyset
     made.storage = share_storage(tensor)
     if requires_grad:
         set_requires_grad(made, True)

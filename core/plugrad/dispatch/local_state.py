@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad.dispatch.keys import AD_INPLACE_OR_VIEW_BIT
+
 if TYPE_CHECKING:
     from plugrad.dispatch.trace import Trace
 
@@ -20,7 +22,8 @@ class LocalState:
     """One thread's state.
 
     Attributes:
-        included: key-set bits added to every call.
+        included: key-set bits added to every call; ADInplaceOrView is, so that views of inference
+            tensors and writes to them, which lack that key, are noticed.
         kept: complement of the excluded bits; a call's key set is masked with it.
         grad_enabled: whether operations are recorded.
         sequence_nr: what the next node created on this thread is numbered.
@@ -37,7 +40,7 @@ class LocalState:
     """
 
     def __init__(self) -> None:
-        self.included: i64 = 0
+        self.included: i64 = AD_INPLACE_OR_VIEW_BIT
         self.kept: i64 = -1
         self.grad_enabled: bool = True
         self.sequence_nr: i64 = 0
@@ -84,6 +87,27 @@ def trace_new_threads(trace: Trace | None) -> None:
     """Set the trace that threads start with, the calling one included."""
     _for_new_threads.trace = trace
     current_state().trace = trace
+
+
+@final
+class InferenceBlocks:
+    """How many threads are in inference mode: while none is, new tensors do not ask for theirs."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.open: i64 = 0
+
+
+INFERENCE_BLOCKS: Final = InferenceBlocks()
+
+
+def set_inference_mode(state: LocalState, mode: bool) -> None:
+    """Say whether a thread's new tensors are inference tensors."""
+    if mode is state.inference_mode:
+        return
+    with INFERENCE_BLOCKS.lock:
+        INFERENCE_BLOCKS.open += 1 if mode else -1
+    state.inference_mode = mode
 
 
 @final

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from mypy_extensions import i32, i64
 
+from plugrad.dispatch.keys import AUTOGRAD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as nodes
 from plugrad.tensor.base import (
@@ -86,6 +87,8 @@ class SavedVariable:
     """
 
     def __init__(self, tensor: TensorBase, output_nr: i64 = -1) -> None:
+        if tensor.keyset & AUTOGRAD_BIT == 0:
+            _refuse_inference()
         meta = tensor.meta
         self.packed: Packed | None = None
         self.saved_version: i32 = i32(version_of(tensor))
@@ -346,3 +349,12 @@ def disable_saved_tensor_hooks(message: str | None) -> None:
 def why_saved_tensor_hooks_are_disabled() -> str | None:
     """The message that `disable_saved_tensor_hooks` was given, or None."""
     return current_state().saved_tensor_hooks_error
+
+
+def _refuse_inference() -> NoReturn:
+    raise RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+        "inference mode in computation tracked by autograd. To work around this, you can make a "
+        "clone to get a normal tensor and use it in autograd, or use `plugrad.no_grad()` instead "
+        "of `plugrad.inference_mode()`."
+    )

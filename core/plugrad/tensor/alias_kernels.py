@@ -26,6 +26,7 @@ from plugrad.tensor.base import (
     TensorBase,
     ViewInfo,
     bump_version,
+    is_inference,
     propagate_creation_meta,
     share_storage,
     sizes_of,
@@ -206,7 +207,8 @@ class ViewKernel:
         storage = share_storage(source)
         storage.has_views = True
         out.storage = storage
-        if self.differentiable:
+        out.keyset = source.keyset
+        if self.differentiable and not is_inference(source):
             creation: i64 = CREATION_DEFAULT if position < 0 else MULTI_OUTPUT_NODE
             if state.inference_mode:
                 creation = INFERENCE_MODE

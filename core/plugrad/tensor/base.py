@@ -17,7 +17,8 @@ from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dispatch.backend import find_backend
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.keys import AUTOGRAD_KEYS
+from plugrad.dispatch.local_state import INFERENCE_BLOCKS, current_state
 from plugrad.dtype import DType
 from plugrad.tensor.size import Size, as_size
 
@@ -195,7 +196,15 @@ class TensorBase:
 
     @final
     def version(self) -> i64:
+        """How often the tensor's memory was written to; RuntimeError for an inference tensor."""
+        if is_inference(self):
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
+
+    @final
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode, and autograd must not see it."""
+        return is_inference(self)
 
     @final
     def share_storage(self) -> Storage:
@@ -247,6 +256,11 @@ def version_of(tensor: TensorBase) -> i64:
     return 0 if storage is None else storage.version
 
 
+def is_inference(tensor: TensorBase) -> bool:
+    """Whether a tensor was made in inference mode, and autograd must not see it."""
+    return tensor.keyset & AUTOGRAD_KEYS == 0
+
+
 def needs_grad(tensor: TensorBase) -> bool:
     """Whether operations on a tensor are recorded (grad mode apart)."""
     if tensor.view_info is not None:
@@ -265,7 +279,17 @@ def share_storage(tensor: TensorBase) -> Storage:
 
 
 def bump_version(tensor: TensorBase) -> None:
-    """Note that the memory was written to."""
+    """Note that the memory was written to.
+
+    Raises:
+        RuntimeError: it is that of an inference tensor, and this is not inference mode.
+    """
+    if is_inference(tensor) and not current_state().inference_mode:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     storage = share_storage(tensor)
     storage.version += 1
 
@@ -281,6 +305,7 @@ def materialize_meta(tensor: TensorBase) -> AutogradMeta:
 def detached(tensor: TensorBase) -> TensorBase:
     """A tensor with the same array and version counter, outside the graph."""
     result = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+    result.keyset = tensor.keyset
     result.storage = share_storage(tensor)
     result._sizes = tensor._sizes
     return result
@@ -321,12 +346,17 @@ def tensor_class() -> Any:
 
 
 def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:
-    """A new tensor of the public class; `keyset` is its backend's `tensor_keyset`."""
+    """A new tensor of the public class; `keyset` is its backend's `tensor_keyset`.
+
+    In inference mode it is an inference tensor, which is told by its lack of autograd's keys.
+    """
     # Fields are set natively: passing them through the class call costs half as much again.
     result: TensorBase = _classes.new(_classes.tensor)
     result.array = array
     result.dtype = dtype
     result.device = device
+    if INFERENCE_BLOCKS.open > 0 and current_state().inference_mode:
+        keyset = keyset & ~AUTOGRAD_KEYS
     result.keyset = keyset
     return result
 
