@@ -157,11 +157,12 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
         for formula in formulas
     ):
         out.line("several: Any = ()")
+    shared = _emit_shared_unpack(out, entry, formulas, lists)
     for formula in formulas:
         places = [_place(inputs, name) for name in formula.inputs]
         condition = " or ".join(_wanted(inputs, place) for place in places)
         with out.block(f"if {condition}:"):
-            _emit_unpack(out, entry, formula, lists)
+            _emit_unpack(out, entry, formula, lists, shared)
             if formula.uses_mask:
                 out.line(f"mask = ({', '.join(_wanted(inputs, place) for place in places)},)")
             if len(places) > 1:
@@ -187,15 +188,56 @@ def _nones(count: int) -> str:
     return f"return [{', '.join(['None'] * count)}]"
 
 
-def _emit_unpack(out: Source, entry: Entry, formula: Formula, lists: set[str]) -> None:
-    optional = {a.name for a in entry.tensor_arguments() if a.type.optional}
-    for name in formula.tensors:
-        unpack = "unpack_list" if name in lists else "unpack"
-        if name in optional:
-            unpack = "unpack_optional"
-        out.line(f"{local_name(name)} = {unpack}(self.saved_{name}, self)")
-    for number in formula.outputs:
-        out.line(f"result{number} = unpack(self.{_result_field(entry, number)}, self)")
+def _emit_shared_unpack(
+    out: Source, entry: Entry, formulas: list[Formula], lists: set[str]
+) -> set[str]:
+    """Unpack what several formulas use, once: an unpack hook may be costly, or good for one call.
+
+    Returns the local names that are there now.
+    """
+    inputs = differentiable_arguments(entry)
+    users: dict[str, list[Formula]] = {}
+    for formula in formulas:
+        for local in _unpacked_names(formula):
+            users.setdefault(local, []).append(formula)
+    shared = {local for local, found in users.items() if len(found) > 1}
+    for local in [name for name in users if name in shared]:
+        wanted = {name for formula in users[local] for name in formula.inputs}
+        line = _unpack_line(entry, local, lists)
+        if wanted == {argument.name for argument in inputs}:
+            out.line(line)
+        else:
+            places = [i for i, argument in enumerate(inputs) if argument.name in wanted]
+            with out.block(f"if {' or '.join(_wanted(inputs, place) for place in places)}:"):
+                out.line(line)
+    return shared
+
+
+def _unpacked_names(formula: Formula) -> list[str]:
+    """The local variables for the saved tensors that a formula uses."""
+    return [
+        *(local_name(name) for name in formula.tensors),
+        *(f"result{number}" for number in formula.outputs),
+    ]
+
+
+def _unpack_line(entry: Entry, local: str, lists: set[str]) -> str:
+    for argument in entry.tensor_arguments():
+        if local_name(argument.name) == local:
+            unpack = "unpack_list" if argument.name in lists else "unpack"
+            if argument.type.optional:
+                unpack = "unpack_optional"
+            return f"{local} = {unpack}(self.saved_{argument.name}, self)"
+    field = _result_field(entry, int(local.removeprefix("result")))
+    return f"{local} = unpack(self.{field}, self)"
+
+
+def _emit_unpack(
+    out: Source, entry: Entry, formula: Formula, lists: set[str], shared: set[str]
+) -> None:
+    for local in _unpacked_names(formula):
+        if local not in shared:
+            out.line(_unpack_line(entry, local, lists))
     for name, attribute in formula.attributes:
         out.line(f"{local_name(name)}_{attribute} = self.with_{name}_{attribute}")
     for name in formula.scalars:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Final, final
+
+from mypy_extensions import i64
 
 from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.dispatch.local_state import current_state
@@ -24,6 +27,41 @@ def observe_backward(begin: Any, end: Any) -> None:
     """Call `begin()` before and `end()` after every pass of the engine."""
     observers.begin.append(begin)
     observers.end.append(end)
+
+
+@final
+class _PassNumbers:
+    """Numbers for those passes that somebody asks about."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.last: i64 = 0
+
+
+_numbers: Final = _PassNumbers()
+
+
+def current_graph_task_id() -> int:
+    """The number of the backward pass that the calling thread works for; -1 outside of one."""
+    task = current_state().graph_task
+    if task is None:
+        return -1
+    running: GraphTask = task
+    if running.number < 0:
+        with _numbers.lock:
+            if running.number < 0:
+                _numbers.last += 1
+                running.number = _numbers.last
+    return running.number
+
+
+def is_checkpoint_valid() -> bool:
+    """Whether the running backward pass, if any, wants the gradients of all leaves."""
+    task = current_state().graph_task
+    if task is None:
+        return True
+    running: GraphTask = task
+    return running.exec_info is None
 
 
 def queue_callback(callback: Any) -> None:

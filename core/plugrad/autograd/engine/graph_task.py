@@ -58,6 +58,7 @@ class GraphTask:
         home: the queue that the owner, the thread which waits for the pass, takes its work from.
         worker: the owner, if it is the thread of a device.
         devices: the threads that were given work.
+        number: of the pass, among those that somebody asked about; -1 before.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class GraphTask:
         self.reentrant_depth: i64 = reentrant_depth
         self.snapshot = snapshot
         self.home = home
+        self.number: i64 = -1
         self.outstanding_tasks: i64 = 0
         self.running: i64 = 0
         self.shared: bool = False

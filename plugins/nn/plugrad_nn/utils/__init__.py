@@ -1,5 +1,5 @@
-"""plugrad.utils: the home of plugrad.utils.data, where PyTorch has it."""
+"""plugrad.utils: the home of plugrad.utils.data and .checkpoint, where PyTorch has them."""
 
-from plugrad_nn.utils import data
+from plugrad_nn.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

@@ -1,0 +1,207 @@
+"""What a checkpoint without a reentrant pass does: save nothing, run again, take what is needed.
+
+A *region* is one call of a checkpointed function. While it runs, every saved tensor is replaced by
+an empty *slot*. When backward first asks a slot, the function runs again, and what it saves this
+time, in the same order, fills the slots; each value is handed out once per pass and forgotten.
+
+Regions nest: a region's inputs are saved tensors of the region around it, so that asking an inner
+slot runs the outer functions first, as far as needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from plugrad.autograd.engine.callbacks import current_graph_task_id
+from plugrad.autograd.grad_mode import enable_grad
+from plugrad.autograd.saved_tensors import saved_tensors_hooks
+from plugrad.graph.saved_tensor import SavedTensor, make_saved_tensor
+from plugrad.tensor.base import TensorBase, detached
+
+TIP = """
+Tip: To see a more detailed error message, either pass `debug=True` to
+`plugrad.utils.checkpoint.checkpoint(...)` or wrap the code block
+with `with plugrad.utils.checkpoint.set_checkpoint_debug_enabled(True):` to
+enable checkpoint-debug mode globally.
+"""
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation of a checkpointed function did not go as the first run did."""
+
+
+class _Enough(BaseException):
+    """Stops a recomputation; the function must not catch it as one of its own errors."""
+
+
+class _Slot:
+    """Stands in the graph for a saved tensor: values by pass; None once handed out."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, TensorBase | None] = {}
+
+
+class Region:
+    """One call of a checkpointed function, and how to repeat it.
+
+    Args:
+        rerun: calls the function again, in the state it had been called in.
+        args: its positional arguments; tensors among them are saved.
+        early_stop: whether a recomputation ends with the last tensor that is needed.
+        describe: what must be the same of a saved and of a recomputed tensor.
+        explain: makes a CheckpointError a better one.
+    """
+
+    def __init__(
+        self,
+        rerun: Callable[..., Any],
+        args: tuple[Any, ...],
+        early_stop: bool,
+        describe: Callable[[Any], Any],
+        explain: Callable[[CheckpointError], CheckpointError] | None,
+    ) -> None:
+        self._rerun = rerun
+        self._args = [
+            make_saved_tensor(value) if isinstance(value, TensorBase) else value for value in args
+        ]
+        self._early_stop = early_stop
+        self._describe = describe
+        self._explain = explain
+        # Slots die with the nodes that hold them.
+        self._slots: list[weakref.ref[_Slot]] = []
+        self._descriptions: list[Any] = []
+        self._complete = False
+        self._backward_inside = False
+        self._counts: dict[int, int] = {}
+        self._done: set[int] = set()
+        # Threads of several devices may ask at once.
+        self._lock = threading.RLock()
+        self._asked_outside = 0
+
+    @contextlib.contextmanager
+    def recorded(self) -> Any:
+        """Context manager: the first run of the function."""
+        with saved_tensors_hooks(self._pack, self._unpack):
+            yield
+        self._complete = True
+
+    def _pack(self, tensor: Any) -> _Slot:
+        slot = _Slot()
+        self._slots.append(weakref.ref(slot))
+        self._descriptions.append(self._describe(tensor))
+        return slot
+
+    def _unpack(self, slot: _Slot) -> Any:
+        try:
+            with self._lock:
+                return self._take(slot)
+        except CheckpointError as error:
+            if self._explain is None:
+                raise
+            raise self._explain(error) from error
+
+    def _take(self, slot: _Slot) -> TensorBase:
+        number = current_graph_task_id()
+        if number < 0:
+            return self._take_outside(slot)
+        if number not in self._done:
+            self._recompute(number)
+        value = slot.values.get(number)
+        if value is None:
+            raise CheckpointError(
+                "plugrad.utils.checkpoint: Unpack is being triggered for a tensor that was already "
+                "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
+                "so only once. Otherwise please open an issue with details on your use case."
+            )
+        slot.values[number] = None
+        return value
+
+    def _take_outside(self, slot: _Slot) -> TensorBase:
+        """For somebody who looks at a saved tensor outside of a pass: it counts as a pass."""
+        self._asked_outside -= 1
+        number = self._asked_outside
+        self._recompute(number)
+        value = slot.values[number]
+        assert value is not None
+        self._done.discard(number)
+        del self._counts[number]
+        for reference in self._slots:
+            filled = reference()
+            if filled is not None:
+                filled.values.pop(number, None)
+        return value
+
+    def _recompute(self, number: int) -> None:
+        args = [item.unpack() if isinstance(item, SavedTensor) else item for item in self._args]
+        self._counts[number] = 0
+
+        def pack(tensor: Any) -> Any:
+            return self._fill(number, tensor)
+
+        # Backward within the function finds what this run saved in place.
+        with (
+            contextlib.suppress(_Enough),
+            saved_tensors_hooks(pack, _as_packed),
+            enable_grad(),
+        ):
+            self._rerun(*args)
+        self._done.add(number)
+        self._check(number)
+
+    def _fill(self, number: int, tensor: Any) -> Any:
+        """Put the next recomputed tensor into its slot, if that is still there."""
+        # Not by the operator, which a log of the recomputation would show.
+        kept = detached(tensor) if tensor.requires_grad else tensor
+        index = self._counts[number]
+        self._counts[number] = index + 1
+        if index >= len(self._slots):
+            if not self._complete:
+                # Backward within the first run: it has not come as far as the recomputation.
+                self._backward_inside = True
+                return kept
+            raise CheckpointError(
+                "plugrad.utils.checkpoint: trying to save more tensors during recomputation than "
+                f"during the original forward pass.\n{TIP}"
+            )
+        slot = self._slots[index]()
+        if slot is not None:
+            slot.values[number] = kept
+        if self._early_stop and index + 1 == len(self._slots):
+            raise _Enough
+        return kept
+
+    def _check(self, number: int) -> None:
+        if self._backward_inside:
+            return
+        if self._counts[number] != len(self._slots):
+            raise CheckpointError(
+                "plugrad.utils.checkpoint: A different number of tensors was saved during the "
+                "original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self._slots)}\n"
+                f"Number of tensors saved during recomputation: {self._counts[number]}.\n{TIP}"
+            )
+        differing = ""
+        for index, reference in enumerate(self._slots):
+            slot = reference()
+            if slot is None:
+                continue
+            found = self._describe(slot.values[number])
+            if found != self._descriptions[index]:
+                differing += (
+                    f"tensor at position {index}:\n"
+                    f"saved metadata: {self._descriptions[index]}\n"
+                    f"recomputed metadata: {found}\n"
+                )
+        if differing:
+            raise CheckpointError(
+                "plugrad.utils.checkpoint: Recomputed values for the following tensors have "
+                f"different metadata than during the forward pass.\n{differing}.\n{TIP}"
+            )
+
+
+def _as_packed(tensor: Any) -> Any:
+    return tensor
