@@ -45,7 +45,8 @@ INTERPRETED = {
     *("__init__.py", "_shells.py", "errors.py", "autograd/function.py", "autograd/grad_mode.py"),
     *("autograd/anomaly_mode.py", "autograd/engine/signals.py"),
     *("ops/namespace.py", "library.py", "autograd/saved_tensors.py", "autograd/checkpoint.py"),
-    *("autograd/graph.py", "autograd/variable.py"),
+    *("autograd/graph.py", "autograd/variable.py", "autograd/functional.py"),
+    *("autograd/functional_arguments.py", "autograd/jacobian.py"),
     *("cli", "testing", "plugins", "codegen"),
 }
 

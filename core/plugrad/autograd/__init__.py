@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from plugrad.autograd import graph
+from plugrad.autograd import functional, graph
 from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from plugrad.autograd.function import Function
 from plugrad.autograd.grad_mode import (
@@ -25,6 +25,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "functional",
     "grad",
     "inference_mode",
     "graph",
