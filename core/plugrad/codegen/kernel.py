@@ -96,19 +96,28 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
         out.line()
         header = "def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:"
         with out.block(header):
-            if fields:
+            number = _stands_for_tensor(entry, scalars)
+            if fields or number:
                 with out.block("if self.released:"):
                     out.line("raise_freed()")
             _emit_apply(out, entry, formulas, lists)
-        if fields:
-            _emit_release(out, fields, any(name in lists for name in saved))
+        if fields or number:
+            always = number or any(name in lists for name in saved)
+            _emit_release(out, fields, always)
 
 
-def _emit_release(out: Source, fields: list[str], has_lists: bool) -> None:
+def _stands_for_tensor(entry: Entry, scalars: list[str]) -> bool:
+    """Whether a saved number is one that PyTorch makes a tensor of, which is freed like others."""
+    return any(a.type.base == "Scalar" and a.name == "other" for a in entry.schema.arguments) and (
+        "other" in scalars
+    )
+
+
+def _emit_release(out: Source, fields: list[str], always: bool) -> None:
     """Only a node that did save something complains when it runs again."""
     out.line()
     with out.block("def release_variables(self) -> None:"):
-        if has_lists:
+        if always:
             out.line("self.released = True")
             for field in fields:
                 out.line(f"self.{field} = None")
