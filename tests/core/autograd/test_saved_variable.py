@@ -202,3 +202,157 @@ def test_a_gradient_may_be_modified_by_the_user() -> None:
     x.grad.zero_()
     x.sum().backward()
     assert x.grad.tolist() == [1.0]
+
+
+# Which nodes may run a second time.
+
+SECOND_TIME = "Trying to backward through the graph a second time"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + x,
+        lambda x: x.view(1, 2),
+        lambda x: plugrad.cat([x, x]),
+        lambda x: x.sum(),
+        lambda x: plugrad.addcmul(x, plugrad.ones(2), plugrad.ones(2)),
+    ],
+)
+def test_what_saved_nothing_may_run_again(function: Any) -> None:
+    x = plugrad.ones(2, requires_grad=True)
+    y = function(x).sum()
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [value * 2 for value in _gradient(function)]
+
+
+def _gradient(function: Any) -> list[float]:
+    x = plugrad.ones(2, requires_grad=True)
+    found: list[float] = plugrad.autograd.grad(function(x).sum(), x)[0].tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.exp(),
+        lambda x: x * x,
+        lambda x: x * 2,
+        lambda x: x / 2,
+        lambda x: x.max(dim=0).values,
+        lambda x: x[plugrad.tensor([1])],
+        lambda x: plugrad.addcmul(x, x, plugrad.ones(2)),
+    ],
+)
+def test_what_saved_something_may_not(function: Any) -> None:
+    y = function(plugrad.ones(2, requires_grad=True)).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError, match=SECOND_TIME):
+        y.backward()
+
+
+def test_a_part_that_another_pass_freed_is_gone() -> None:
+    y = leaf().exp()
+    first, second = (y * 2).sum(), (y * 3).sum()
+    first.backward()
+    with pytest.raises(RuntimeError, match=SECOND_TIME):
+        second.backward()
+
+
+def test_only_what_ran_is_freed() -> None:
+    y = leaf().exp()
+    z = (y * y).sum()
+    plugrad.autograd.grad(z, y)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match=SECOND_TIME):
+        z.backward()
+
+
+# Leaves, outputs without a gradient, tensors detached in place, writes into views.
+
+
+def test_a_leaf_written_to_after_it_was_saved() -> None:
+    x, w = leaf(), leaf()
+    y = (x * w).sum()
+    with plugrad.no_grad():
+        w.mul_(2)
+    with pytest.raises(RuntimeError, match=r"DoubleTensor \[2\]\] is at version 1; expected ver"):
+        y.backward()
+
+
+def test_a_leaf_that_comes_to_require_grad_after_it_was_saved() -> None:
+    x, w = leaf(), plugrad.ones(2, dtype=plugrad.float64)
+    y = (x * w).sum()
+    w.requires_grad_()
+    (grad,) = plugrad.autograd.grad(y, x, create_graph=True)
+    assert grad.requires_grad
+
+
+def test_an_output_without_gradient_has_no_history_after_unpacking() -> None:
+    values, indices = plugrad.ones(2, 2, requires_grad=True).max(dim=0)
+    assert values.grad_fn._saved_indices is indices
+    indices.add_(1)
+    with pytest.raises(RuntimeError, match=r"LongTensor \[2\]\] is at version 1"):
+        values.sum().backward()
+
+
+def test_an_input_detached_in_place_cannot_be_used() -> None:
+    middle = leaf() * 1
+    y = (middle * middle).sum()
+    middle.detach_()
+    with pytest.raises(RuntimeError, match="a saved tensor that has been detached in-place"):
+        y.backward()
+
+
+def test_an_output_detached_in_place_can() -> None:
+    x = leaf()
+    y = x.exp()
+    z = (y * 1).sum()
+    y.detach_()
+    z.backward()
+    assert x.grad.tolist() == pytest.approx(x.exp().tolist())
+
+
+def test_the_message_names_the_operator_without_backward() -> None:
+    class Exponential(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.saved_tensors[0]
+
+    for make, name in ((plugrad.exp, "Exp"), (Exponential.apply, "Exponential")):
+        y = make(leaf())
+        y.add_(1)
+        with pytest.raises(RuntimeError, match=f"which is output 0 of {name}, is at version 1"):
+            y.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected in")
+def test_the_hint_in_anomaly_mode() -> None:
+    with plugrad.autograd.detect_anomaly():
+        y = leaf().exp()
+        y.add_(1)
+        with pytest.raises(RuntimeError, match="Hint: the backtrace further above shows the oper"):
+            y.sum().backward()
+
+
+@pytest.mark.usefixtures("without_gc")
+def test_a_saved_result_of_a_write_into_a_view_makes_no_cycle() -> None:
+    x = leaf(0.5, 1.0)
+    base = x * 1
+    view = base[:1]
+    view.exp_()
+    gone = weakref.ref(base)
+    (first,) = plugrad.autograd.grad(base.sum(), x, create_graph=True)
+    (second,) = plugrad.autograd.grad(first.sum(), x)
+    assert first.tolist() == pytest.approx([1.6487212707, 1.0])
+    assert second.tolist() == pytest.approx([1.6487212707, 0.0])
+    del base, view, first
+    assert gone() is None
