@@ -1,0 +1,45 @@
+"""The devices that these tests run on, and a watchdog for tests in which threads wait."""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from plugrad.autograd.engine.engine import ENGINE
+from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from tests.core.autograd.devices.toy import LateBackend, ToyBackend
+
+# A test in which threads wait for each other for ever shows where, and ends the run.
+HANGS_AFTER_SECONDS = 120.0
+
+
+@pytest.fixture(autouse=True)
+def watchdog() -> Iterator[None]:
+    faulthandler.dump_traceback_later(HANGS_AFTER_SECONDS, exit=True, file=sys.__stderr__)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def toy() -> Iterator[ToyBackend]:
+    """The backend "toy" with four devices, none of which has a thread yet."""
+    ENGINE.stop()
+    backend = ToyBackend()
+    activate_backend(backend)
+    yield backend
+    ENGINE.stop()
+    deactivate_backend("toy")
+
+
+@pytest.fixture
+def late() -> Iterator[LateBackend]:
+    """The backend "late": its devices work asynchronously and check that everybody waits."""
+    ENGINE.stop()
+    backend = LateBackend()
+    activate_backend(backend)
+    yield backend
+    ENGINE.stop()
+    deactivate_backend("late")
