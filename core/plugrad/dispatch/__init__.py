@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plugrad.dispatch import fork  # asks to be told of forks
 from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key
 from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
@@ -21,6 +22,7 @@ __all__ = [
     "all_operators",
     "dispatch_key",
     "find_operator",
+    "fork",
     "parse_schema",
     "record_dispatch_trace",
     "show_dispatch_trace",

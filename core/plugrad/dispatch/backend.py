@@ -152,12 +152,12 @@ class DeviceQueue:
         """Make work queued from now on wait for a mark, possibly of another device."""
 
     def fork(self) -> None:
-        """Make work queued from now on wait for what the calling thread, which starts a backward
-        pass, asked of the device so far."""
+        """Make work queued from now on wait for what the calling thread, which is not the
+        device's, asked of the device so far."""
 
     def join(self) -> None:
-        """Make what the calling thread, whose backward pass is complete, asks of the device from
-        now on wait for the work queued so far."""
+        """Make what the calling thread, which is not the device's, asks of the device from now on
+        wait for the work queued so far."""
 
     def synchronize(self) -> None:
         """Block the calling thread until the queued work is done."""
@@ -346,6 +346,11 @@ def canonical_device(device: object) -> Device:
 def generator_of(device: Device) -> Any:
     """The default random generator of a device."""
     return find_backend(device.type).generator(device.index or 0)
+
+
+def queue_of(device: Device) -> DeviceQueue:
+    """The queue of a device."""
+    return find_backend(device.type).queue(device.index or 0)
 
 
 def seed_everything(seed: int) -> None:

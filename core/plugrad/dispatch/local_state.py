@@ -35,7 +35,6 @@ class LocalState:
         graph_task: the backward pass that this thread works for, or None.
         worker: the engine's thread of a device that this is, or None.
         depth: how many backward passes are nested on this thread.
-        total_depth: the same, with the threads that wait for this one.
         node: the node that this thread runs, as far as anomaly mode or a trace is on; or None.
     """
 
@@ -52,7 +51,6 @@ class LocalState:
         self.graph_task: Any = None
         self.worker: Any = None
         self.depth: i64 = 0
-        self.total_depth: i64 = 0
         self.node: Any = None
 
 

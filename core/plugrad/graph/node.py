@@ -13,7 +13,7 @@ one for each differentiable forward input.
 
 from __future__ import annotations
 
-import threading
+import itertools
 from typing import Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -281,19 +281,8 @@ UNDEFINED_INPUT: Final = InputMetadata(
 )
 
 
-@final
-class _HandleIds:
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.next = 0
-
-    def take(self) -> int:
-        with self.lock:
-            self.next += 1
-            return self.next
-
-
-_ids: Final = _HandleIds()
+# Not a number under a lock: threads share it, and a fork's child might find the lock held.
+_ids: Final[Any] = itertools.count(1)
 
 
 @final
@@ -301,7 +290,7 @@ class RemovableHandle:
     """Takes a hook out again: `remove()`, or leaving it as a context manager."""
 
     def __init__(self, hooks: dict[int, Any], fn: Any) -> None:
-        self.id = _ids.take()
+        self.id: int = next(_ids)
         self._hooks: dict[int, Any] | None = hooks
         hooks[self.id] = fn
 

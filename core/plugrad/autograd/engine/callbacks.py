@@ -74,6 +74,14 @@ def queue_callback(callback: Any) -> None:
     if task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     running: GraphTask = task
-    if running.final_callbacks is None:
-        running.final_callbacks = []
-    running.final_callbacks.append(callback)
+    if running.shared:
+        with running.lock:
+            _append(running, callback)
+    else:
+        _append(running, callback)
+
+
+def _append(task: GraphTask, callback: Any) -> None:
+    if task.final_callbacks is None:
+        task.final_callbacks = []
+    task.final_callbacks.append(callback)

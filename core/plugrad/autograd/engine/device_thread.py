@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from typing import Any, final
 
 from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import NodeTask, ReadyQueue
-from plugrad.device import Device
-from plugrad.dispatch.backend import ActiveBackend, DeviceQueue
-
-# So many threads of the pool wait for the next pass that nests deeply; others end.
-MOST_IDLE: Final = 8
+from plugrad.device import HOST_TYPES, Device
+from plugrad.dispatch.backend import ActiveBackend, DeviceQueue, active_backends
 
 
 @final
@@ -21,6 +18,7 @@ class DeviceThread:
         device: the device it serves.
         active: the backend it was made for; another one of the same name gets a new thread.
         queue: the backend's queue, through which node tasks go.
+        ready: the engine's queue behind it. It outlives the thread, and with it what came too late.
         thread: its handle; a thread of the pool may stand in for it while it waits.
         stopping: whether it was told to end.
     """
@@ -29,11 +27,18 @@ class DeviceThread:
         self.device = device
         self.active = active
         self.queue: DeviceQueue = active.queue(device.index or 0)
-        self.ready = ReadyQueue()
-        self.ready.share(primitives)
-        self.queue.ready = self.ready
+        ready = self.queue.ready
+        if ready is None:
+            ready = ReadyQueue()
+            ready.share(primitives)
+            self.queue.ready = ready
+        self.ready: ReadyQueue = ready
         self.thread: Any = None
         self.stopping: bool = False
+
+    def serves(self, active: ActiveBackend) -> bool:
+        """Whether tasks for this backend's device are still taken from the queue."""
+        return self.active is active and not self.ready.closed
 
     def push(self, task: NodeTask) -> None:
         self.queue.push(task)
@@ -44,70 +49,11 @@ class DeviceThread:
         return task
 
 
-@final
-class Handover:
-    """A pass that a thread of the pool drives while the one that called it waits."""
-
-    def __init__(self, task: Any, primitives: Primitives) -> None:
-        self.task: Any = task
-        self.done: bool = False
-        self._changed: Any = primitives.condition()
-
-    def wait(self) -> None:
-        with self._changed:
-            while not self.done:
-                self._changed.wait()
-
-    def finish(self) -> None:
-        with self._changed:
-            self.done = True
-            self._changed.notify_all()
-
-
-@final
-class ReentrantPool:
-    """Threads that take over from those whose stack of nested passes has grown too deep.
-
-    A thread is started when none is idle, since all of them may have to wait for each other.
-    """
-
-    def __init__(self, primitives: Primitives, drive: Any) -> None:
-        self._primitives = primitives
-        self._drive: Any = drive
-        self._changed: Any = primitives.condition()
-        self._waiting: list[Handover] = []
-        self._idle = 0
-        self._started = 0
-        self._stopping = False
-
-    def submit(self, handover: Handover) -> None:
-        start = False
-        with self._changed:
-            self._waiting.append(handover)
-            if self._idle >= len(self._waiting):
-                self._changed.notify()
-            else:
-                start = True
-                self._started += 1
-        if start:
-            self._primitives.start_thread(f"plugrad-reentrant-{self._started}", self._main)
-
-    def stop(self) -> None:
-        """Let idle threads end."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-
-    def _main(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting and not self._stopping:
-                    if self._idle >= MOST_IDLE:
-                        return
-                    self._idle += 1
-                    self._changed.wait()
-                    self._idle -= 1
-                if not self._waiting:
-                    return
-                handover = self._waiting.pop(0)
-            self._drive(handover)
+def device_queues() -> list[DeviceQueue]:
+    """The queues of all devices that are not the host."""
+    return [
+        active.queue(index)
+        for active in active_backends()
+        if active.name not in HOST_TYPES
+        for index in range(active.backend.device_count())
+    ]

@@ -17,11 +17,12 @@ from mypy_extensions import i64
 
 from plugrad.autograd.engine.anomaly import ANOMALY, check_outputs, report_error
 from plugrad.autograd.engine.callbacks import observers
-from plugrad.autograd.engine.device_thread import DeviceThread, Handover, ReentrantPool
+from plugrad.autograd.engine.device_thread import DeviceThread, device_queues
 from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.autograd.engine.input_buffer import InputBuffer
 from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import NodeTask, ReadyQueue
+from plugrad.autograd.engine.reentrant_pool import Handover, ReentrantPool
 from plugrad.autograd.engine.roots import GraphRoot, min_topological_nr, validate_roots
 from plugrad.autograd.engine.run_hooks import (
     run_leaf_hooks,
@@ -32,7 +33,7 @@ from plugrad.autograd.engine.run_hooks import (
 from plugrad.autograd.engine.signals import let_python_look
 from plugrad.autograd.engine.validate import validate_outputs
 from plugrad.device import Device
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.backend import active_backends, find_backend
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
 from plugrad.graph.node import MAX_SEQUENCE_NR, Edge, Node, NodeHooks
 from plugrad.tensor.base import TensorBase
@@ -52,10 +53,12 @@ class Engine:
 
     Args:
         primitives: where locks and threads come from.
+        max_depth: so many passes nest on one stack before another thread's is used.
     """
 
-    def __init__(self, primitives: Primitives) -> None:
+    def __init__(self, primitives: Primitives, max_depth: int = MAX_DEPTH) -> None:
         self._primitives = primitives
+        self._max_depth: i64 = max_depth
         # Claiming nodes for a pass is one step: two passes may share nodes.
         self._claims: Any = primitives.lock()
         self._threads: dict[Device, DeviceThread] = {}
@@ -83,7 +86,8 @@ class Engine:
         state = current_state()
         worker: DeviceThread | None = state.worker
         home = ReadyQueue() if worker is None else worker.ready
-        depth: i64 = 0 if state.graph_task is None else state.total_depth + 1
+        outer: GraphTask | None = state.graph_task
+        depth: i64 = 0 if outer is None else outer.reentrant_depth + 1
         task = GraphTask(keep_graph, create_graph, depth, Snapshot(state), home)
         single = len(roots) == 1
         first = roots[0].function
@@ -122,7 +126,7 @@ class Engine:
 
     def _run(self, state: LocalState, task: GraphTask) -> None:
         """Drive a pass to its end on this thread, or on another one if the stack is deep."""
-        if state.depth >= MAX_DEPTH:
+        if state.depth >= self._max_depth:
             self._hand_over(task)
         else:
             self._drive_nested(state, task)
@@ -149,7 +153,6 @@ class Engine:
         """`_drive`, as one more level on this thread's stack; afterwards its state is as before."""
         outer = state.graph_task
         state.depth += 1
-        state.total_depth += 1
         try:
             if task.shared:
                 self._drive_shared(state, task)
@@ -157,7 +160,6 @@ class Engine:
                 self._drive_alone(state, task)
         finally:
             state.depth -= 1
-            state.total_depth -= 1
             state.graph_task = outer
             task.snapshot.restore(state)
 
@@ -218,7 +220,12 @@ class Engine:
                 self._pool = ReentrantPool(self._primitives, self._drive_for_another)
             pool = self._pool
         handover = Handover(task, self._primitives)
-        pool.submit(handover)
+        try:
+            pool.submit(handover)
+        except BaseException as error:
+            if handover.take():
+                raise
+            task.fail(error)
         while not handover.done:
             try:
                 handover.wait()
@@ -226,62 +233,80 @@ class Engine:
                 if task.error is not None:
                     raise
                 task.fail(error)
+        for queue in device_queues():
+            queue.join()
 
     def _drive_for_another(self, handover: Handover) -> None:
         """In the pool: stand in for a thread, the queue of which nobody else empties meanwhile."""
-        task: GraphTask = handover.task
+        if not handover.take():
+            return
+        task = handover.task
         state = current_state()
         state.worker = task.worker
-        state.total_depth = task.reentrant_depth
         try:
             if task.worker is not None:
                 task.worker.queue.activate()
+            # The thread that waits made the devices wait for its own work; so, here, does this one.
+            for queue in device_queues():
+                queue.join()
             task.snapshot.restore(state)
             self._drive_nested(state, task)
+            for queue in device_queues():
+                queue.fork()
         except BaseException as error:
             task.fail(error)
         finally:
             state.worker = None
-            state.total_depth = 0
             handover.finish()
 
     # Devices' threads.
 
     def _share(self, task: GraphTask) -> None:
         """Make a pass one that several threads work on; those of devices start after the caller's
-        work so far."""
+        work so far, whichever of them will take part."""
         if task.shared:
             return
         task.share(self._primitives)
-        if task.worker is None:
-            for thread in list(self._threads.values()):
-                thread.queue.fork()
+        for queue in device_queues():
+            queue.fork()
 
     def _thread_of(self, device: Device) -> DeviceThread:
         """The thread that serves a device, started when it is first needed."""
         active = find_backend(device.type)
         known = self._threads.get(device)
-        if known is not None and known.active is active:
+        if known is not None and known.serves(active):
             return known
         with self._threads_lock:
             known = self._threads.get(device)
             if known is not None:
-                if known.active is active:
+                if known.serves(active):
                     return known
-                known.push(NodeTask(None, None, None))
+                if known.active is not active:
+                    known.push(NodeTask(None, None, None))
             made = DeviceThread(device, active, self._primitives)
+            main = _WorkerMain(self, made)
+            made.ready.closed = False
+            try:
+                made.thread = self._primitives.start_thread(f"plugrad-{device}", main.run)
+            except BaseException:
+                made.ready.closed = True
+                main.cancelled = True  # it may have started all the same
+                raise
             self._threads[device] = made
-        made.queue.fork()
-        main = _WorkerMain(self, made)
-        made.thread = self._primitives.start_thread(f"plugrad-{device}", main.run)
         return made
+
+    def _push(self, thread: DeviceThread, item: NodeTask) -> None:
+        """Give a device's thread something to do; another one takes its place if it has ended."""
+        thread.push(item)
+        if thread.ready.closed:
+            self._thread_of(thread.device)
 
     def _serve(self, thread: DeviceThread) -> None:
         """The main loop of a device's thread: whatever comes, from any pass, until told to end."""
         state = current_state()
         state.worker = thread
         activated = False
-        while not thread.stopping:
+        while not (thread.stopping and thread.ready.close_if_empty()):
             item = thread.pop()
             task = item.graph_task
             if task is not None and not activated:
@@ -318,6 +343,7 @@ class Engine:
                 task.snapshot.restore(state)
                 state.grad_enabled = task.create_graph
                 state.graph_task = task
+                inputs.join_devices(worker)
                 if ANOMALY.enabled or state.trace is not None:
                     self._evaluate_watched(state, task, node, inputs)
                 else:
@@ -473,9 +499,6 @@ class Engine:
         if not task.wants(function):
             return
         producer: DeviceThread | None = state.worker
-        if producer is None and grad is not None and not grad.device.is_host:
-            # This thread asked the device for it; the device's own thread comes after that.
-            self._thread_of(grad.device).queue.fork()
         with task.lock:
             if task.error is not None or task.finished:
                 return
@@ -507,7 +530,7 @@ class Engine:
                 if worker is None:
                     task.home.put(item)
                 else:
-                    worker.push(item)
+                    self._push(worker, item)
                 return
             thread = self._thread_of(device)
             with task.lock:
@@ -516,7 +539,7 @@ class Engine:
             inputs = item.inputs
             if inputs is not None:
                 inputs.order_before(thread)
-            thread.push(item)
+            self._push(thread, item)
         except BaseException:
             with task.lock:
                 task.outstanding_tasks -= 1
@@ -525,18 +548,18 @@ class Engine:
     # The process.
 
     def stop(self) -> None:
-        """Let all threads end; they start again when they are needed."""
+        """Let all threads end when they have done what waits; new ones start when needed."""
         with self._threads_lock:
             threads = list(self._threads.values())
-            self._threads.clear()
             pool = self._pool
             self._pool = None
         for thread in threads:
             thread.push(NodeTask(None, None, None))
         if pool is not None:
             pool.stop()
+        worker: DeviceThread | None = current_state().worker
         for thread in threads:
-            if thread.thread is not None:
+            if thread is not worker:
                 thread.thread.join(SHUTDOWN_SECONDS)
 
     def forget_threads(self) -> None:
@@ -545,11 +568,12 @@ class Engine:
         self._threads_lock = self._primitives.lock()
         self._threads.clear()
         self._pool = None
+        for active in active_backends():
+            active.queues.clear()
         state = current_state()
         state.worker = None
         state.graph_task = None
         state.depth = 0
-        state.total_depth = 0
 
 
 @final
@@ -559,9 +583,13 @@ class _WorkerMain:
     def __init__(self, engine: Engine, thread: DeviceThread) -> None:
         self._engine = engine
         self._served = thread
+        self.cancelled: bool = False
 
     def run(self) -> None:
-        self._engine._serve(self._served)
+        with self._engine._threads_lock:
+            cancelled = self.cancelled
+        if not cancelled:
+            self._engine._serve(self._served)
 
 
 def _run_tensor_hooks(node: Node, hooks: NodeHooks | None, grads: list[TensorBase | None]) -> None:

@@ -98,7 +98,11 @@ class GraphTask:
 
     def is_complete(self) -> bool:
         """Whether the owner need wait no longer; under the lock."""
-        return self.outstanding_tasks == 0 or (self.error is not None and self.running == 0)
+        return (
+            self.outstanding_tasks == 0
+            or (self.error is not None and self.running == 0)
+            or self.finished
+        )
 
     def fail(self, error: BaseException) -> None:
         """Note an error; the first one is what the owner raises. Not under the lock."""
@@ -199,6 +203,9 @@ class GraphTask:
 
         Nodes may still name it as their owner; what it refers to must not lead back to them.
         """
+        if self.shared:
+            with self.lock:  # an owner that was interrupted twice leaves other threads behind
+                self.finished = True
         self.finished = True
         self.error = None
         self.exec_info = None

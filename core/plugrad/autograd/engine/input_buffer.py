@@ -11,6 +11,7 @@ from plugrad._generated.pointwise_binary import OP_add__Tensor
 from plugrad.autograd.engine.ownership import is_unshared
 from plugrad.device import CPU, Device
 from plugrad.dispatch import keys
+from plugrad.dispatch.backend import DeviceQueue, queue_of
 from plugrad.tensor.alias_kernels import InplaceKernel
 from plugrad.tensor.base import TensorBase, sizes_of
 
@@ -54,21 +55,43 @@ class InputBuffer:
         """`add`, on the thread of `producer` (None: the host's), after what others still work on.
 
         Devices finish later than the calls that give them work: who adds two gradients must ask
-        the devices to finish the first one before.
+        the devices to finish the first one before. What a thread asks of another device than its
+        own goes into the order of that device's queue by `join` and `fork`.
         """
+        if grad is None:
+            return
+        device = grad.device
+        foreign: DeviceQueue | None = None
+        if not device.is_host and (producer is None or producer.device is not device):
+            foreign = queue_of(device)
         producers = self.producers
-        if producers is not None and grad is not None and self.values[position] is not None:
-            for other in producers:
-                if producer is None:
-                    other.queue.join()
-                elif other is not producer:
-                    producer.queue.wait_event(other.queue.record_event())
+        if self.values[position] is not None:
+            if foreign is not None:
+                foreign.join()
+            if producers is not None:
+                for other in producers:
+                    if producer is None:
+                        other.queue.join()
+                    elif other is not producer:
+                        producer.queue.wait_event(other.queue.record_event())
         self.add(position, grad, recorded)
-        if producer is not None:
-            if producers is None:
-                self.producers = [producer]
-            elif producer not in producers:
-                producers.append(producer)
+        if foreign is not None:
+            foreign.fork()
+        if producer is None:
+            return
+        if producers is None:
+            self.producers = [producer]
+        elif producer not in producers:
+            producers.append(producer)
+
+    def join_devices(self, worker: DeviceThread | None) -> None:
+        """Let what the calling thread asks of other devices than its own come after the
+        gradients that they work on."""
+        for value in self.values:
+            if value is not None:
+                device = value.device
+                if not device.is_host and (worker is None or worker.device is not device):
+                    queue_of(device).join()
 
     def order_before(self, consumer: DeviceThread) -> None:
         """Let a device's work from now on wait for the gradients that other devices work on."""

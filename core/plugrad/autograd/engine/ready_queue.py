@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from plugrad.autograd.engine.primitives import Bell, Primitives
 from plugrad.graph.node import Node
 
 if TYPE_CHECKING:
     from plugrad.autograd.engine.graph_task import GraphTask
     from plugrad.autograd.engine.input_buffer import InputBuffer
-    from plugrad.autograd.engine.primitives import Primitives
 
 # Tasks without a node come before all others: a woken owner should see at once that it is done.
 FIRST: Final = (1 << 62) - 1
@@ -48,32 +48,51 @@ class ReadyQueue:
     """A binary heap of node tasks.
 
     `push` and `pop` are for a queue that one thread alone uses; `put` and `get` for one that is
-    shared, which `share` makes it.
+    shared, which `share` makes it. Many may `put`, one thread at a time may `get`.
 
     Written out rather than taken from `heapq`, whose comparisons would go through Python objects.
+
+    Attributes:
+        closed: whether nobody will `get` any more what is put here, unless somebody reopens it.
     """
 
     def __init__(self) -> None:
         self._heap: list[NodeTask] = []
-        self._changed: Any = None
+        self._lock: Any = None
+        self._bell: Bell | None = None
+        self.closed: bool = False
 
     def share(self, primitives: Primitives) -> None:
         """From now on other threads may `put`; to be called while none of them does."""
-        if self._changed is None:
-            self._changed = primitives.condition()
+        if self._lock is None:
+            self._bell = Bell(primitives)
+            self._lock = primitives.lock()
 
     def put(self, task: NodeTask) -> None:
         """`push`, from any thread."""
-        with self._changed:
+        bell = self._bell
+        assert bell is not None
+        with self._lock:
             self.push(task)
-            self._changed.notify()
+            bell.ring()
 
     def get(self) -> NodeTask:
         """`pop`, which waits until there is something."""
-        with self._changed:
-            while not self._heap:
-                self._changed.wait()
-            return self.pop()
+        bell = self._bell
+        assert bell is not None
+        while True:
+            with self._lock:
+                if self._heap:
+                    return self.pop()
+                bell.prepare()
+            bell.wait()
+
+    def close_if_empty(self) -> bool:
+        """Say that nobody will `get` any more, unless there is something to get."""
+        with self._lock:
+            if not self._heap:
+                self.closed = True
+        return self.closed
 
     def push(self, task: NodeTask) -> None:
         heap = self._heap

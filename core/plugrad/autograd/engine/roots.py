@@ -55,6 +55,8 @@ def validate_roots(roots: tuple[Edge, ...], grads: list[TensorBase | None]) -> N
             continue
         metadata = function.input_metadata(edge.input_nr)
         if metadata is not None and (
-            grad.dtype is not metadata.dtype or sizes_of(grad) != metadata.shape
+            grad.dtype is not metadata.dtype
+            or grad.device is not metadata.device
+            or sizes_of(grad) != metadata.shape
         ):
-            grads[index] = fit_gradient(grad, metadata, function.name(), index)
+            grads[index] = fit_gradient(grad, metadata, "", index)

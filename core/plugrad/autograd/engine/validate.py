@@ -15,10 +15,11 @@ from plugrad.tensor.base import TensorBase, sizes_of
 def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], name: str) -> None:
     """Check what a node returned against where it goes, in place.
 
-    A gradient that was broadcast in the forward pass is summed down; one of another dtype is cast.
+    A gradient that was broadcast in the forward pass is summed down; one of another dtype is cast;
+    one without dimensions is moved.
 
     Raises:
-        RuntimeError: wrong number of gradients, or a shape that does not fit.
+        RuntimeError: wrong number of gradients, a shape that does not fit, or another device.
     """
     count: i64 = len(edges)
     if len(grads) != count:
@@ -34,20 +35,25 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], na
         if function is not None and grad is not None:
             metadata = function.input_metadata(edge.input_nr)
             if metadata is not None and (
-                grad.dtype is not metadata.dtype or sizes_of(grad) != metadata.shape
+                grad.dtype is not metadata.dtype
+                or grad.device is not metadata.device
+                or sizes_of(grad) != metadata.shape
             ):
                 grads[index] = fit_gradient(grad, metadata, name, index)
         index += 1
 
 
 def fit_gradient(grad: TensorBase, metadata: InputMetadata, name: str, index: i64) -> TensorBase:
-    """The gradient summed to the shape and cast to the dtype that it should have."""
+    """The gradient summed to the shape and cast to the dtype that it should have.
+
+    `name` is that of the node it comes from; empty if it was given to `backward` itself.
+    """
     result: Any = grad
     if sizes_of(grad) != metadata.shape:
         if not is_expandable_to(metadata.shape, sizes_of(grad)):
             raise RuntimeError(
-                f"Function {name} returned an invalid gradient at index {int(index)} - got "
-                f"{list(sizes_of(grad))} but expected shape compatible with {list(metadata.shape)}"
+                f"{_invalid(name, index)} - got {list(sizes_of(grad))} but expected shape "
+                f"compatible with {list(metadata.shape)}"
             )
         result = sum_to_shape(result, metadata.shape)
     if grad.dtype is not metadata.dtype:
@@ -55,8 +61,19 @@ def fit_gradient(grad: TensorBase, metadata: InputMetadata, name: str, index: i6
             result = F.real(result)
         if result.dtype is not metadata.dtype:
             result = result.to(metadata.dtype)
+    if grad.device is not metadata.device:
+        if sizes_of(result):
+            raise RuntimeError(
+                f"{_invalid(name, index)} - expected device {metadata.device} but got {grad.device}"
+            )
+        result = result.to(metadata.device)
     fitted: TensorBase = result
     return fitted
+
+
+def _invalid(name: str, index: i64) -> str:
+    who = f"Function {name} returned an " if name else ""
+    return f"{who}invalid gradient at index {int(index)}"
 
 
 def is_expandable_to(shape: tuple[int, ...], desired: tuple[int, ...]) -> bool:

@@ -97,7 +97,7 @@ class ToyBackend(Backend):
 # the tick of. (These are vector clocks, as race detectors use them.)
 
 
-class NotOrderedError(Exception):
+class NotOrderedError(RuntimeError):
     """A stream used an array without having waited for the stream that works on it."""
 
 
@@ -184,8 +184,9 @@ class LateQueue(ToyQueue):
 
 
 class LateBackend(ToyBackend):
-    """NumPy arrays on four devices that work asynchronously; each thread has streams of its own.
+    """NumPy arrays on four devices that work asynchronously.
 
+    Every device has a default stream; a thread may choose another one with `use`.
     Copies from and to the host wait for the data, as usual. NotOrderedError is raised by a kernel
     that reads what its stream has not waited for, or overwrites what another may still read.
     """
@@ -194,27 +195,26 @@ class LateBackend(ToyBackend):
         super().__init__(name)
         self.array_type = LateArray
         self.clock = threading.RLock()
+        self.defaults = [Stream(f"default of {index}") for index in range(DEVICES)]
         self._local = threading.local()
 
     def use(self, index: int, stream: Stream) -> None:
         """Make a stream the current one of the calling thread."""
-        self._streams()[index] = stream
+        setattr(self._local, str(index), stream)
+
+    def use_own(self) -> None:
+        """Give the calling thread streams of its own."""
+        for index in range(DEVICES):
+            self.use(index, Stream(f"{threading.current_thread().name} on {index}"))
 
     def current(self, index: int) -> Stream:
-        streams = self._streams()
-        if index not in streams:
-            streams[index] = Stream(f"{threading.current_thread().name} on {index}")
-        return streams[index]
-
-    def _streams(self) -> dict[int, Stream]:
-        streams: dict[int, Stream] | None = getattr(self._local, "streams", None)
-        if streams is None:
-            streams = self._local.streams = {}
-        return streams
+        stream: Stream = getattr(self._local, str(index), self.defaults[index])
+        return stream
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         return {
-            name: self._wrapped(name, kernel) for name, kernel in find_backend("cpu").kernels.items()
+            name: self._wrapped(name, kernel)
+            for name, kernel in find_backend("cpu").kernels.items()
         }
 
     def make_queue(self, index: int) -> DeviceQueue:

@@ -1,0 +1,25 @@
+"""A fork's child finds no lock of dispatch held by a thread that it does not have."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from plugrad.dispatch import backend, keys, library, operator
+
+# In the order in which threads take them that take more than one.
+_LOCKS: Final[list[Any]] = [backend._lock, library._lock, operator._lock, keys._lock]
+
+
+def _acquire() -> None:
+    for lock in _LOCKS:
+        lock.acquire()
+
+
+def _release() -> None:
+    for lock in reversed(_LOCKS):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)
