@@ -30,7 +30,7 @@ def own_streams(late: LateBackend) -> LateBackend:
 def test_the_oracle_notices_who_does_not_wait(late: LateBackend) -> None:
     x = values("late:0", 1.0, 2.0)
     late.use(0, Stream("another"))
-    with pytest.raises(NotOrderedError, match="mul.* on another reads what default of 0"):
+    with pytest.raises(NotOrderedError, match=r"mul.* on another reads what default of 0"):
         x * 2
 
 
