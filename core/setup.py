@@ -37,18 +37,10 @@ BUILD = ROOT / "build"
 COMPILING = {"build", "build_ext", "bdist_wheel", "install"}
 GENERATING = COMPILING | {"editable_wheel", "develop"}
 
-# Modules and top folders that stay interpreted: users subclass what is in them or they subclass
-# native classes, they load plugins, they warn at their caller's line (compiled code has no frames
-# to count), they are there to be interpreted, or they run too seldom; mypyc subclasses no
-# RuntimeError.
-INTERPRETED = {
-    *("__init__.py", "_shells.py", "errors.py", "autograd/function.py", "autograd/grad_mode.py"),
-    *("autograd/anomaly_mode.py", "autograd/engine/signals.py"),
-    *("ops/namespace.py", "library.py", "autograd/saved_tensors.py", "autograd/checkpoint.py"),
-    *("autograd/graph.py", "autograd/variable.py", "autograd/functional.py"),
-    *("autograd/functional_arguments.py", "autograd/jacobian.py"),
-    *("cli", "testing", "plugins", "codegen"),
-}
+# Top folders that stay interpreted: they load plugins or run too seldom. A module elsewhere that
+# does so says why, in a comment that begins like this.
+INTERPRETED = ("cli", "testing", "plugins", "codegen")
+INTERPRETED_MARK = "\n# Interpreted: "
 
 # -O3 buys nothing measurable over -O2 here and compiles longer.
 OPTIMIZATION = "2"
@@ -75,14 +67,14 @@ def generate() -> None:
 def compiled_modules() -> list[str]:
     """Paths, relative to this folder, of the modules that mypyc compiles."""
     modules = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
-    inside = [
-        path
-        for path in modules
-        if not INTERPRETED & {path.parts[0], path.as_posix()}
-        # mypyc calls a module's __getattr__ before the module exists, and crashes.
-        and "\ndef __getattr__(" not in (PACKAGE / path).read_text()
-    ]
+    inside = [path for path in modules if path.parts[0] not in INTERPRETED and _compiles(path)]
     return [f"{PACKAGE.name}/{path.as_posix()}" for path in inside]
+
+
+def _compiles(path: Path) -> bool:
+    text = (PACKAGE / path).read_text()
+    # mypyc calls a module's __getattr__ before the module exists, and crashes.
+    return INTERPRETED_MARK not in text and "\ndef __getattr__(" not in text
 
 
 def new_compiler() -> object:

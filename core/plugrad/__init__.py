@@ -12,6 +12,7 @@ tensor([6.])
 
 from __future__ import annotations
 
+# Interpreted: it only re-exports.
 import builtins as _builtins
 import math as _math
 from typing import Any as _Any

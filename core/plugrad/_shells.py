@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+# Interpreted: native classes have no weak references and no free attributes; these have.
 from typing import Any
 
 from plugrad._generated import functions

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Interpreted: mypyc subclasses no built-in exception.
+
 
 class BackendNotFoundError(RuntimeError):
     """A device names a backend that is not installed; the message says what to pip install."""

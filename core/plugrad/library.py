@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: it only re-exports.
 from plugrad.dispatch.library import Library, define, impl
 
 __all__ = ["Library", "define", "impl"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: it warns at its caller's line, and compiled code has no frames to count.
 import warnings
 
 from plugrad.autograd.engine import anomaly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: it runs seldom next to what it calls.
 import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator

@@ -5,6 +5,7 @@ Interpreted: users subclass these classes and give `ctx` attributes of their own
 
 from __future__ import annotations
 
+# Interpreted: users subclass what is in it.
 import functools
 import itertools
 import warnings

@@ -9,6 +9,7 @@ derivative is that with respect to what it was given, even where it also uses th
 
 from __future__ import annotations
 
+# Interpreted: it runs seldom next to what it calls.
 from collections.abc import Callable
 from typing import Any, Literal
 

@@ -5,6 +5,7 @@ Interpreted, as they are.
 
 from __future__ import annotations
 
+# Interpreted: it runs seldom next to what it calls.
 from collections.abc import Callable
 from typing import Any
 

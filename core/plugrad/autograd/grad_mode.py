@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: users subclass and decorate with what is in it.
 import functools
 import inspect
 import warnings

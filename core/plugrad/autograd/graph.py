@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: its classes are for users to subclass and decorate with.
 import abc
 from collections.abc import Iterable
 from typing import Any, NamedTuple

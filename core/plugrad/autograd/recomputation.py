@@ -10,6 +10,7 @@ slot runs the outer functions first, as far as needed.
 
 from __future__ import annotations
 
+# Interpreted: mypyc subclasses no built-in exception.
 import contextlib
 import threading
 import weakref

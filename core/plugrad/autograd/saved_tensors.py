@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: it runs seldom.
 import contextlib
 import threading
 from collections import defaultdict

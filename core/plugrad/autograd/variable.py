@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: its class has a metaclass.
 import warnings
 from typing import Any
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: it runs seldom, and modules have a __getattr__.
 from typing import Any
 
 from plugrad.dispatch.operator import Operator, all_operators

@@ -5,6 +5,8 @@ Compiled loops do not: without it, Ctrl-C would have to wait for a long backward
 
 from __future__ import annotations
 
+# Interpreted: being interpreted is what it is for.
+
 
 def let_python_look() -> None:
     """Do nothing, in the interpreter, which handles what is pending whenever it is entered."""
