@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it runs seldom.
+# Interpreted: users subclass what is in it.
 import contextlib
 import threading
 from collections import defaultdict

@@ -168,6 +168,74 @@ def test_hooks_see_what_custom_functions_save() -> None:
     assert x.grad.tolist() == [4.0, 6.0]
 
 
+def test_hooks_on_what_is_neither_input_nor_output_of_a_custom_function() -> None:
+    class Exp(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x.exp().requires_grad_())
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (result,) = ctx.saved_tensors
+            assert result.requires_grad
+            return grad * result.detach()
+
+    x = leaf()
+    with saved_tensors_hooks(identity, identity):
+        y = Exp.apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == x.exp().tolist()
+
+
+def test_hooks_in_backward_apply_on_the_threads_of_devices(second_backend: str) -> None:
+    threads: set[int] = set()
+
+    def pack(tensor: Any) -> Any:
+        threads.add(threading.get_ident())
+        return tensor.detach()
+
+    x = plugrad.tensor([1.0, 2.0], device=second_backend, requires_grad=True)
+    y = (x**3).sum()
+    with saved_tensors_hooks(pack, identity):
+        (first,) = plugrad.autograd.grad(y, x, create_graph=True)
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+    first.sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+
+
+def test_leaving_a_block_within_backward_harms_nobody() -> None:
+    def unpack(tensor: Any) -> Any:
+        hooks.__exit__()
+        return tensor
+
+    hooks = saved_tensors_hooks(detach, unpack)
+    for _ in range(3):
+        with saved_tensors_hooks(detach, identity):
+            hooks.__enter__()
+            leaf().sin().sum().backward()
+        hooks.__exit__()
+    with saved_tensors_hooks(detach, identity):
+        y = leaf().exp()
+    assert y.grad_fn._raw_saved_result.unpack_hook is identity
+
+
+def test_entering_a_block_within_backward_leaks_nothing() -> None:
+    inside = saved_tensors_hooks(lambda tensor: 1 / 0, identity)
+
+    def unpack(tensor: Any) -> Any:
+        inside.__enter__()
+        return tensor
+
+    with saved_tensors_hooks(detach, unpack):
+        y = leaf().sin().sum()
+    y.backward()
+    leaf().exp()
+    with pytest.raises(RuntimeError):
+        inside.__exit__()
+
+
 def test_a_pack_hook_must_not_write_to_its_input() -> None:
     x = leaf() * 1
     message = "A saved tensor pack hook is modifying its input in place"
