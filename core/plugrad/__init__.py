@@ -14,6 +14,7 @@ from __future__ import annotations
 
 # Interpreted: it only re-exports.
 import builtins as _builtins
+import importlib as _importlib
 import math as _math
 from typing import Any as _Any
 
@@ -112,4 +113,6 @@ def is_inference(input: Tensor) -> _builtins.bool:
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "profiler":  # loaded when it is first used
+        return _importlib.import_module("plugrad.profiler")
     return plugins.load_namespace(name)

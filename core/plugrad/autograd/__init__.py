@@ -55,7 +55,12 @@ setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no at
 
 
 def __getattr__(name: str) -> Any:
-    """`gradcheck` and `gradgradcheck`, from the test kit, which is two floors up and not loaded."""
+    """What is loaded when it is first used: the profiler; `gradcheck` and `gradgradcheck`, from
+    the test kit, which is two floors up."""
     if name in ("gradcheck", "gradgradcheck"):
         return getattr(importlib.import_module("plugrad.testing"), name)
+    if name in ("profiler", "profiler_util"):
+        return importlib.import_module(f"plugrad.autograd.{name}")
+    if name == "_profiler_enabled":
+        return importlib.import_module("plugrad.autograd.profiler").is_recording
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

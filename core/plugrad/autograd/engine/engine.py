@@ -99,7 +99,7 @@ class Engine:
                 task.compute_dependencies(root, lowest)
             buffer = InputBuffer(root.num_inputs() if single else 0)
             if single:
-                buffer.add(roots[0].input_nr, grads[0], False)
+                buffer.add(roots[0].input_nr, grads[0], False, None)
                 grads[0] = None
             for begin in observers.begin:
                 begin()
@@ -462,7 +462,7 @@ class Engine:
         if function.owner is task:
             held: Any = function.buffer
             buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
-            buffer.add(input_nr, grad, task.create_graph)
+            buffer.add(input_nr, grad, task.create_graph, task.snapshot.trace)
             function.pending -= 1
             if function.pending == 0:
                 function.buffer = None
@@ -506,7 +506,9 @@ class Engine:
                 held: Any = function.buffer
                 buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
                 function.buffer = buffer
-                buffer.add_in_order(input_nr, grad, task.create_graph, producer)
+                buffer.add_in_order(
+                    input_nr, grad, task.create_graph, task.snapshot.trace, producer
+                )
                 function.pending -= 1
                 if function.pending > 0:
                     return

@@ -137,7 +137,7 @@ class GraphTask:
         if waiting is None:
             waiting = InputBuffer(function.num_inputs())
             self.not_ready[function] = waiting
-        waiting.add_in_order(input_nr, grad, self.create_graph, producer)
+        waiting.add_in_order(input_nr, grad, self.create_graph, self.snapshot.trace, producer)
         left = self.dependencies[function] - 1
         self.dependencies[function] = left
         if left > 0:

@@ -17,6 +17,7 @@ from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad.autograd.engine.device_thread import DeviceThread
+    from plugrad.dispatch.trace import Trace
 
 
 @mypyc_attr(free_list_len=1)
@@ -31,7 +32,9 @@ class InputBuffer:
         # The threads of devices that gradients came from, if any did.
         self.producers: list[DeviceThread] | None = None
 
-    def add(self, position: i64, grad: TensorBase | None, recorded: bool) -> None:
+    def add(
+        self, position: i64, grad: TensorBase | None, recorded: bool, trace: Trace | None
+    ) -> None:
         """Add a gradient to a slot: in place if the slot's is ours alone and nothing records."""
         if grad is None:
             return
@@ -41,7 +44,7 @@ class InputBuffer:
         if previous is None:
             self.values[position] = grad
             return
-        if not (own and _fits(previous, grad) and _add_unseen(previous, grad)):
+        if not (own and _fits(previous, grad) and _add_unseen(previous, grad, trace)):
             self.values[position] = call_add_Tensor(previous, grad)
         self.own_sum = position
 
@@ -50,6 +53,7 @@ class InputBuffer:
         position: i64,
         grad: TensorBase | None,
         recorded: bool,
+        trace: Trace | None,
         producer: DeviceThread | None,
     ) -> None:
         """`add`, on the thread of `producer` (None: the host's), after what others still work on.
@@ -74,7 +78,7 @@ class InputBuffer:
                         other.queue.join()
                     elif other is not producer:
                         producer.queue.wait_event(other.queue.record_event())
-        self.add(position, grad, recorded)
+        self.add(position, grad, recorded, trace)
         if foreign is not None:
             foreign.fork()
         if producer is None:
@@ -116,8 +120,8 @@ def _fits(tensor: TensorBase, other: TensorBase) -> bool:
     )
 
 
-def _add_unseen(target: TensorBase, other: TensorBase) -> bool:
-    """`target += other` where nobody can see it: no write is counted, nothing is recorded.
+def _add_unseen(target: TensorBase, other: TensorBase, trace: Trace | None) -> bool:
+    """`target += other` where no tensor shows it: no write is counted, nothing is recorded.
 
     Only where the backend itself writes in place, since all else costs as much as a new tensor.
     """
@@ -125,5 +129,8 @@ def _add_unseen(target: TensorBase, other: TensorBase) -> bool:
     kernel = OP_add__Tensor.lookup_dense(below)
     if not isinstance(kernel, InplaceKernel) or kernel.raw is None:
         return False
-    kernel.compute(target, (other, 1))
+    if trace is None:
+        kernel.compute(target, (other, 1))
+    else:
+        trace.dispatch("call", OP_add__Tensor, below, (target, other, 1))
     return True

@@ -1,0 +1,104 @@
+"""MemoryAccount: how many bytes the results of operators take, and when they are free again.
+
+What is counted: an array that an operator returns in a tensor, if it holds its memory itself, from
+that return until the array is gone. Views, and results written into arguments, count nothing.
+Temporaries within a kernel, and arrays that come from elsewhere (`from_numpy`, a copy made outside
+any operator), are not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, final
+
+from plugrad.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from plugrad.autograd.profiler.recorder import Record
+
+
+@final
+class MemoryAccount:
+    """Watches arrays through weak references.
+
+    Attributes:
+        history: pairs of time (`time.perf_counter_ns`) and bytes held then.
+    """
+
+    def __init__(self, note: Callable[[Record | None, int], None]) -> None:
+        self.note: Callable[[Record | None, int], None] | None = note
+        self.live: dict[int, Any] = {}
+        self.held: int = 0
+        self.history: list[tuple[int, int]] = []
+        # An array may be freed on any thread, in the middle of anything: hence reentrant.
+        self.lock = threading.RLock()
+
+    def close(self) -> None:
+        """Watch no longer."""
+        with self.lock:
+            self.note = None
+            self.live = {}
+
+    def results(self, record: Record, result: Any, args: Any) -> None:
+        """Count what a call returned that it was not given."""
+        if isinstance(result, TensorBase):
+            self._result(record, result.array, args)
+        elif isinstance(result, (list, tuple)):
+            for item in result:
+                if isinstance(item, TensorBase):
+                    self._result(record, item.array, args)
+
+    def _result(self, record: Record, array: Any, args: Any) -> None:
+        owner = _owner(array)
+        key = id(owner)
+        if key in self.live or _is_among(owner, args):
+            return
+        nbytes: Any = getattr(owner, "nbytes", None)
+        if not isinstance(nbytes, int):
+            return
+        try:
+            watch: Any = weakref.ref(owner, functools.partial(self._freed, key, nbytes))
+        except TypeError:
+            return  # when it goes cannot be known, so it would seem to stay for ever
+        with self.lock:
+            self.live[key] = watch
+        self._count(record, nbytes)
+
+    def _freed(self, key: int, nbytes: int, watch: Any) -> None:
+        with self.lock:
+            if self.live.pop(key, None) is None:
+                return
+        self._count(None, -nbytes)
+
+    def _count(self, record: Record | None, nbytes: int) -> None:
+        with self.lock:
+            if self.note is None:
+                return
+            self.held += nbytes
+            self.history.append((time.perf_counter_ns(), self.held))
+            self.note(record, nbytes)
+
+
+def _owner(array: Any) -> Any:
+    """The object that holds the memory behind an array."""
+    found = array
+    while True:
+        base = getattr(found, "base", None)
+        if base is None:
+            return found
+        found = base
+
+
+def _is_among(owner: Any, args: Any) -> bool:
+    for value in args:
+        if isinstance(value, TensorBase):
+            if _owner(value.array) is owner:
+                return True
+        elif isinstance(value, (list, tuple)) and _is_among(owner, value):
+            return True
+    return False

@@ -1,0 +1,177 @@
+"""profile: the context manager that measures what runs inside it."""
+
+from __future__ import annotations
+
+# Interpreted: it warns at its caller's line, and compiled code has no frames to count.
+import warnings
+from typing import Any
+
+from plugrad.autograd.profiler.convert import events_of
+from plugrad.autograd.profiler.event_list import EventList
+from plugrad.autograd.profiler.events import FunctionEventAvg
+from plugrad.autograd.profiler.recorder import Recorder
+from plugrad.dispatch.local_state import LocalState, current_state
+
+
+class profile:
+    """Context manager: times every operator, backward node and `record_function` block inside.
+
+    It listens to the calling thread, and to the engine's threads while they run backward for it.
+    Other threads are not profiled unless they enter a profile of their own. Profiles nest.
+
+    Args:
+        enabled: with False nothing happens.
+        record_shapes: keep the shapes of arguments; see `key_averages(group_by_input_shape=True)`.
+        with_flops: estimate floating point operations from shapes.
+        profile_memory: count bytes of results; docs/profiler.md says which.
+        with_stack: keep the callers of every operator.
+        with_modules, use_kineto: accepted for PyTorch's sake, without effect.
+        use_cpu: must be True, there is nothing else to profile.
+        use_device, use_cuda: ignored with a warning, for the same reason.
+
+    Raises:
+        RuntimeError: it is entered twice.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(3, 3, requires_grad=True)
+    >>> with plugrad.autograd.profiler.profile() as prof:
+    ...     (x @ x).sum().backward()
+    >>> [event.name for event in prof.function_events][:2]
+    ['plugrad::matmul', 'plugrad::mm']
+    >>> print(prof.key_averages().table(sort_by="count", row_limit=1))  # doctest: +ELLIPSIS
+    ---...
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+    ) -> None:
+        if not use_cpu:
+            raise AssertionError(
+                "No activities specified for the profiler"
+                if use_kineto
+                else "Device-only events supported only with Kineto (use_kineto=True)"
+            )
+        device = "cuda" if use_cuda else use_device
+        if enabled and device is not None:
+            warnings.warn(f"The {device} is not a valid device option.", stacklevel=2)
+        self.enabled = enabled
+        self.record_shapes = record_shapes or with_flops
+        self.with_flops = with_flops
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_modules = with_modules
+        self.entered = False
+        self._recorder: Recorder | None = None
+        self._state: LocalState | None = None
+        self._events: EventList | None = None
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        self._start()
+        return self
+
+    def _start(self) -> None:
+        state = current_state()
+        self._state = state
+        self._recorder = Recorder(
+            state.trace, self.record_shapes, self.profile_memory, self.with_stack
+        )
+        state.trace = self._recorder
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self.enabled:
+            self._stop()
+
+    def _stop(self) -> None:
+        recorder, state = self._recorder, self._state
+        if recorder is None or state is None:
+            raise RuntimeError("Can't disable Kineto profiler when it's not running")
+        recorder.stop()
+        # Whoever came later and did not leave yet keeps listening.
+        if state.trace is recorder:
+            state.trace = recorder.outer
+        else:
+            inner = state.trace
+            while inner is not None and inner.outer is not recorder:
+                inner = inner.outer
+            if inner is not None:
+                inner.outer = recorder.outer
+        self._state = None
+
+    def _finished(self) -> EventList | None:
+        """The events, made when they are first asked for; None before there can be any."""
+        if self._events is None and self._recorder is not None and self._state is None:
+            self._events = events_of(
+                self._recorder, profile_memory=self.profile_memory, with_flops=self.with_flops
+            )
+            self._recorder = None
+        return self._events
+
+    def _needed(self) -> EventList:
+        events = self._finished()
+        if events is None:
+            raise AssertionError("Expected profiling results")
+        return events
+
+    def __repr__(self) -> str:
+        events = self._finished()
+        return "<unfinished torch.autograd.profile>" if events is None else repr(events)
+
+    def __str__(self) -> str:
+        events = self._finished()
+        return "<unfinished torch.autograd.profile>" if events is None else str(events)
+
+    @property
+    def function_events(self) -> EventList | None:
+        """All events; None while the profile is not finished."""
+        return self._finished()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds in all events, each one counted once."""
+        return self._needed().self_cpu_time_total
+
+    def table(self, *args: Any, **kwargs: Any) -> str:
+        """One line per event; takes the arguments of `EventList.table`."""
+        return self._needed().table(*args, **kwargs)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        """One average for all events of a name; see `EventList.key_averages`."""
+        return self._needed().key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sums over all events, under the key "Total"."""
+        return self._needed().total_average()
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write a trace that https://ui.perfetto.dev and chrome://tracing show."""
+        self._needed().export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write a line per event, for flame graphs; only with `with_stack=True`."""
+        events = self._needed()
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        events.export_stacks(path, metric)

@@ -1,0 +1,229 @@
+"""`plugrad.profiler`: the profiler for training loops, under the names of torch.profiler.
+
+It drives `plugrad.autograd.profiler`, which does the work, by the steps of a schedule.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it warns at its caller's line, and compiled code has no frames to count.
+import enum
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from plugrad.autograd.profiler import EventList
+from plugrad.autograd.profiler import profile as _Window
+from plugrad.autograd.profiler.record_function import record_function
+
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+]
+
+
+class ProfilerActivity(enum.Enum):
+    """What can be measured; see `supported_activities`."""
+
+    CPU = 0
+    CUDA = 3
+
+
+class ProfilerAction(enum.Enum):
+    """What a schedule wants done in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What this profiler measures: time on the host."""
+    return {ProfilerActivity.CPU}
+
+
+def schedule(
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+) -> Callable[[int], ProfilerAction]:
+    """Skip `skip_first` steps; then over and over: `wait`, `warmup`, record `active` steps.
+
+    Args:
+        repeat: end after so many rounds; 0 for never.
+        skip_first_wait: leave the `wait` of the first round out if it is not 0.
+
+    Raises:
+        AssertionError: a number is negative, or `active` is 0.
+
+    >>> from plugrad.profiler import schedule
+    >>> plan = schedule(wait=1, warmup=0, active=2, repeat=1)
+    >>> [plan(step).name for step in range(4)]
+    ['NONE', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
+    if min(wait, warmup, repeat, skip_first, active - 1) < 0:
+        raise AssertionError("Invalid profiler schedule arguments")
+    length = wait + warmup + active
+
+    def action(step: int) -> ProfilerAction:
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        if skip_first_wait:
+            step += wait
+        if repeat and step >= repeat * length:
+            return ProfilerAction.NONE
+        place = step % length
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return action
+
+
+class profile:
+    """Context manager: profiles all that runs inside, or the steps that a schedule picks.
+
+    Args:
+        activities: what to measure, by default all of `supported_activities()`.
+        schedule: says for each step, counted by `step()`, what to do; see `schedule`.
+        on_trace_ready: called with the profile whenever a recording is complete.
+        record_shapes, profile_memory, with_stack, with_flops, with_modules: as for
+            `plugrad.autograd.profiler.profile`.
+
+    >>> import plugrad
+    >>> from plugrad.profiler import profile, schedule
+    >>> x = plugrad.ones(2)
+    >>> with profile(schedule=schedule(wait=1, warmup=1, active=2)) as prof:
+    ...     for _ in range(4):
+    ...         y = x * 2
+    ...         prof.step()
+    >>> {event.key: event.count for event in prof.key_averages()}
+    {'ProfilerStep*': 2, 'plugrad::mul': 2}
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[Any], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+    ) -> None:
+        self.activities = set(supported_activities() if activities is None else activities)
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
+        for other in self.activities - supported_activities():
+            warnings.warn(
+                f"{other.name} is not available, disabling {other.name} profiling", stacklevel=2
+            )
+        self.schedule = schedule
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self.current_action = ProfilerAction.NONE
+        self._options: dict[str, Any] = {
+            "record_shapes": record_shapes,
+            "profile_memory": profile_memory,
+            "with_stack": with_stack,
+            "with_flops": with_flops,
+            "with_modules": with_modules,
+        }
+        self._window: _Window | None = None
+        self._label: record_function | None = None
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin with step 0."""
+        self._go_on()
+
+    def step(self) -> None:
+        """The next step begins."""
+        self._close_label()
+        self.step_num += 1
+        self._go_on()
+
+    def stop(self) -> None:
+        """End; what is being recorded is complete."""
+        self._close_label()
+        if self.current_action in RECORDING:
+            self._complete()
+        self.current_action = ProfilerAction.NONE
+
+    def _go_on(self) -> None:
+        before = self.current_action
+        now = ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
+        if before is ProfilerAction.RECORD_AND_SAVE or (
+            before in RECORDING and now not in RECORDING
+        ):
+            self._complete()
+            before = ProfilerAction.NONE
+        self.current_action = now
+        if now in RECORDING and before not in RECORDING:
+            self._window = _Window(**self._options)
+            self._window.__enter__()
+        if self.schedule is not None:
+            self._label = record_function(f"ProfilerStep#{self.step_num}")
+            self._label.__enter__()
+
+    def _close_label(self) -> None:
+        if self._label is not None:
+            self._label.__exit__(None, None, None)
+            self._label = None
+
+    def _complete(self) -> None:
+        if self._window is not None:
+            self._window.__exit__(None, None, None)
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+
+    def _finished(self) -> _Window:
+        """The last recording; AssertionError if there is none yet."""
+        if self._window is None:
+            raise AssertionError("Expected profiling results")
+        return self._window
+
+    def events(self) -> EventList | None:
+        """The events of the last recording."""
+        return self._finished().function_events
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        """One average for all events of a name; see `EventList.key_averages`."""
+        return self._finished().key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write a trace that https://ui.perfetto.dev and chrome://tracing show."""
+        self._finished().export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write a line per event, for flame graphs; only with `with_stack=True`."""
+        self._finished().export_stacks(path, metric)
