@@ -11,7 +11,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import COMPLEX
 from plugrad.graph.history import next_sequence_nr
-from plugrad.graph.node import Edge, InputMetadata, Node
+from plugrad.graph.node import Edge, InputMetadata, Node, name_of
 from plugrad.graph.saved_tensor import SavedTensor
 from plugrad.graph.saved_variable import SavedVariable, raise_freed
 from plugrad.tensor.arguments import type_name
@@ -256,7 +256,7 @@ class FunctionNode(Node):
                     raise RuntimeError(f"expected Variable or None (got {type_name(value)})")
             elif value is not None:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position "
+                    f"function {name_of(self)} returned a gradient different than None at position "
                     f"{int(index) + 1}, but the corresponding forward input was not a Variable"
                 )
             index += 1
@@ -267,7 +267,7 @@ class FunctionNode(Node):
         count = len(self._is_tensor)
         if len(values) < count or any(value is not None for value in values[count:]):
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"function {name_of(self)} returned an incorrect number of gradients (expected "
                 f"{count}, got {len(values)})"
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from plugrad.graph.node import Node, name_of
 from plugrad.tensor.base import (
     IN_CUSTOM_FUNCTION,
     INFERENCE_MODE,
@@ -12,7 +13,6 @@ from plugrad.tensor.base import (
 )
 
 if TYPE_CHECKING:
-    from plugrad.graph.node import Node
     from plugrad.tensor.base import TensorBase
 
 _AMBIGUOUS: Final = (
@@ -65,6 +65,6 @@ def raise_view_modified(tensor: TensorBase, indirect: bool) -> NoReturn:
 
 def _operation(node: Node) -> str:
     """What a node is the gradient of: "Mul" for MulBackward0."""
-    name = node.name()
+    name = name_of(node)
     short = name.rstrip("0123456789")
     return short[: -len("Backward")] if short.endswith("Backward") else name

@@ -276,6 +276,13 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
+def name_of(node: Node) -> str:
+    """`node.name()`, even where a user's `ctx.name = ...` hides the method."""
+    cls: Any = type(node)
+    name: str = cls.name(node)
+    return name
+
+
 UNDEFINED_INPUT: Final = InputMetadata(
     (), DType("undefined", "Undefined", 0, 0, -1), Device("", None)
 )

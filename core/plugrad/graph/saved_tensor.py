@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from plugrad.graph.node import Node
+from plugrad.graph.node import Node, name_of
 from plugrad.graph.saved_variable import SavedVariable, raise_freed
 from plugrad.tensor.base import TensorBase
 
@@ -168,4 +168,4 @@ def _saved_value(node: Node, name: str) -> Any:
 
 
 def _missing(node: Node, name: str) -> AttributeError:
-    return AttributeError(f"{node.name()!r} object has no attribute {name!r}")
+    return AttributeError(f"{name_of(node)!r} object has no attribute {name!r}")

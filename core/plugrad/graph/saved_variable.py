@@ -264,7 +264,7 @@ class SavedVariable:
 
 def operator_name(node: Node) -> str:
     """The name of the forward operator: ``Exp`` for ``ExpBackward0``."""
-    name = node.name()
+    name = nodes.name_of(node)
     stem = name.rstrip("0123456789")
     return stem[: -len("Backward")] if stem.endswith("Backward") and stem != "Backward" else name
 

@@ -237,7 +237,7 @@ def _grad_suffix(tensor: TensorBase) -> str | None:
     except RuntimeError:
         # A view made in no_grad mode and then changed in place has no valid history.
         return "grad_fn=<Invalid>"
-    return "requires_grad=True" if grad_fn is None else f"grad_fn=<{grad_fn.name()}>"
+    return "requires_grad=True" if grad_fn is None else f"grad_fn=<{type(grad_fn).name(grad_fn)}>"
 
 
 def tensor_repr(tensor: TensorBase) -> str:

@@ -55,6 +55,22 @@ def test_names(lib: Any) -> None:
     assert re.fullmatch(rf"<{type(node).__module__}.MyBackward object at 0x[0-9a-f]+>", repr(node))
 
 
+@pytest.mark.parametrize("name", ["name", "factor", "shape"])
+def test_attributes_may_hide_methods(lib: Any, name: str) -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        setattr(ctx, name, 2.0)
+        return x * 1
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * getattr(ctx, name)
+
+    x = leaf(lib)
+    y = function(lib, forward, backward).apply(x)
+    assert "MyBackward" in repr(y)
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
 def test_functions_are_numbered(lib: Any) -> None:
     first, second = function(lib), function(lib)
     assert (

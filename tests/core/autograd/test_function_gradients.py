@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+import plugrad
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.trace import Trace
+
 
 def function(lib: Any, forward: Any, backward: Any, **members: Any) -> Any:
     """A Function called My, of these static methods and attributes."""
@@ -100,6 +104,21 @@ def test_a_complex_gradient_for_a_complex_argument(lib: Any) -> None:
     z = lib.tensor([1j], requires_grad=True)
     copying(lib, lambda ctx, g: g * 2j).apply(z).real.sum().backward()
     assert z.grad.tolist() == [2j]
+
+
+def test_a_gradient_on_another_device(second_backend: str) -> None:
+    x = leaf(plugrad)
+    with pytest.raises(
+        RuntimeError,
+        match="Function MyBackward returned an invalid gradient at index 0 - expected device cpu "
+        "but got second",
+    ):
+        copying(plugrad, lambda ctx, g: g.to(second_backend)).apply(x).sum().backward()
+    # A number may come from anywhere.
+    y = plugrad.tensor(1.0, requires_grad=True)
+    copying(plugrad, lambda ctx, g: g.to(second_backend)).apply(y).backward()
+    assert y.grad is not None
+    assert y.grad.device.type == "cpu"
 
 
 def test_a_gradient_for_an_argument_that_needs_none_is_dropped(lib: Any) -> None:
@@ -309,3 +328,27 @@ def test_an_error_in_backward_frees_the_graph(lib: Any) -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_listeners_see_a_function_as_a_range() -> None:
+    class Listener(Trace):
+        def __init__(self) -> None:
+            super().__init__(None)
+            self.seen: list[Any] = []
+
+        def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
+            self.seen.append((label, len(inputs)))
+
+        def leave_range(self, key: object) -> None:
+            self.seen.append("end")
+
+    listener = Listener()
+    state = current_state()
+    former, state.trace = state.trace, listener
+    try:
+        copying(plugrad, lambda ctx, g: (g, None)).apply(leaf(plugrad), 5)
+        with pytest.raises(Failure):
+            function(plugrad, fail, None).apply(leaf(plugrad))
+    finally:
+        state.trace = former
+    assert listener.seen == [("My", 2), "end", ("My", 1), "end"]

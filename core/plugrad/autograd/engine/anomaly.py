@@ -14,7 +14,7 @@ from plugrad._generated.calls import call_any, call_isnan
 from plugrad.dispatch.caller import caller_outside_plugrad
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import FLOATING
-from plugrad.graph.node import Node, observe_node_creation
+from plugrad.graph.node import Node, name_of, observe_node_creation
 from plugrad.tensor.base import TensorBase
 
 # PyTorch's keys in a node's `metadata`.
@@ -85,7 +85,7 @@ def check_outputs(node: Node, outputs: list[TensorBase | None]) -> None:
         for index, output in enumerate(outputs):
             if output is not None and output.dtype.category >= FLOATING and _has_nan(output):
                 raise RuntimeError(
-                    f"Function '{node.name()}' returned nan values in its {index}th output."
+                    f"Function '{name_of(node)}' returned nan values in its {index}th output."
                 )
     finally:
         state.grad_enabled = grad_enabled
@@ -105,12 +105,12 @@ def report_error(node: Node) -> None:
     stack: Any = None if extra is None else extra.get(TRACEBACK_KEY)
     if stack is None:
         _warn(
-            f"Error detected in {node.name()}. No forward pass information available. Enable "
+            f"Error detected in {name_of(node)}. No forward pass information available. Enable "
             "detect anomaly during forward pass for more information."
         )
     else:
         _warn(
-            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+            f"Error detected in {name_of(node)}. Traceback of forward call that caused the error:\n"
             f"{''.join(stack)}"
         )
     parent: Any = None if extra is None else extra.get(PARENT_KEY)
@@ -118,12 +118,12 @@ def report_error(node: Node) -> None:
         induced: Any = parent.metadata.get(TRACEBACK_KEY)
         if induced is None:
             _warn(
-                f"Error detected in {parent.name()}. No forward pass information available. Enable "
-                "detect anomaly during forward pass for more information."
+                f"Error detected in {name_of(parent)}. No forward pass information available. "
+                "Enable detect anomaly during forward pass for more information."
             )
         else:
             _warn(
-                f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward "
+                f"\n\nPrevious calculation was induced by {name_of(parent)}. Traceback of forward "
                 f"call that induced the previous calculation:\n{''.join(induced)}"
             )
         parent = parent.metadata.get(PARENT_KEY)

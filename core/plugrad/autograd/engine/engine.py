@@ -416,7 +416,7 @@ class Engine:
         count: i64 = len(edges)
         if count == 0:
             return
-        validate_outputs(edges, outputs, node.name())
+        validate_outputs(edges, outputs, node)
         if ANOMALY.enabled:
             check_outputs(node, outputs)
         index: i64 = 0

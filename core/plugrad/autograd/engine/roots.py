@@ -59,4 +59,4 @@ def validate_roots(roots: tuple[Edge, ...], grads: list[TensorBase | None]) -> N
             or grad.device is not metadata.device
             or sizes_of(grad) != metadata.shape
         ):
-            grads[index] = fit_gradient(grad, metadata, "", index)
+            grads[index] = fit_gradient(grad, metadata, None, index)

@@ -8,11 +8,11 @@ from mypy_extensions import i64
 
 from plugrad._generated import functions as F
 from plugrad.dtype import COMPLEX
-from plugrad.graph.node import Edge, InputMetadata
+from plugrad.graph.node import Edge, InputMetadata, Node, name_of
 from plugrad.tensor.base import TensorBase, sizes_of
 
 
-def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], name: str) -> None:
+def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], node: Node) -> None:
     """Check what a node returned against where it goes, in place.
 
     A gradient that was broadcast in the forward pass is summed down; one of another dtype is cast;
@@ -24,8 +24,8 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], na
     count: i64 = len(edges)
     if len(grads) != count:
         raise RuntimeError(
-            f"Function {name} returned an incorrect number of gradients (expected {count}, got "
-            f"{len(grads)})"
+            f"Function {name_of(node)} returned an incorrect number of gradients (expected "
+            f"{count}, got {len(grads)})"
         )
     index: i64 = 0
     while index < count:
@@ -39,20 +39,22 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], na
                 or grad.device is not metadata.device
                 or sizes_of(grad) != metadata.shape
             ):
-                grads[index] = fit_gradient(grad, metadata, name, index)
+                grads[index] = fit_gradient(grad, metadata, node, index)
         index += 1
 
 
-def fit_gradient(grad: TensorBase, metadata: InputMetadata, name: str, index: i64) -> TensorBase:
+def fit_gradient(
+    grad: TensorBase, metadata: InputMetadata, node: Node | None, index: i64
+) -> TensorBase:
     """The gradient summed to the shape and cast to the dtype that it should have.
 
-    `name` is that of the node it comes from; empty if it was given to `backward` itself.
+    `node` is where it comes from; None if it was given to `backward` itself.
     """
     result: Any = grad
     if sizes_of(grad) != metadata.shape:
         if not is_expandable_to(metadata.shape, sizes_of(grad)):
             raise RuntimeError(
-                f"{_invalid(name, index)} - got {list(sizes_of(grad))} but expected shape "
+                f"{_invalid(node, index)} - got {list(sizes_of(grad))} but expected shape "
                 f"compatible with {list(metadata.shape)}"
             )
         result = sum_to_shape(result, metadata.shape)
@@ -64,15 +66,15 @@ def fit_gradient(grad: TensorBase, metadata: InputMetadata, name: str, index: i6
     if grad.device is not metadata.device:
         if sizes_of(result):
             raise RuntimeError(
-                f"{_invalid(name, index)} - expected device {metadata.device} but got {grad.device}"
+                f"{_invalid(node, index)} - expected device {metadata.device} but got {grad.device}"
             )
         result = result.to(metadata.device)
     fitted: TensorBase = result
     return fitted
 
 
-def _invalid(name: str, index: i64) -> str:
-    who = f"Function {name} returned an " if name else ""
+def _invalid(node: Node | None, index: i64) -> str:
+    who = "" if node is None else f"Function {name_of(node)} returned an "
     return f"{who}invalid gradient at index {int(index)}"
 
 
