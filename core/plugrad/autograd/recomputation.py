@@ -12,7 +12,7 @@ from __future__ import annotations
 
 # Interpreted: mypyc subclasses no built-in exception.
 import contextlib
-import threading
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +33,10 @@ enable checkpoint-debug mode globally.
 
 class CheckpointError(RuntimeError):
     """The recomputation of a checkpointed function did not go as the first run did."""
+
+
+# Numbers of what counts as a pass outside of one; those of passes are positive.
+_outside = itertools.count(1)
 
 
 class _Enough(BaseException):
@@ -77,11 +81,6 @@ class Region:
         self._descriptions: list[Any] = []
         self._complete = False
         self._backward_inside = False
-        self._counts: dict[int, int] = {}
-        self._done: set[int] = set()
-        # Threads of several devices may ask at once.
-        self._lock = threading.RLock()
-        self._asked_outside = 0
 
     @contextlib.contextmanager
     def recorded(self) -> Any:
@@ -98,8 +97,7 @@ class Region:
 
     def _unpack(self, slot: _Slot) -> Any:
         try:
-            with self._lock:
-                return self._take(slot)
+            return self._take(slot)
         except CheckpointError as error:
             if self._explain is None:
                 raise
@@ -109,9 +107,11 @@ class Region:
         number = current_graph_task_id()
         if number < 0:
             return self._take_outside(slot)
-        if number not in self._done:
-            self._recompute(number)
-        value = slot.values.get(number)
+        if number not in slot.values:
+            # Threads of several devices may come here at once. Each recomputes for itself: waiting
+            # for the other could be waiting for oneself, if the function runs a pass of its own.
+            self._recompute(number, slot)
+        value = slot.values[number]
         if value is None:
             raise CheckpointError(
                 "plugrad.utils.checkpoint: Unpack is being triggered for a tensor that was already "
@@ -123,25 +123,28 @@ class Region:
 
     def _take_outside(self, slot: _Slot) -> TensorBase:
         """For somebody who looks at a saved tensor outside of a pass: it counts as a pass."""
-        self._asked_outside -= 1
-        number = self._asked_outside
-        self._recompute(number)
+        number = -next(_outside)
+        self._recompute(number, slot)
         value = slot.values[number]
         assert value is not None
-        self._done.discard(number)
-        del self._counts[number]
         for reference in self._slots:
             filled = reference()
             if filled is not None:
                 filled.values.pop(number, None)
         return value
 
-    def _recompute(self, number: int) -> None:
+    def _recompute(self, number: int, slot: _Slot) -> None:
+        """Run the function again and fill the slots for a pass, one slot in any case."""
         args = [item.unpack() if isinstance(item, SavedTensor) else item for item in self._args]
-        self._counts[number] = 0
+        count = 0
 
         def pack(tensor: Any) -> Any:
-            return self._fill(number, tensor)
+            nonlocal count
+            count += 1
+            # Not by the operator, which a log of the recomputation would show.
+            kept = detached(tensor) if tensor.requires_grad else tensor
+            self._fill(number, count - 1, kept)
+            return kept
 
         # Backward within the function finds what this run saved in place.
         with (
@@ -150,47 +153,48 @@ class Region:
             enable_grad(),
         ):
             self._rerun(*args)
-        self._done.add(number)
-        self._check(number)
+        self._check(number, count)
+        if number not in slot.values:
+            raise CheckpointError(
+                "plugrad.utils.checkpoint: the recomputation did not save a tensor that the "
+                f"original forward saved.\n{TIP}"
+            )
 
-    def _fill(self, number: int, tensor: Any) -> Any:
-        """Put the next recomputed tensor into its slot, if that is still there."""
-        # Not by the operator, which a log of the recomputation would show.
-        kept = detached(tensor) if tensor.requires_grad else tensor
-        index = self._counts[number]
-        self._counts[number] = index + 1
+    def _fill(self, number: int, index: int, tensor: TensorBase) -> None:
+        """Put the recomputed tensor `index` into its slot, if that is still there."""
         if index >= len(self._slots):
             if not self._complete:
                 # Backward within the first run: it has not come as far as the recomputation.
                 self._backward_inside = True
-                return kept
+                return
             raise CheckpointError(
                 "plugrad.utils.checkpoint: trying to save more tensors during recomputation than "
                 f"during the original forward pass.\n{TIP}"
             )
         slot = self._slots[index]()
         if slot is not None:
-            slot.values[number] = kept
+            slot.values.setdefault(number, tensor)
         if self._early_stop and index + 1 == len(self._slots):
             raise _Enough
-        return kept
 
-    def _check(self, number: int) -> None:
+    def _check(self, number: int, count: int) -> None:
+        """Compare what a recomputation saved with what the first run saved."""
         if self._backward_inside:
             return
-        if self._counts[number] != len(self._slots):
+        if count != len(self._slots):
             raise CheckpointError(
                 "plugrad.utils.checkpoint: A different number of tensors was saved during the "
                 "original forward and recomputation.\n"
                 f"Number of tensors saved during forward: {len(self._slots)}\n"
-                f"Number of tensors saved during recomputation: {self._counts[number]}.\n{TIP}"
+                f"Number of tensors saved during recomputation: {count}.\n{TIP}"
             )
         differing = ""
         for index, reference in enumerate(self._slots):
             slot = reference()
-            if slot is None:
+            value = None if slot is None else slot.values.get(number)
+            if value is None:
                 continue
-            found = self._describe(slot.values[number])
+            found = self._describe(value)
             if found != self._descriptions[index]:
                 differing += (
                     f"tensor at position {index}:\n"

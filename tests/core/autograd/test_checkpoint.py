@@ -222,6 +222,22 @@ def test_the_random_state_of_an_arguments_device(use_reentrant: bool, second_bac
     assert x.grad.tolist() == y.tolist()
 
 
+def test_a_function_that_spans_devices_and_runs_a_pass_itself(second_backend: str) -> None:
+    def function(a: Any, b: Any) -> Any:
+        total = a.exp().sum() + b.exp().sum().cpu()
+        (inner,) = plugrad.autograd.grad(total, b, retain_graph=True)
+        return a.exp() * a, b.exp() * inner.detach()
+
+    def run(apply: Any) -> list[list[float]]:
+        x, w = leaf(), plugrad.tensor([0.5, 1.5], device=second_backend, requires_grad=True)
+        p, q = apply(x, w)
+        (p.sum() + q.sum().cpu()).backward()
+        return [x.grad.tolist(), w.grad.tolist()]
+
+    expected = run(function)
+    assert run(lambda *args: checkpoint(function, *args, use_reentrant=False)) == expected
+
+
 def test_other_arguments_and_outputs() -> None:
     x, w = leaf(), leaf(3.0, 4.0)
 

@@ -56,6 +56,18 @@ def test_more_saved_tensors_are_an_error_unless_it_stops_early() -> None:
     y.sum().backward()
 
 
+def test_fewer_saved_tensors_after_backward_inside_are_an_error_too() -> None:
+    def first(x: Any) -> Any:
+        plugrad.autograd.grad(x.exp().sum(), x)
+        return x.sin().sin()
+
+    # The pass inside recomputes, too; it sees a run that is not complete.
+    runs = iter([first, first, lambda x: x + x])
+    y = checkpoint(lambda x: next(runs)(x), leaf(), use_reentrant=False, early_stop=False)
+    with pytest.raises(CheckpointError, match="did not save a tensor that the original forward"):
+        y.sum().backward()
+
+
 def test_other_metadata_is_an_error_unless_not_checked() -> None:
     def wide(x: Any) -> Any:
         return plugrad.cat([x, x]).sin()
