@@ -1,11 +1,8 @@
-"""`autograd.Function`: operations with a gradient of their own making.
-
-Interpreted: users subclass these classes and give `ctx` attributes of their own.
-"""
+"""`autograd.Function`: operations with a gradient of their own making."""
 
 from __future__ import annotations
 
-# Interpreted: users subclass what is in it.
+# Interpreted: users subclass its classes and give `ctx` attributes of their own.
 import functools
 import itertools
 import warnings

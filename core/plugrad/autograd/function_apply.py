@@ -308,7 +308,7 @@ def _tie_outputs(
         else:
             differentiable_count += 1
             if is_modified:
-                _tie_modified(ctx, output, is_input, len(outputs))
+                _tie_modified(ctx, output, args, len(outputs))
             else:
                 set_gradient_edge(result, ctx, ctx.add_input_metadata(result))
         if not (is_input and is_modified):
@@ -324,11 +324,11 @@ def _tie_outputs(
     return tuple(tied)
 
 
-def _tie_modified(ctx: FunctionNode, output: TensorBase, is_input: bool, count: int) -> None:
+def _tie_modified(ctx: FunctionNode, output: TensorBase, args: tuple[Any, ...], count: int) -> None:
     """An input that was written to: `ctx` becomes its grad_fn."""
     if needs_grad(output) and not has_grad_fn(output):
         raise RuntimeError(LEAF)
-    if not is_input:
+    if not _is_one_of(output, args):
         warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=2)
     if output.view_info is not None and count > 1:
         raise RuntimeError(SEVERAL_OUTPUTS)
@@ -336,7 +336,18 @@ def _tie_modified(ctx: FunctionNode, output: TensorBase, is_input: bool, count: 
     meta = output.meta
     if meta is not None:
         meta.grad = None
-    rebase_history(output, ctx)
+    rebase_history(output, ctx, _tensor_number(output, args))
+
+
+def _tensor_number(tensor: TensorBase, args: tuple[Any, ...]) -> int:
+    """Which of the tensors among the arguments this is; the first if it is none of them."""
+    number = 0
+    for value in args:
+        if value is tensor:
+            return number
+        if isinstance(value, TensorBase):
+            number += 1
+    return 0
 
 
 def _without_gradient(output: TensorBase, is_input: bool) -> TensorBase:

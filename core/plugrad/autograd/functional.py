@@ -1,7 +1,5 @@
 """`autograd.functional`: products with and whole Jacobians and Hessians of functions of tensors.
 
-Interpreted: nearly all the time goes to the user's function and to the engine.
-
 Arguments and results that may be one tensor or a tuple of them keep the form they were given in.
 The tensors a function is called with are new ones that share memory with the inputs, so that the
 derivative is that with respect to what it was given, even where it also uses the inputs directly.

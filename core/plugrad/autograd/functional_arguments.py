@@ -1,7 +1,4 @@
-"""What the functions of `autograd.functional` share: their arguments, checks and results.
-
-Interpreted, as they are.
-"""
+"""What the functions of `autograd.functional` share: their arguments, checks and results."""
 
 from __future__ import annotations
 

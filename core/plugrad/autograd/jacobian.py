@@ -1,7 +1,4 @@
-"""The matrices of `autograd.functional.jacobian`, by rows or by columns.
-
-Interpreted, as the module of the functions is.
-"""
+"""The matrices of `autograd.functional.jacobian`, by rows or by columns."""
 
 from __future__ import annotations
 

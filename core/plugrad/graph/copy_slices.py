@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
+from mypy_extensions import i64
+
 from plugrad.graph.history import (
     gradient_edge,
     next_sequence_nr,
@@ -26,22 +28,23 @@ from plugrad.tensor.interop import storage_offset, strides
 class CopySlices(Node):
     """Gradient of writing the result of `inner` into a view of `base`.
 
-    The first edge leads to the base as it was, the others are those of `inner`, whose own first
-    edge, to the view as it was, only tells it that the gradient is wanted.
+    Its edges are those of `inner`, but for number `position`: where that of `inner` leads to the
+    view as it was, and only tells it that the gradient is wanted, this one's leads to the base.
     """
 
-    def __init__(self, base: TensorBase, view: ViewInfo, inner: Node) -> None:
+    def __init__(self, base: TensorBase, view: ViewInfo, inner: Node, position: i64) -> None:
         super().__init__(next_sequence_nr())
         # Not `view` itself: it holds the base, whose grad_fn this is going to be.
         self.steps = view.steps
         self.inner: Node | None = inner
+        self.position: i64 = position
         self.strides: tuple[int, ...] | None = None
         self.offset: int = 0
         if view.depends_on_strides():
             self.strides = strides(base)
             self.offset = storage_offset(base)
-        edges: list[Edge] = [gradient_edge(base)]
-        edges.extend(inner.next_edges[1:])
+        edges: list[Edge] = list(inner.next_edges)
+        edges[position] = gradient_edge(base)
         self.set_next_edges(tuple(edges))
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
@@ -56,12 +59,12 @@ class CopySlices(Node):
         # `inner` may keep what it is given, and `part` is about to change.
         outputs = inner.apply([operators["clone"](part)])
         found: list[TensorBase | None] = list(outputs)
-        into_view = outputs[0]
-        if into_view is None or self.next_edges[0].function is None:
-            found[0] = None
+        into_view = outputs[self.position]
+        if into_view is None or self.next_edges[self.position].function is None:
+            found[self.position] = None
         else:
             operators["copy_"](part, into_view)
-            found[0] = whole
+            found[self.position] = whole
         return found
 
     def _copy(self, grad: TensorBase) -> TensorBase:

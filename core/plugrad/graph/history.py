@@ -210,14 +210,14 @@ def has_grad_fn(tensor: TensorBase) -> bool:
     return meta is not None and meta.grad_fn is not None
 
 
-def rebase_history(tensor: TensorBase, node: Node) -> None:
+def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
     """Make `node` the grad_fn of a tensor that an in-place operator has just written to.
 
-    The caller has asked `check_inplace` before, has set the edges of `node` (the first is that of
-    the tensor as it was), and has counted the write. If the tensor is a view, the write is one
-    into its base: a CopySlices node, which takes `node` over, becomes the base's grad_fn, and the
-    view's is made from there. Hooks stay with the former grad_fn; a gradient that is retained is
-    that of the new one.
+    The caller has asked `check_inplace` before, has set the edges of `node` (number `position` is
+    that of the tensor as it was), and has counted the write. If the tensor is a view, the write is
+    one into its base: a CopySlices node, which takes `node` over, becomes the base's grad_fn, and
+    the view's is made from there. Hooks stay with the former grad_fn; a gradient that is retained
+    is that of the new one.
 
     Raises:
         RuntimeError: the tensor is a view and `node` has other outputs.
@@ -234,7 +234,7 @@ def rebase_history(tensor: TensorBase, node: Node) -> None:
     if node.num_inputs() != 1:
         raise RuntimeError("Functions which modify views in-place must return a single Variable")
     base = view.base
-    slices: Node = _factories.copy_slices(base, view, node)
+    slices: Node = _factories.copy_slices(base, view, node, position)
     slices.add_input_metadata(base)
     _replace_grad_fn(base, slices, 0)
     refresh_view(tensor)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import plugrad
+
 LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
 IN_FUNCTION = (
     "This view was created inside a custom Function \\(or because an input was returned as-is\\) "
@@ -144,6 +146,22 @@ def test_writing_to_a_view_writes_to_its_base(lib: Any) -> None:
     assert view.grad_fn.next_functions[0][0] is base.grad_fn
     (base * lib.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert x.grad.tolist() == [2, 4, 3]
+
+
+def test_writing_to_a_view_that_is_not_the_first_argument() -> None:
+    """PyTorch hands the base the gradient of the first argument."""
+
+    def forward(ctx: Any, text: str, factor: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(factor)
+
+    x, factor = leaf(plugrad), plugrad.tensor(2.0, requires_grad=True)
+    base = x * 1
+    my = function(plugrad, forward, lambda ctx, grad: (None, grad.sum() * 10, grad * 2))
+    my.apply("text", factor, base[:2])
+    base.sum().backward()
+    assert x.grad.tolist() == [2, 2, 1]
+    assert factor.grad.item() == 20
 
 
 def test_writing_to_a_view_with_two_outputs(lib: Any) -> None:
