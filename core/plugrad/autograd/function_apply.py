@@ -73,32 +73,16 @@ def apply_function(
         kwargs = bound.kwargs
     if kwargs:
         args = _resolve_keywords(forward, args, kwargs, 0 if separate else 1)
-    state = current_state()
-    if state.trace is None:
-        return _run(function, forward, setup_context, separate, state, args)
-    trace = state.trace
-    key = object()
-    trace.enter_range(key, function.__name__, args)
-    try:
-        return _run(function, forward, setup_context, separate, state, args)
-    finally:
-        trace.leave_range(key)
-
-
-def _run(
-    function: Any,
-    forward: Any,
-    setup_context: Any,
-    separate: bool,
-    state: LocalState,
-    args: tuple[Any, ...],
-) -> Any:
     ctx: FunctionNode = function._backward_cls()
+    state = current_state()
     recorded = _note_inputs(ctx, state, args)
     ctx._read_once = _flag(function.clear_saved_tensors_on_access, "clear_saved_tensors_on_access")
     ctx._boxed = _flag(function.boxed_grads_call, "boxed_grads_call")
     grad_enabled = state.grad_enabled
     state.grad_enabled = False
+    trace = state.trace
+    if trace is not None:
+        trace.enter_function(ctx, function.__name__, args, recorded)
     try:
         if separate:
             output: Any = forward(*args)
@@ -107,6 +91,8 @@ def _run(
             output = forward(ctx, *args)
     finally:
         state.grad_enabled = grad_enabled
+        if trace is not None:
+            trace.leave_function(ctx)
     several = isinstance(output, tuple)
     outputs: tuple[Any, ...] = output if several else (output,)
     kept = _kept_inputs(ctx) if separate else None

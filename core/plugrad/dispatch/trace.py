@@ -57,6 +57,21 @@ class Trace:
         if outer is not None:
             outer.leave_node(node)
 
+    def enter_function(
+        self, ctx: Any, name: str, inputs: tuple[object, ...], recorded: bool
+    ) -> None:
+        """The forward of an `autograd.Function` begins; `ctx` is its node, in the graph if
+        `recorded`."""
+        outer = self.outer
+        if outer is not None:
+            outer.enter_function(ctx, name, inputs, recorded)
+
+    def leave_function(self, ctx: Any) -> None:
+        """It ends, well or badly."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_function(ctx)
+
     def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
         """A stretch of the program that has a name begins; `key` stands for this one entry."""
         outer = self.outer

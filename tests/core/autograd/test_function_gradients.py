@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.trace import Trace
 
 
 def function(lib: Any, forward: Any, backward: Any, **members: Any) -> Any:
@@ -328,27 +326,3 @@ def test_an_error_in_backward_frees_the_graph(lib: Any) -> None:
         assert gone() is None
     finally:
         gc.enable()
-
-
-def test_listeners_see_a_function_as_a_range() -> None:
-    class Listener(Trace):
-        def __init__(self) -> None:
-            super().__init__(None)
-            self.seen: list[Any] = []
-
-        def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
-            self.seen.append((label, len(inputs)))
-
-        def leave_range(self, key: object) -> None:
-            self.seen.append("end")
-
-    listener = Listener()
-    state = current_state()
-    former, state.trace = state.trace, listener
-    try:
-        copying(plugrad, lambda ctx, g: (g, None)).apply(leaf(plugrad), 5)
-        with pytest.raises(Failure):
-            function(plugrad, fail, None).apply(leaf(plugrad))
-    finally:
-        state.trace = former
-    assert listener.seen == [("My", 2), "end", ("My", 1), "end"]

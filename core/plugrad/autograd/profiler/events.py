@@ -68,7 +68,7 @@ class _Totals:
 
 
 class FunctionEvent(_Totals):
-    """One call of an operator, one run of a backward node, or one `record_function` block.
+    """One call of an operator or Function, one run of a backward node, or one labelled block.
 
     Attributes:
         id: counts events from 1 in the order in which they began.

@@ -16,7 +16,7 @@ from plugrad.autograd.profiler.memory import MemoryAccount
 from plugrad.dispatch.caller import caller_outside_plugrad
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.trace import Trace
-from plugrad.graph.node import MAX_SEQUENCE_NR, Node
+from plugrad.graph.node import MAX_SEQUENCE_NR, Node, name_of
 from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ EVALUATE: Final = 1
 NODE: Final = 2
 RANGE: Final = 3
 MEMORY: Final = 4
+FUNCTION: Final = 5
 
 
 @final
@@ -52,7 +53,7 @@ class Record:
     """One event.
 
     Attributes:
-        what: the operator, or the name of the node or range.
+        what: the operator, or the name of the node, Function or range.
         start, end: nanoseconds of `time.perf_counter_ns`; `end` is 0 while it lasts.
         first_nr, end_nr: the sequence numbers that nodes made in it have; none if equal. For a
             node, its own.
@@ -156,14 +157,15 @@ class Recorder(Trace):
                 record.first_nr = first_nr
                 record.end_nr = state.sequence_nr
         if record.end_nr > first_nr:
-            self._note_nodes(record, result)
+            self._note_result(record, result)
+            self._note_numbers(record)
         if self.with_shapes and isinstance(result, TensorBase):
             record.result_shape = sizes_of(result)
         if self.account is not None:
             self.account.results(record, result, args)
         return result
 
-    def _note_nodes(self, record: Record, result: Any) -> None:
+    def _note_result(self, record: Record, result: Any) -> None:
         if isinstance(result, TensorBase):
             meta = result.meta
             if meta is not None and meta.grad_fn is not None:
@@ -172,6 +174,8 @@ class Recorder(Trace):
                 # What an operator calls comes first, and knows better.
                 if known is None or not _covers(known, meta.grad_fn.sequence_nr):
                     self.makers[key] = record
+
+    def _note_numbers(self, record: Record) -> None:
         number = record.first_nr
         while number < record.end_nr:
             if number not in self.by_number:
@@ -191,7 +195,7 @@ class Recorder(Trace):
         return None if node.num_inputs() == 0 else self.by_number.get(number)
 
     def enter_node(self, node: Node) -> None:
-        record = Record(EVALUATE, node.name(), self._log())
+        record = Record(EVALUATE, name_of(node), self._log())
         self._link(record, node)
         self._begin(record)
         super().enter_node(node)
@@ -204,7 +208,7 @@ class Recorder(Trace):
             self._end(top)
 
     def run_node(self, node: Node, grads: Any) -> Any:
-        record = Record(NODE, node.name(), self._log())
+        record = Record(NODE, name_of(node), self._log())
         if self.with_shapes:
             record.shapes = _shapes_of(grads)
         self._link(record, node)
@@ -218,6 +222,28 @@ class Recorder(Trace):
         if node.num_inputs() > 0 and node.sequence_nr < MAX_SEQUENCE_NR:
             record.first_nr = node.sequence_nr
         record.forward = self._maker_of(node)
+
+    def enter_function(
+        self, ctx: Node, name: str, inputs: tuple[object, ...], recorded: bool
+    ) -> None:
+        record = Record(FUNCTION, name, self._log())
+        if self.with_shapes:
+            record.shapes = _shapes_of(inputs)
+        if self.with_stack:
+            record.stack = _stack(record.parent)
+        if recorded:
+            record.first_nr = ctx.sequence_nr
+            record.end_nr = record.first_nr + 1
+            self._note_numbers(record)
+        self._begin(record)
+        super().enter_function(ctx, name, inputs, recorded)
+
+    def leave_function(self, ctx: Node) -> None:
+        super().leave_function(ctx)
+        top = self._log().top
+        # A recorder that came in the middle of the function did not see it begin.
+        if top is not None and top.kind == FUNCTION:
+            self._end(top)
 
     def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
         record = Record(RANGE, label, self._log())

@@ -150,6 +150,78 @@ def test_double_backward_ties_both_levels() -> None:
     assert find(prof, "MulBackward0").forward_event is product
 
 
+def test_a_function_of_the_users_own_is_an_event_and_made_its_node() -> None:
+    class Twice(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    x = plugrad.ones(3, requires_grad=True)
+    with profile(record_shapes=True) as prof:
+        Twice.apply(x).sum().backward()
+        Twice.apply(x.detach())
+    made, unrecorded = every(prof, "Twice")
+    assert made.input_shapes == [[3]]
+    assert not made.is_user_annotation
+    assert made.cpu_children[0].name == "plugrad::mul"
+    run = find(prof, "TwiceBackward")
+    assert run.forward_event is made
+    assert run.sequence_nr == made.sequence_nr >= 0
+    assert unrecorded.sequence_nr == -1
+
+
+def test_a_function_that_fails_is_an_event_that_ends() -> None:
+    class Failing(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            raise ValueError
+
+    x = plugrad.ones(3)
+    with profile() as prof:
+        with pytest.raises(ValueError):
+            Failing.apply(x)
+        x.exp()
+    assert names(prof) == ["Failing", "plugrad::exp"]
+    assert find(prof, "plugrad::exp").cpu_parent is None
+
+
+def test_a_profile_changes_nothing_about_what_is_copied() -> None:
+    w = plugrad.ones(3, requires_grad=True)
+    with profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
+        for _ in range(2):
+            (w * 2 + w.exp()).sum().backward()
+    # The first gradient becomes .grad itself, later ones are added in place.
+    assert not [name for name in names(prof) if "clone" in name]
+    added = [e for e in prof.function_events or () if e.name == "plugrad::add_"]
+    parents = [e.cpu_parent.name for e in added if e.cpu_parent is not None]
+    assert "AccumulateGrad" in parents
+    assert len(set(parents)) == 2
+
+
+def test_a_recorder_that_comes_in_the_middle_of_a_node_sees_the_rest() -> None:
+    prof = profile()
+
+    class Starts(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            prof.__enter__()
+            result = grad.exp()
+            prof.__exit__(None, None, None)
+            return result
+
+    x = plugrad.ones(3, requires_grad=True)
+    Starts.apply(x).sum().backward()
+    assert names(prof) == ["plugrad::exp"]
+
+
 def test_an_error_ends_its_events() -> None:
     x = plugrad.ones(2)
     with profile() as prof:
