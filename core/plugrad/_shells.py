@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrad._generated import functions
 from plugrad._generated.methods import TensorMethods
-from plugrad.autograd import accumulate_grad, properties, retain
+from plugrad.autograd import accumulate_grad, grad_dtype, properties, retain
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
 from plugrad.autograd.run_backward import backward
 from plugrad.device import Device, as_device
@@ -39,6 +39,15 @@ class Tensor(TensorMethods):
         properties.grad_of, properties.set_grad, lambda self: properties.set_grad(self, None)
     )
     grad_fn = property(history.grad_fn_of)
+    grad_dtype = property(grad_dtype.grad_dtype_of, grad_dtype.set_grad_dtype)
+    _backward_hooks = property(
+        retain.backward_hooks, retain.set_backward_hooks, retain.delete_backward_hooks
+    )
+    _post_accumulate_grad_hooks = property(
+        retain.post_accumulate_grad_hooks,
+        retain.set_post_accumulate_grad_hooks,
+        retain.delete_post_accumulate_grad_hooks,
+    )
     is_leaf = property(properties.is_leaf)
     output_nr = property(properties.output_nr)
     data = property(properties.data_of, properties.set_data)

@@ -50,6 +50,10 @@ def variable(*args: Any, **kwargs: Any) -> Any:
     )
 
 
+def _is_checkpoint_valid() -> bool:
+    return bool(Variable._execution_engine.is_checkpoint_valid())
+
+
 # The function hides the module of its name, whose Variable is asked for by its full name.
 setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no attributes
 

@@ -9,11 +9,19 @@ from typing import Any, Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad._generated.calls import call_add__Tensor, call_add_Tensor, call_clone
+from plugrad.autograd.engine.hook_results import run_post_accumulate_hooks
 from plugrad.autograd.engine.ownership import is_unshared
 from plugrad.dispatch.local_state import current_state
-from plugrad.graph.node import MAX_SEQUENCE_NR, Node
+from plugrad.dtype import ALL_DTYPES
+from plugrad.graph.node import ANY_DTYPE, MAX_SEQUENCE_NR, InputMetadata, Node
 from plugrad.graph.support import operators
-from plugrad.tensor.base import TensorBase, materialize_meta, sizes_of
+from plugrad.tensor.base import (
+    ANY_GRAD_DTYPE,
+    OWN_GRAD_DTYPE,
+    TensorBase,
+    materialize_meta,
+    sizes_of,
+)
 
 STRIPES: Final = 64
 
@@ -52,23 +60,45 @@ class AccumulateGradBase(Node):
         super().__init__(MAX_SEQUENCE_NR)
         self.variable = variable
         self.add_input_metadata(variable)
+        self.update_grad_dtype()
+
+    @final
+    def update_grad_dtype(self) -> None:
+        """Expect gradients of the dtype that the variable's `grad_dtype` says."""
+        variable = self.variable
+        meta = variable.meta
+        code: int = OWN_GRAD_DTYPE if meta is None else int(meta.grad_dtype)
+        metadata = self.metadata0
+        if metadata is None:
+            return
+        if code == OWN_GRAD_DTYPE:
+            metadata.dtype = variable.dtype
+        elif code == ANY_GRAD_DTYPE:
+            metadata.dtype = ANY_DTYPE
+        else:
+            metadata.dtype = ALL_DTYPES[code - 1]
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        variable = self.variable
+        return (InputMetadata(sizes_of(variable), variable.dtype, variable.device),)
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         variable = self.variable
         meta = materialize_meta(variable)
-        if grads[0] is None or not meta.requires_grad:
-            return []
-        with _locks.locks[(id(meta) >> 6) % STRIPES]:
-            grad = meta.grad
-            if grad is None:
-                meta.grad = _own(grads, variable)
-            elif current_state().grad_enabled:
-                meta.grad = call_add_Tensor(grad, _first(grads))
-            else:
-                call_add__Tensor(grad, _first(grads))
+        if meta.grad_fn is not None:
+            raise RuntimeError("leaf variable has been moved into the graph interior")
+        if grads[0] is not None and meta.requires_grad:
+            with _locks.locks[(id(meta) >> 6) % STRIPES]:
+                grad = meta.grad
+                if grad is None:
+                    meta.grad = _own(grads, variable)
+                elif current_state().grad_enabled:
+                    meta.grad = call_add_Tensor(grad, _first(grads))
+                else:
+                    call_add__Tensor(grad, _first(grads))
         if meta.post_hooks:
-            for hook in list(meta.post_hooks.values()):
-                hook(variable)
+            run_post_accumulate_hooks(meta.post_hooks, variable)
         return []
 
 

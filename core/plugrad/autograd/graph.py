@@ -4,7 +4,9 @@ from __future__ import annotations
 
 # Interpreted: its classes are for users to subclass and decorate with.
 import abc
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from plugrad.autograd.properties import output_nr
@@ -14,8 +16,10 @@ from plugrad.autograd.saved_tensors import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as native
-from plugrad.graph.history import grad_accumulator, grad_fn_of
+from plugrad.graph.history import grad_accumulator, grad_fn_of, try_grad_accumulator
+from plugrad.graph.removable_handle import RemovableHandle
 from plugrad.tensor.base import TensorBase, bump_version
 
 __all__ = [
@@ -25,6 +29,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
@@ -149,3 +154,162 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
                 "increment_version expects each element of the iterable to be a tensor"
             )
         bump_version(item)
+
+
+class _MultiHandle(RemovableHandle):
+    """Removes the hooks that one multi-grad hook consists of."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.handles
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.handles = state
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` when gradients of several tensors are computed, once in every pass.
+
+    Args:
+        tensors: what the gradients are of.
+        fn: with "all", gets a list of them, when the last one that the pass computes is there;
+            None for tensors that do not take part in it. With "any", gets the first one.
+        mode: "all" or "any".
+
+    Returns:
+        A handle with `remove()`.
+
+    Raises:
+        ValueError: another mode.
+        AssertionError: a tensor does not require grad; with "any" it is left out.
+        RuntimeError: while a pass runs: `autograd.grad` takes the gradient of a leaf among them.
+
+    >>> import plugrad
+    >>> a, b = (plugrad.ones((), requires_grad=True) for _ in range(2))
+    >>> c, d = a * b, a + b
+    >>> def hook(grads):
+    ...     print([grad is not None for grad in grads])
+    >>> handle = plugrad.autograd.graph.register_multi_grad_hook((a, b, c, d), hook)
+    >>> c.backward()
+    [True, True, True, False]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if mode == "any":
+        first = _FirstGradient(fn)
+        return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))
+    gathering = _Gathering(fn, [_Place(tensor) for tensor in tensors])
+    hooks = [_OneOfAll(gathering, index) for index in range(len(gathering.places))]
+    return _MultiHandle(
+        tuple(tensor.register_hook(hook) for tensor, hook in zip(tensors, hooks, strict=True))
+    )
+
+
+class _Token:
+    """Lives as long as a node's hooks, and so tells whether the node does."""
+
+
+class _Place:
+    """Where a tensor's gradient is computed. Holds neither the tensor nor the node: hooks are held
+    by the nodes themselves, and a cycle would keep the graph."""
+
+    def __init__(self, tensor: Any) -> None:
+        node = _get_grad_fn_or_grad_acc(tensor)
+        self.leaf: Any = None
+        if tensor.grad_fn is None:
+            # Its accumulator may be made later, by the next graph.
+            self.leaf = weakref.ref(tensor)
+            return
+        hooks = node.ensure_hooks()
+        if hooks.token is None:
+            hooks.token = _Token()
+        self.token = weakref.ref(hooks.token)
+        self.node_id = id(node)
+
+    def is_reached_by(self, task: Any) -> bool:
+        """Whether a backward pass computes the gradient."""
+        if self.leaf is None:
+            return self.token() is not None and task.will_execute(self.node_id)
+        leaf = self.leaf()
+        node = None if leaf is None else try_grad_accumulator(leaf)
+        return node is not None and task.will_execute(id(node))
+
+
+class _Gathering:
+    """Collects the gradients of several tensors in each pass, and calls `fn` with them."""
+
+    def __init__(self, fn: Callable[..., Any], places: list[_Place]) -> None:
+        self.fn = fn
+        self.places = places
+
+    def put(self, index: int, grad: Any) -> None:
+        task = _running_pass()
+        with _guard(task):
+            notes = _notes_of(task)
+            if self not in notes:
+                awaited = sum(place.is_reached_by(task) for place in self.places)
+                notes[self] = [awaited, [None] * len(self.places)]
+            entry = notes[self]
+            entry[0] -= 1
+            entry[1][index] = grad
+            complete = entry[0] == 0
+            if complete:
+                del notes[self]
+        if complete:
+            self.fn(entry[1])
+
+
+class _OneOfAll:
+    """The hook on one of the tensors."""
+
+    def __init__(self, gathering: _Gathering, index: int) -> None:
+        self.gathering = gathering
+        self.index = index
+
+    def __call__(self, grad: Any) -> None:
+        self.gathering.put(self.index, grad)
+
+
+class _FirstGradient:
+    """The hook on all of the tensors of which only the first gradient counts."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __call__(self, grad: Any) -> None:
+        task = _running_pass()
+        with _guard(task):
+            notes = _notes_of(task)
+            is_first = self not in notes
+            notes[self] = True
+        if is_first:
+            self.fn(grad)
+
+
+def _running_pass() -> Any:
+    """The backward pass that runs on this thread."""
+    task = current_state().graph_task
+    if task is None:
+        raise AssertionError("expected this hook to be called inside a backward call")
+    return task
+
+
+def _guard(task: Any) -> AbstractContextManager[Any]:
+    """The pass's own lock if several threads work on it: a fork's child has no use for others."""
+    return task.lock if task.shared else nullcontext()
+
+
+def _notes_of(task: Any) -> dict[Any, Any]:
+    """What hooks keep for the time of the pass; under its guard."""
+    if task.notes is None:
+        task.notes = {}
+    notes: dict[Any, Any] = task.notes
+    return notes

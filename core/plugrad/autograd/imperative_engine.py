@@ -8,14 +8,24 @@ from mypy_extensions import mypyc_attr
 
 from plugrad.autograd.engine.callbacks import queue_callback
 from plugrad.autograd.engine.engine import ENGINE
+from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.autograd.engine.roots import Identity
 from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.properties import output_nr
 from plugrad.autograd.retain import retain_grad
+from plugrad.dispatch.caller import warn_at_caller
+from plugrad.dispatch.local_state import current_state
 from plugrad.graph.history import grad_fn_of, gradient_edge, try_grad_accumulator
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase, needs_grad
+
+CYCLE: Final = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -77,6 +87,12 @@ class ImperativeEngine:
         """
         queue_callback(callback)
 
+    def is_checkpoint_valid(self) -> bool:
+        """Whether recomputing with a backward pass of its own reaches all that it should: not in
+        one that takes gradients of chosen inputs only."""
+        task: GraphTask | None = current_state().graph_task
+        return task is None or task.can_checkpoint
+
 
 DEFAULT_ENGINE: Final = ImperativeEngine()
 
@@ -102,7 +118,7 @@ def run_backward(
     found: list[TensorBase | None] = []
     if roots:
         if accumulate_grad and create_graph:
-            _warn_about_cycle()
+            warn_at_caller(CYCLE)
         found = ENGINE.execute(
             tuple(roots), grads, keep_graph, create_graph, accumulate_grad, wanted
         )
@@ -187,17 +203,3 @@ def _checked_edge(item: Any) -> Edge:
     if not 0 <= number < node.num_inputs():
         raise IndexError(f"{node.name()} has no output {number}, but only {int(node.num_inputs())}")
     return Edge(node, number)
-
-
-def _warn_about_cycle() -> None:
-    import warnings
-
-    warnings.warn(
-        "Using backward() with create_graph=True will create a reference cycle between the "
-        "parameter and its gradient which can cause a memory leak. We recommend using "
-        "autograd.grad when creating the graph to avoid this. If you have to use this function, "
-        "make sure to reset the .grad fields of your parameters to None after use to break the "
-        "cycle and avoid the leak.",
-        UserWarning,
-        stacklevel=2,
-    )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any, Final, NoReturn
 
 from plugrad.dispatch.local_state import current_state
+from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.graph.history import grad_fn_of, has_grad_fn
+from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
+    ANY_GRAD_DTYPE,
+    OWN_GRAD_DTYPE,
     TensorBase,
     is_inference,
     make_tensor,
@@ -79,6 +83,14 @@ def _mark_leaf(tensor: TensorBase, value: bool) -> None:
         materialize_meta(tensor).requires_grad = value
 
 
+def dtype_of_grad(tensor: TensorBase) -> DType | None:
+    """The dtype that a gradient of the tensor has; None if it may have any."""
+    meta = tensor.meta
+    if meta is None or meta.grad_dtype == OWN_GRAD_DTYPE:
+        return tensor.dtype
+    return None if meta.grad_dtype == ANY_GRAD_DTYPE else ALL_DTYPES[meta.grad_dtype - 1]
+
+
 def set_grad(tensor: TensorBase, value: Any) -> None:
     """Assign `.grad`.
 
@@ -96,11 +108,15 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
         )
     if value is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
-    if value.dtype is not tensor.dtype:
+    wanted = dtype_of_grad(tensor)
+    if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
-            f"with dtype '{tensor.dtype.scalar_name}'. The gradient must match the tensor's dtype "
-            "(Float vs Double, for example)."
+            f"attempting to assign a gradient with dtype '{CPP_NAMES[value.dtype.name]}' to a "
+            f"tensor with grad_dtype '{wanted.scalar_name}'. The gradient must match the tensor's "
+            "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match."
         )
     if value.device is not tensor.device:
         raise RuntimeError(

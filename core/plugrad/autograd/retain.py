@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from typing import Any
 
-from plugrad.graph.history import grad_accumulator, grad_fn_of
-from plugrad.graph.node import RemovableHandle
+from plugrad.graph.history import grad_fn_of
+from plugrad.graph.removable_handle import RemovableHandle, register
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 
 
@@ -20,14 +21,13 @@ def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     node = grad_fn_of(tensor)
     meta = materialize_meta(tensor)
-    if node is None:
-        # The accumulator reads the hooks of its variable when it runs.
-        if meta.hooks is None:
-            meta.hooks = {}
-        return RemovableHandle(meta.hooks, hook)
-    hooks = node.ensure_hooks().tensor_pre
-    number: int = meta.output_nr
-    return RemovableHandle(hooks.setdefault(number, {}), hook)
+    if meta.hooks is None:
+        meta.hooks = OrderedDict()
+        if node is not None:
+            node._register_hook_dict(tensor)
+        # The accumulator of a leaf reads the hooks of its variable when it runs.
+    handle: RemovableHandle = register(meta.hooks, hook)
+    return handle
 
 
 def retain_grad(tensor: TensorBase) -> None:
@@ -57,8 +57,38 @@ def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Any) -> Removab
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if grad_fn_of(tensor) is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    grad_accumulator(tensor)
     meta = materialize_meta(tensor)
     if meta.post_hooks is None:
-        meta.post_hooks = {}
-    return RemovableHandle(meta.post_hooks, hook)
+        meta.post_hooks = OrderedDict()
+    handle: RemovableHandle = register(meta.post_hooks, hook)
+    return handle
+
+
+def backward_hooks(tensor: TensorBase) -> Any:
+    """The tensor's gradient hooks by handle number, an OrderedDict; None if it never had any.
+
+    Those registered before the tensor was written to in place belong to what it was.
+    """
+    return None if tensor.meta is None else tensor.meta.hooks
+
+
+def set_backward_hooks(tensor: TensorBase, hooks: Any) -> None:
+    """Replace them. The node of a result does not follow: see `Node._register_hook_dict`."""
+    materialize_meta(tensor).hooks = hooks
+
+
+def delete_backward_hooks(tensor: TensorBase) -> None:
+    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+
+def post_accumulate_grad_hooks(tensor: TensorBase) -> Any:
+    """A leaf's hooks for after accumulation by handle number; None if it never had any."""
+    return None if tensor.meta is None else tensor.meta.post_hooks
+
+
+def set_post_accumulate_grad_hooks(tensor: TensorBase, hooks: Any) -> None:
+    materialize_meta(tensor).post_hooks = hooks
+
+
+def delete_post_accumulate_grad_hooks(tensor: TensorBase) -> None:
+    raise RuntimeError("Deletion of _post_accumulate_grad_hooks not allowed!")

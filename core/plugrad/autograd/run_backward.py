@@ -9,6 +9,7 @@ from plugrad._generated import functions as F
 from plugrad.autograd.gradients import make_grads, split_batch, stack_batch
 from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE, run_backward
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.tensor.base import TensorBase, tensor_class
 
 
@@ -43,11 +44,7 @@ def backward(
     tensor([2., 4.])
     """
     if grad_variables is not None:
-        import warnings
-
-        warnings.warn(
-            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, 2
-        )
+        warn_at_caller("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
@@ -109,14 +106,11 @@ def grad(
     roots = _as_tuple(outputs)
     wanted = _inputs(inputs, "grad")
     if not only_inputs:
-        import warnings
-
-        warnings.warn(
+        warn_at_caller(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
             "accumulate gradient for other parts of the graph, please use "
             "plugrad.autograd.backward.",
             FutureWarning,
-            2,
         )
     grads = make_grads(roots, _per_output(grad_outputs, len(roots)), bool(is_grads_batched))
     keep = bool(create_graph if retain_graph is None else retain_graph)

@@ -54,7 +54,7 @@ from plugrad.graph.history import (
     rebase_history,
     set_history,
 )
-from plugrad.graph.node import Edge, Node
+from plugrad.graph.node import Edge, Node, wanted_edges
 from plugrad.graph.saved_variable import SavedVariable, raise_freed, save
 from plugrad.graph.support import (
     CompositeInplace,

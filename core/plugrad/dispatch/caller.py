@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,3 +24,19 @@ def caller_outside_plugrad() -> FrameType | None:
 def _is_ours(frame: FrameType) -> bool:
     name = frame.f_globals.get("__name__", "")
     return isinstance(name, str) and (name == "plugrad" or name.startswith("plugrad."))
+
+
+def warn_at_caller(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points to the user's line; once per line, as warnings are by default."""
+    frame = caller_outside_plugrad()
+    if frame is None:
+        warnings.warn(text, category, stacklevel=1)
+        return
+    warnings.warn_explicit(
+        text,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__"),
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )

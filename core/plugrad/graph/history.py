@@ -172,8 +172,7 @@ def refresh_view(tensor: TensorBase) -> None:
         raise_view_modified(tensor, True)
     meta = materialize_meta(tensor)
     node: Node = _factories.view_of_base(tensor, view)
-    if former is not None and meta.retains_grad:
-        move_retained(former, meta.output_nr, node)
+    move_hooks(meta, node, 0)
     meta.grad_fn = node
     meta.output_nr = 0
     view.version = version
@@ -242,22 +241,20 @@ def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
 
 def _replace_grad_fn(tensor: TensorBase, node: Node, number: i64) -> None:
     meta = materialize_meta(tensor)
-    former = meta.grad_fn
-    if former is not None:
-        if meta.retains_grad:
-            move_retained(former, meta.output_nr, node)
-    elif meta.hooks is not None:
-        # Those of a leaf, which its accumulator will not see any more.
-        meta.hooks = None
+    move_hooks(meta, node, number)
     set_gradient_edge(tensor, node, number)
 
 
-def move_retained(former: Node, output_nr: i64, node: Node) -> None:
-    """`node` takes the place of `former` as grad_fn of a tensor that retains its gradient."""
-    hooks = former.hooks
-    if hooks is None:
+def move_hooks(meta: AutogradMeta, node: Node, number: i64) -> None:
+    """Output `number` of `node` takes the place of what a tensor was so far.
+
+    Its gradient hooks stay with the former node, or end if it was a leaf; hooks that are
+    registered from now on are another dict. Retaining the gradient goes on at the new place.
+    """
+    meta.hooks = None
+    former = meta.grad_fn
+    if former is None or former.hooks is None or not meta.retains_grad:
         return
-    number: int = output_nr
-    reference = hooks.retains_grad.pop(number, None)
+    reference = former.hooks.retains_grad.pop(int(meta.output_nr), None)
     if reference is not None:
-        node.ensure_hooks().retains_grad[0] = reference
+        node.ensure_hooks().retains_grad[int(number)] = reference

@@ -13,13 +13,15 @@ one for each differentiable forward input.
 
 from __future__ import annotations
 
-import itertools
+from collections import OrderedDict
 from typing import Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
+from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import DType
+from plugrad.graph.removable_handle import register
 from plugrad.tensor.base import TensorBase, sizes_of
 
 # AccumulateGrad's sequence number: it runs before everything else that is ready.
@@ -68,17 +70,20 @@ class NodeHooks:
     """A node's hooks; made only when somebody registers one.
 
     Attributes:
+        tensor_pre: the hooks of a tensor and the number of the input that is its gradient, in
+            order; there may be several for one input, since a saved output has its own.
+        retains_grad: per input number, a weak reference to the tensor that retains its gradient.
         pre: called before the node runs, with all its inputs; may replace them.
         post: called after, with outputs and inputs; may replace the outputs.
-        tensor_pre: per input number, the hooks of the tensor it is the gradient of.
-        retains_grad: per input number, a weak reference to the tensor that retains its gradient.
+        token: something that weak references can tell the node's life by.
     """
 
     def __init__(self) -> None:
-        self.pre: dict[int, Any] = {}
-        self.post: dict[int, Any] = {}
-        self.tensor_pre: dict[int, dict[int, Any]] = {}
+        self.tensor_pre: list[tuple[Any, int]] = []
         self.retains_grad: dict[int, Any] = {}
+        self.pre: Any = None
+        self.post: Any = None
+        self.token: Any = None
 
 
 @final
@@ -114,6 +119,7 @@ class Node:
         sequence_nr: counts up per thread; the later node runs first.
         topological_nr: longest path to a leaf; a path X -> Y implies a larger number at X.
         has_parent: set once the number was read; after that edges must not be added.
+        partial: set while the node runs in a pass that does not want every gradient.
         owner, pending, buffer: the engine's notes while a backward pass runs over the node.
     """
 
@@ -124,6 +130,7 @@ class Node:
         self.pending: i64 = 0
         self.has_parent: bool = False
         self.released: bool = False
+        self.partial: bool = False
         self.metadata0: InputMetadata | None = None
         self.more_metadata: list[InputMetadata | None] | None = None
         self.hooks: NodeHooks | None = None
@@ -229,8 +236,10 @@ class Node:
         return True
 
     @property
-    def _input_metadata(self) -> tuple[InputMetadata | None, ...]:
-        return tuple([self.input_metadata(index) for index in range(self.num_inputs())])
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        return tuple(
+            [self.input_metadata(index) or UNDEFINED_INPUT for index in range(self.num_inputs())]
+        )
 
     def _sequence_nr(self) -> int:
         number: int = self.sequence_nr
@@ -239,6 +248,9 @@ class Node:
     def _set_sequence_nr(self, number: int) -> None:
         if number < 0:
             raise OverflowError("can't convert negative int to unsigned")
+        if self.sequence_nr == MAX_SEQUENCE_NR:
+            # The engine knows accumulators, which may have hooks elsewhere, by this number.
+            self.ensure_hooks()
         self.sequence_nr = min(number, int(MAX_SEQUENCE_NR))
 
     def __call__(self, *grads: Any) -> Any:
@@ -263,14 +275,34 @@ class Node:
 
         Returns a handle with `remove()`.
         """
-        return RemovableHandle(self.ensure_hooks().post, fn)
+        hooks = self.ensure_hooks()
+        if hooks.post is None:
+            hooks.post = OrderedDict()
+        return register(hooks.post, fn)
 
     def register_prehook(self, fn: Any) -> Any:
         """Call `fn(grad_outputs)` before the node runs; it may return new ones.
 
         Returns a handle with `remove()`.
         """
-        return RemovableHandle(self.ensure_hooks().pre, fn)
+        hooks = self.ensure_hooks()
+        if hooks.pre is None:
+            hooks.pre = OrderedDict()
+        return register(hooks.pre, fn)
+
+    def _register_hook_dict(self, tensor: Any) -> None:
+        """Run the hooks of `tensor._backward_hooks` on the gradient of that output.
+
+        Raises:
+            TypeError: not a tensor.
+            RuntimeError: it has no such dict.
+        """
+        if not isinstance(tensor, TensorBase):
+            raise TypeError("_register_hook_dict expected a variable")
+        meta = tensor.meta
+        if meta is None or meta.hooks is None:
+            raise RuntimeError("_register_hook_dict: the tensor has no _backward_hooks")
+        self.ensure_hooks().tensor_pre.append((meta.hooks, int(meta.output_nr)))
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -283,32 +315,25 @@ def name_of(node: Node) -> str:
     return name
 
 
+# The dtype of a gradient that may have any.
+ANY_DTYPE: Final = DType("any", "Any", 0, 2, -1)
 UNDEFINED_INPUT: Final = InputMetadata(
     (), DType("undefined", "Undefined", 0, 0, -1), Device("", None)
 )
 
 
-# Not a number under a lock: threads share it, and a fork's child might find the lock held.
-_ids: Final[Any] = itertools.count(1)
+def wanted_edges(node: Node) -> tuple[Edge, ...]:
+    """A node's edges while it runs; the empty one in place of those whose gradients nobody wants.
+
+    With `inputs=`, a pass may need only some of the gradients that a node could compute.
+    """
+    return _edges_of_pass(node.next_edges) if node.partial else node.next_edges
 
 
-@final
-class RemovableHandle:
-    """Takes a hook out again: `remove()`, or leaving it as a context manager."""
-
-    def __init__(self, hooks: dict[int, Any], fn: Any) -> None:
-        self.id: int = next(_ids)
-        self._hooks: dict[int, Any] | None = hooks
-        hooks[self.id] = fn
-
-    def remove(self) -> None:
-        """Remove the hook; idempotent."""
-        if self._hooks is not None:
-            self._hooks.pop(self.id, None)
-            self._hooks = None
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.remove()
+def _edges_of_pass(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    task: Any = current_state().graph_task
+    if task is None:
+        return edges
+    return tuple(
+        [edge if edge.function is None or task.wants(edge.function) else NO_EDGE for edge in edges]
+    )

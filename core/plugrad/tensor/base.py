@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i16, i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dispatch.backend import find_backend
@@ -114,6 +114,10 @@ def propagate_creation_meta(previous: i64, new: i64) -> i64:
     return previous if new == CREATION_DEFAULT or previous == INFERENCE_MODE else new
 
 
+OWN_GRAD_DTYPE: Final = 0
+ANY_GRAD_DTYPE: Final = -1
+
+
 @final
 class AutogradMeta:
     """What autograd keeps for a tensor; made only when a tensor needs it.
@@ -126,6 +130,9 @@ class AutogradMeta:
         accumulator: weak reference to the leaf's AccumulateGrad node.
         hooks: gradient hooks by handle number, in order of registration.
         post_hooks: hooks to run after accumulation into a leaf.
+        grad_dtype: which dtype a leaf's gradient has: `OWN_GRAD_DTYPE`,
+            `ANY_GRAD_DTYPE` or 1 more than the
+            index of a dtype. So small since there is one for every tensor of a graph.
     """
 
     def __init__(self) -> None:
@@ -134,6 +141,7 @@ class AutogradMeta:
         self.output_nr: i64 = 0
         self.requires_grad: bool = False
         self.retains_grad: bool = False
+        self.grad_dtype: i16 = OWN_GRAD_DTYPE
         self.accumulator: Any = None
         self.hooks: dict[int, Any] | None = None
         self.post_hooks: dict[int, Any] | None = None

@@ -93,6 +93,8 @@ class Engine:
         first = roots[0].function
         assert first is not None
         root: Node = first if single else GraphRoot(roots, grads)
+        task.root = root
+        task.can_checkpoint = not outputs and (outer is None or outer.can_checkpoint)
         lowest = min_topological_nr(outputs)
         try:
             with self._claims:
@@ -409,14 +411,12 @@ class Engine:
                 return
             # As in PyTorch, hooks do not change what is captured from a node that runs itself.
             task.capture(info, grads)
+            node.partial = True
         if hooks is not None or node.sequence_nr == MAX_SEQUENCE_NR:
             _run_tensor_hooks(node, hooks, grads)
         outputs = self._call_function(state, task, node, grads, hooks)
         edges = node.next_edges
         count: i64 = len(edges)
-        if count == 0:
-            return
-        validate_outputs(edges, outputs, node)
         if ANOMALY.enabled:
             check_outputs(node, outputs)
         index: i64 = 0
@@ -442,12 +442,17 @@ class Engine:
         hooks: NodeHooks | None,
     ) -> list[TensorBase | None]:
         trace = state.trace
-        if hooks is None:
-            outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
-        else:
+        seen: tuple[TensorBase | None, ...] = ()
+        if hooks is not None:
             grads = run_pre_hooks(hooks, grads)
             seen = tuple(grads)
-            outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
+        outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
+        node.partial = False
+        edges = node.next_edges
+        if edges:
+            validate_outputs(edges, outputs, node)
+        hooks = node.hooks  # also those that were registered just now
+        if hooks is not None:
             outputs = run_post_hooks(hooks, outputs, seen)
         if not task.keep_graph:
             node.release_variables()

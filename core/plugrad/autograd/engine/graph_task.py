@@ -88,6 +88,10 @@ class GraphTask:
         self.exec_info: dict[Node, ExecInfo] | None = None
         self.captured: list[TensorBase | None] = []
         self.final_callbacks: list[Any] | None = None
+        self.root: Node | None = None
+        self.nodes: dict[int, Node] | None = None
+        self.notes: dict[Any, Any] | None = None
+        self.can_checkpoint: bool = True
 
     def share(self, primitives: Primitives) -> None:
         """Let other threads take part; to be called while none does."""
@@ -117,6 +121,32 @@ class GraphTask:
             return True
         info = exec_info.get(function)
         return info is not None and info.should_execute()
+
+    def will_execute(self, node_id: int) -> bool:
+        """Whether the pass runs the node of this id, ran it, or captures a gradient there.
+
+        Raises:
+            RuntimeError: it is a leaf's, and a gradient is captured there rather than accumulated.
+        """
+        nodes = self.nodes
+        if nodes is None:
+            nodes = _reachable(self.root)
+            self.nodes = nodes
+        node = nodes.get(node_id)
+        if node is None:
+            return False
+        exec_info = self.exec_info
+        if exec_info is None:
+            return True
+        info = exec_info.get(node)
+        if info is None or not info.should_execute():
+            return False
+        if info.captures is not None and not node.next_edges:
+            raise RuntimeError(
+                "A leaf node was passed to _will_engine_execute_node but we are currently running "
+                "autograd.grad(). This is currently not supported."
+            )
+        return True
 
     def capture(self, info: ExecInfo, grads: list[TensorBase | None]) -> None:
         """Keep those inputs of a node that were asked for."""
@@ -214,10 +244,26 @@ class GraphTask:
         self.not_ready = {}
         self.final_callbacks = None
         self.devices = []
+        self.root = None
+        self.nodes = None
+        self.notes = None
 
 
 def _is_finished(owner: object) -> bool:
     return isinstance(owner, GraphTask) and owner.finished
+
+
+def _reachable(root: Node | None) -> dict[int, Node]:
+    """All nodes that there is a way to, by id."""
+    found: dict[int, Node] = {}
+    stack: list[Node] = [] if root is None else [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in found:
+            continue
+        found[id(node)] = node
+        stack.extend([edge.function for edge in node.next_edges if edge.function is not None])
+    return found
 
 
 @final

@@ -8,15 +8,15 @@ from mypy_extensions import i64
 
 from plugrad._generated.calls import call_add_Tensor, call_clone
 from plugrad.autograd.accumulate_grad import AccumulateGradBase
-from plugrad.dispatch.local_state import current_state
+from plugrad.autograd.engine.hook_results import check_result, checked_results
 from plugrad.graph.node import Node, NodeHooks
-from plugrad.tensor.base import TensorBase, materialize_meta, sizes_of
+from plugrad.tensor.base import TensorBase, materialize_meta
 
 
 def run_tensor_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> None:
     """Hooks of the tensors that a node made; those that retain a gradient come last."""
     if hooks.tensor_pre:
-        for index, tensor_hooks in list(hooks.tensor_pre.items()):
+        for tensor_hooks, index in list(hooks.tensor_pre):
             run_tensor_hooks(tensor_hooks, grads, index)
     if hooks.retains_grad:
         for index, reference in list(hooks.retains_grad.items()):
@@ -39,40 +39,23 @@ def run_tensor_hooks(hooks: dict[int, Any], grads: list[TensorBase | None], inde
     for hook in list(hooks.values()):
         result = hook(grads[index])
         if result is not None:
-            if not isinstance(result, TensorBase):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-            _check_hook_result(hook, grads[index], result)
+            check_result(hook, grads[index], result)
             grads[index] = result
-
-
-def _check_hook_result(hook: Any, before: TensorBase | None, after: TensorBase) -> None:
-    if before is None:
-        return
-    name = getattr(hook, "__name__", type(hook).__name__)
-    if sizes_of(before) != sizes_of(after):
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-    if before.dtype is not after.dtype:
-        raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was {before.dtype.scalar_name}Tensor "
-            f"got {after.dtype.scalar_name}Tensor)"
-        )
 
 
 def _retain(tensor: TensorBase, grad: TensorBase) -> None:
     meta = materialize_meta(tensor)
-    if meta.grad is None:
-        meta.grad = grad if current_state().grad_enabled else call_clone(grad)
-    else:
-        meta.grad = call_add_Tensor(meta.grad, grad)
+    meta.grad = call_clone(grad) if meta.grad is None else call_add_Tensor(meta.grad, grad)
 
 
 def run_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> list[TensorBase | None]:
     """A node's own hooks, before it runs, on all its inputs."""
     current = grads
-    for hook in list(hooks.pre.values()):
-        result = hook(tuple(current))
-        if result is not None:
-            current = _as_list(result, len(current))
+    if hooks.pre is not None:
+        for hook in list(hooks.pre.values()):
+            result = hook(tuple(current))
+            if result is not None:
+                current = checked_results(hook, current, result)
     return current
 
 
@@ -81,18 +64,9 @@ def run_post_hooks(
 ) -> list[TensorBase | None]:
     """A node's own hooks, after it ran, on its outputs."""
     current = outputs
-    for hook in list(hooks.post.values()):
-        result = hook(tuple(current), inputs)
-        if result is not None:
-            current = _as_list(result, len(current))
+    if hooks.post is not None:
+        for hook in list(hooks.post.values()):
+            result = hook(tuple(current), inputs)
+            if result is not None:
+                current = checked_results(hook, current, result)
     return current
-
-
-def _as_list(result: Any, count: int) -> list[TensorBase | None]:
-    values: list[TensorBase | None] = [result] if isinstance(result, TensorBase) else list(result)
-    if len(values) != count:
-        raise RuntimeError(
-            f"hook has returned an incorrect number of values (got {len(values)}, but expected "
-            f"{count})"
-        )
-    return values

@@ -8,7 +8,7 @@ from mypy_extensions import i64
 
 from plugrad._generated import functions as F
 from plugrad.dtype import COMPLEX
-from plugrad.graph.node import Edge, InputMetadata, Node, name_of
+from plugrad.graph.node import ANY_DTYPE, Edge, InputMetadata, Node, name_of
 from plugrad.tensor.base import TensorBase, sizes_of
 
 
@@ -58,7 +58,7 @@ def fit_gradient(
                 f"compatible with {list(metadata.shape)}"
             )
         result = sum_to_shape(result, metadata.shape)
-    if grad.dtype is not metadata.dtype:
+    if grad.dtype is not metadata.dtype and metadata.dtype is not ANY_DTYPE:
         if grad.dtype.category == COMPLEX and metadata.dtype.category != COMPLEX:
             result = F.real(result)
         if result.dtype is not metadata.dtype:
