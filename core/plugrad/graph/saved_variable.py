@@ -185,7 +185,6 @@ class SavedVariable:
             packed.view = self.packed.view
         elif tensor.view_info is not None:
             packed.view = weakref.ref(tensor)
-        self.packed = packed
         version = version_of(tensor)
         state = current_state()
         grad_enabled = state.grad_enabled
@@ -201,6 +200,7 @@ class SavedVariable:
                 "unexpected side-effects. Please open an issue if you need to perform in-place "
                 "operations on the input to a pack hook."
             )
+        self.packed = packed
 
     def _unpack_packed(self, node: Node | None) -> TensorBase:
         packed = self.packed
