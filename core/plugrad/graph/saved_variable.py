@@ -91,7 +91,9 @@ class SavedVariable:
             _refuse_inference()
         meta = tensor.meta
         self.packed: Packed | None = None
-        self.saved_version: i32 = i32(version_of(tensor))
+        # `version_of`, without the call.
+        storage = tensor.storage
+        self.saved_version: i32 = i32(0) if storage is None else i32(storage.version)
         if meta is None or meta.grad_fn is None:
             self.output_nr: i32 = i32(LEAF)
             self.tensor: TensorBase | None = tensor
@@ -100,14 +102,12 @@ class SavedVariable:
             self.tensor = tensor
         else:
             self.output_nr = i32(meta.output_nr)
-            self.tensor = None
-        if _default_hooks.open > 0 and self._pack_by_default(tensor):
-            return
-        if self.tensor is None:
             self.tensor = detached(tensor)
             if tensor.view_info is not None:
                 self.packed = Packed(None)
                 self.packed.view = weakref.ref(tensor)
+        if _default_hooks.open > 0:
+            self._pack_by_default(tensor)
 
     def unpack(self, node: Node | None) -> TensorBase:
         """The tensor, as it was; `node` is the saver.
@@ -159,16 +159,14 @@ class SavedVariable:
         """The hook that will be called to unpack, or None."""
         return None if self.packed is None else self.packed.unpack
 
-    def _pack_by_default(self, tensor: TensorBase) -> bool:
-        """Pack with the innermost of the thread's hooks; False if there are none."""
+    def _pack_by_default(self, tensor: TensorBase) -> None:
+        """Pack with the innermost of the thread's hooks, if there are any."""
         state = current_state()
         hooks = state.saved_tensor_hooks
-        if not hooks or state.saved_tensor_hooks_error is not None:
-            return False
-        pack, unpack = hooks[-1]
-        self._pack(tensor, tensor, pack, unpack)
-        self.tensor = None
-        return True
+        if hooks and state.saved_tensor_hooks_error is None:
+            pack, unpack = hooks[-1]
+            self._pack(tensor, tensor, pack, unpack)
+            self.tensor = None
 
     def _pack(self, tensor: TensorBase, given: TensorBase, pack: Any, unpack: Any) -> None:
         packed = Packed(unpack)
@@ -183,8 +181,6 @@ class SavedVariable:
             packed.output_nr = meta.output_nr
         elif self.packed is not None:
             packed.view = self.packed.view
-        elif tensor.view_info is not None:
-            packed.view = weakref.ref(tensor)
         version = version_of(tensor)
         state = current_state()
         grad_enabled = state.grad_enabled
