@@ -236,7 +236,7 @@ class _Seed:
 _hooks: Final = _Hooks()
 _seed: Final = _Seed()
 _active: Final[dict[str, ActiveBackend]] = {}
-_lock: Final = threading.RLock()
+_lock: Final[Any] = threading.RLock()
 
 
 def set_backend_loader(loader: Callable[[str], Backend | None] | None) -> None:

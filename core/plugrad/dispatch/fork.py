@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Interpreted: it runs only when a process forks.
 import os
 from typing import Any, Final
 

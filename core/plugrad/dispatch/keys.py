@@ -14,7 +14,7 @@ Backends get their bit when they register. Meta, the backend without data, has t
 from __future__ import annotations
 
 import threading
-from typing import Final, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64
 
@@ -90,7 +90,7 @@ class DispatchKey:
         return f"DispatchKey.{self.name}"
 
 
-_lock: Final = threading.Lock()
+_lock: Final[Any] = threading.Lock()
 _by_name: Final[dict[str, DispatchKey]] = {}
 _dense: Final[list[DispatchKey]] = []
 _autograd: Final[list[DispatchKey]] = []

@@ -29,7 +29,7 @@ fallthrough_kernel: Final = FALLTHROUGH
 
 _KINDS: Final = ("DEF", "IMPL", "FRAGMENT")
 _defined: Final[dict[str, str]] = {}
-_lock: Final = threading.Lock()
+_lock: Final[Any] = threading.Lock()
 
 
 class _RawWrapper:

@@ -420,7 +420,7 @@ class _KernelFactory:
 
 
 _kernel_factory: Final = _KernelFactory()
-_lock: Final = threading.RLock()
+_lock: Final[Any] = threading.RLock()
 _operators: Final[dict[str, Operator]] = {}
 _fallbacks: Final[dict[DispatchKey, list[Any]]] = {}
 
