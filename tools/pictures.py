@@ -148,7 +148,7 @@ def render(picture: Picture) -> str:
 
 PICTURES = {
     "built": Picture(
-        "loss = (x * w).sum(), built from left to right; backward follows the arrows of the lower row",
+        "loss = (x * w).sum(), built from left to right; backward follows the lower row",
         [
             Box("x", 0, 0, "x", "tensor"),
             Box("w", 0, 1, "w\nrequires_grad", "leaf"),
