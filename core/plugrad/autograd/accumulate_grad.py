@@ -22,6 +22,7 @@ from plugrad.tensor.base import (
     materialize_meta,
     sizes_of,
 )
+from plugrad.tensor.interop import strides
 
 STRIPES: Final = 64
 
@@ -122,17 +123,48 @@ def _own(grads: list[TensorBase | None], variable: TensorBase) -> TensorBase:
 
 
 def _has_layout_of(grad: TensorBase, variable: TensorBase) -> bool:
-    """Whether steps through memory agree; one dimension that nobody shares is contiguous."""
-    return len(sizes_of(grad)) < 2 or getattr(grad.array, "strides", None) == getattr(
+    """Whether the gradient's steps through memory are those it should have."""
+    if len(sizes_of(grad)) < 2 or getattr(grad.array, "strides", None) == getattr(
         variable.array, "strides", None
+    ):
+        return True
+    if grad.device is not variable.device:
+        return False
+    steps = strides(grad)
+    wanted = _layout_for(variable)
+    return all(
+        size == 1 or step == want
+        for size, step, want in zip(sizes_of(grad), steps, wanted, strict=True)
     )
+
+
+def _layout_for(variable: TensorBase) -> tuple[int, ...]:
+    """The variable's steps if they reach every element of its memory once; else row-major ones."""
+    sizes = sizes_of(variable)
+    steps = strides(variable)
+    expected = 1
+    dense = True
+    for step, size in sorted(zip(steps, sizes, strict=True)):
+        if size != 1:
+            dense = dense and step == expected
+            expected *= size
+    if dense:
+        return steps
+    row_major: list[int] = []
+    step = 1
+    for size in reversed(sizes):
+        row_major.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(row_major))
 
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:
     """A copy whose elements lie in memory as the variable's do."""
     if _has_layout_of(grad, variable) or grad.dtype is not variable.dtype:
         return call_clone(grad)
-    copy: TensorBase = operators["empty_like"](variable)
+    copy: TensorBase = operators["empty_strided"](
+        sizes_of(variable), _layout_for(variable), dtype=grad.dtype, device=grad.device
+    )
     operators["copy_"](copy, grad)
     # Nobody has seen it yet: its history of writes begins now.
     copy.storage = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -23,23 +24,31 @@ def watchdog() -> Iterator[None]:
     faulthandler.cancel_dump_traceback_later()
 
 
+def stop_threads() -> None:
+    """End the engine's threads; `stop` itself does not wait for those of the pool."""
+    ENGINE.stop()
+    for thread in threading.enumerate():
+        if thread.name.startswith("plugrad-reentrant"):
+            thread.join(HANGS_AFTER_SECONDS)
+
+
 @pytest.fixture
 def toy() -> Iterator[ToyBackend]:
     """The backend "toy" with four devices, none of which has a thread yet."""
-    ENGINE.stop()
+    stop_threads()
     backend = ToyBackend()
     activate_backend(backend)
     yield backend
-    ENGINE.stop()
+    stop_threads()
     deactivate_backend("toy")
 
 
 @pytest.fixture
 def late() -> Iterator[LateBackend]:
     """The backend "late": its devices work asynchronously and check that everybody waits."""
-    ENGINE.stop()
+    stop_threads()
     backend = LateBackend()
     activate_backend(backend)
     yield backend
-    ENGINE.stop()
+    stop_threads()
     deactivate_backend("late")

@@ -81,6 +81,9 @@ class ToyBackend(Backend):
     def to_host(self, array: Array) -> Array:
         return np.array(array)
 
+    def strides(self, array: Any) -> tuple[int, ...]:
+        return tuple(step // array.dtype.itemsize for step in array.strides)
+
     def make_queue(self, index: int) -> DeviceQueue:
         self.queues_made.append(index)
         return ToyQueue(index, self.log)
@@ -231,9 +234,6 @@ class LateBackend(ToyBackend):
         with self.clock:
             self._read(array, self.current(array.device), "to_host")
             return np.array(array.data)
-
-    def strides(self, array: Any) -> tuple[int, ...]:
-        return tuple(step // array.data.itemsize for step in array.data.strides)
 
     def _read(self, array: LateArray, stream: Stream, name: str) -> None:
         writer = array.memory.writer
