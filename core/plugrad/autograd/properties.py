@@ -173,11 +173,13 @@ def set_data(tensor: TensorBase, value: Any) -> None:
 
 
 def detach_(tensor: TensorBase) -> None:
-    """Cut a tensor out of the graph in place.
+    """Cut a tensor out of the graph in place; nothing happens in inference mode.
 
     Raises:
         RuntimeError: it is a view.
     """
+    if current_state().inference_mode or is_inference(tensor):
+        return
     if tensor.view_info is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "

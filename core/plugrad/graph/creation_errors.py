@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from plugrad.graph.node import Node, name_of
+from plugrad.graph.node import operator_name
 from plugrad.tensor.base import (
     IN_CUSTOM_FUNCTION,
     INFERENCE_MODE,
@@ -46,7 +46,7 @@ def raise_view_modified(tensor: TensorBase, indirect: bool) -> NoReturn:
     what = "its base or another view of its base has been" if indirect else "is being"
     creation: int = view.creation_meta
     if node is not None and meta is not None:
-        subject = f"Output {int(meta.output_nr)} of {_operation(node)} is a view"
+        subject = f"Output {int(meta.output_nr)} of {operator_name(node)} is a view"
     else:
         subject = ""
     if creation in (NO_GRAD_MODE, INFERENCE_MODE) or node is None:
@@ -61,10 +61,3 @@ def raise_view_modified(tensor: TensorBase, indirect: bool) -> NoReturn:
     else:
         header = f"{subject} and {what} modified inplace."
     raise RuntimeError(header + _ADVICE[creation])
-
-
-def _operation(node: Node) -> str:
-    """What a node is the gradient of: "Mul" for MulBackward0."""
-    name = name_of(node)
-    short = name.rstrip("0123456789")
-    return short[: -len("Backward")] if short.endswith("Backward") else name

@@ -315,6 +315,13 @@ def name_of(node: Node) -> str:
     return name
 
 
+def operator_name(node: Node) -> str:
+    """The name of the forward operator: ``Exp`` for ``ExpBackward0``."""
+    name = name_of(node)
+    stem = name.rstrip("0123456789")
+    return stem[: -len("Backward")] if stem.endswith("Backward") and stem != "Backward" else name
+
+
 # The dtype of a gradient that may have any.
 ANY_DTYPE: Final = DType("any", "Any", 0, 2, -1)
 UNDEFINED_INPUT: Final = InputMetadata(

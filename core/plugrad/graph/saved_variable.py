@@ -10,6 +10,8 @@ from mypy_extensions import i32, i64
 from plugrad.dispatch.keys import AUTOGRAD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as nodes
+from plugrad.graph.history import grad_fn_of
+from plugrad.graph.node import operator_name
 from plugrad.tensor.base import (
     TensorBase,
     detached,
@@ -234,7 +236,10 @@ class SavedVariable:
                 return packed.grad_fn
             view: TensorBase | None = None if packed.view is None else packed.view()
             if view is not None and view.meta is not None and view.meta.grad_fn is not None:
-                return view.meta.grad_fn
+                info = view.view_info
+                # Another one, if the view was written to again since.
+                if info is not None and i32(info.version) == self.saved_version:
+                    return view.meta.grad_fn
         if node is None:
             _raise_detached()
         return node
@@ -246,9 +251,11 @@ class SavedVariable:
         if self.output_nr >= 0:
             maker = self._grad_fn(node)
             output_nr = int(self.output_nr)
-        elif tensor.meta is not None:
-            maker = tensor.meta.grad_fn
-            output_nr = tensor.meta.output_nr
+        else:
+            maker = grad_fn_of(tensor)
+            if maker is None and self.output_nr == NON_LEAF:
+                _raise_detached()
+            output_nr = 0 if tensor.meta is None else tensor.meta.output_nr
         of = "" if maker is None else f", which is output {output_nr} of {operator_name(maker)},"
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "
@@ -256,13 +263,6 @@ class SavedVariable:
             f"{int(version_of(tensor))}; expected version {int(self.saved_version)} instead. "
             + hint()
         )
-
-
-def operator_name(node: Node) -> str:
-    """The name of the forward operator: ``Exp`` for ``ExpBackward0``."""
-    name = nodes.name_of(node)
-    stem = name.rstrip("0123456789")
-    return stem[: -len("Backward")] if stem.endswith("Backward") and stem != "Backward" else name
 
 
 def hint() -> str:

@@ -30,9 +30,11 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
     steps = strides(self)
     place = len(size) - 1
     run = 1
+    step = steps[-1]
     for dim in range(len(old) - 1, -1, -1):
         run *= old[dim]
-        joined = dim > 0 and (old[dim - 1] == 1 or steps[dim - 1] == old[dim] * steps[dim])
+        # The step along a dimension of size 1 tells nothing: it is never taken.
+        joined = dim > 0 and (old[dim - 1] == 1 or steps[dim - 1] == run * step)
         if joined:
             continue
         cut = 1
@@ -42,6 +44,7 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
         if cut != run:
             return False
         run = 1
+        step = steps[dim - 1]
     return place < 0
 
 
