@@ -102,11 +102,13 @@ def run_backward(
     grad_tensors: Any,
     keep_graph: bool,
     create_graph: bool,
-    inputs: Any,
-    allow_unreachable: bool,
-    accumulate_grad: bool,
+    inputs: Any = None,
+    allow_unreachable: bool = False,
+    accumulate_grad: bool = False,
+    execute: Any = None,
 ) -> tuple[Any, ...]:
-    """What `ImperativeEngine.run_backward` does."""
+    """What `ImperativeEngine.run_backward` does; `execute` may take the place of `Engine.execute`
+    in it."""
     roots, grads = _roots(tensors, grad_tensors)
     if inputs is None:
         inputs = ()
@@ -119,9 +121,11 @@ def run_backward(
     if roots:
         if accumulate_grad and create_graph:
             warn_at_caller(CYCLE)
-        found = ENGINE.execute(
-            tuple(roots), grads, keep_graph, create_graph, accumulate_grad, wanted
-        )
+        edges = tuple(roots)
+        if execute is None:
+            found = ENGINE.execute(edges, grads, keep_graph, create_graph, accumulate_grad, wanted)
+        else:
+            found = execute(edges, grads, keep_graph, create_graph, accumulate_grad, wanted)
     elif not accumulate_grad:
         found = [None] * len(wanted)
     if not accumulate_grad and not allow_unreachable:

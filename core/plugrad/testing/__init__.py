@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from plugrad.testing.assert_close import assert_close
 from plugrad.testing.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from plugrad.testing.naive_engine import naive_backward, naive_grad
+from plugrad.testing.naive_engine import NaiveEngine, naive_backward, naive_grad
 
 __all__ = [
     "GradcheckError",
+    "NaiveEngine",
     "assert_close",
     "gradcheck",
     "gradgradcheck",

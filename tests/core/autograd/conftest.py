@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+
+from plugrad.testing import NaiveEngine
 
 
 @pytest.fixture(params=["plugrad", "torch"])
@@ -15,3 +18,43 @@ def lib(request: pytest.FixtureRequest) -> ModuleType:
         oracle: ModuleType = request.getfixturevalue("torch_oracle")
         return oracle
     return importlib.import_module(request.param)
+
+
+# Modules whose tests hold for any engine; they run on the naive one, too. Tests of how the real one
+# does its work are marked `real_engine`.
+ANY_ENGINE = {
+    "test_backward",
+    "test_backward_arguments",
+    "test_engine",
+    "test_function",
+    "test_function_gradients",
+    "test_function_inplace",
+    "test_grad_dtype",
+    "test_gradient_edge",
+    "test_graph_nodes",
+    "test_hooks",
+    "test_hooks_order",
+    "test_hooks_results",
+    "test_inplace_on_views",
+    "test_multi_grad_hook",
+    "test_saved_tensors_hooks",
+    "test_saved_variable",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.rpartition(".")[2] not in ANY_ENGINE:
+        return
+    if metafunc.definition.get_closest_marker("real_engine") is None:
+        metafunc.parametrize("execution_engine", ["real", "naive"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def execution_engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs a test with the engine that it is parametrized with."""
+    plugrad = importlib.import_module("plugrad")
+    default = plugrad.Tensor._execution_engine
+    if getattr(request, "param", "real") == "naive":
+        plugrad.Tensor._execution_engine = NaiveEngine()
+    yield
+    plugrad.Tensor._execution_engine = default

@@ -134,6 +134,7 @@ def test_a_captured_result_runs_if_an_input_lies_below_it() -> None:
     assert [g.tolist() for g in grads] == [[3.0, 3.0], [6.0, 6.0]]
 
 
+@pytest.mark.real_engine
 def test_nodes_below_all_inputs_are_not_even_counted() -> None:
     x = leaf()
     deep = x * 2

@@ -68,6 +68,7 @@ def test_a_gradient_for_an_argument_that_is_no_tensor(lib: Any) -> None:
         copying(lib, lambda ctx, g: (g, g)).apply(leaf(lib), 5).sum().backward()
 
 
+@pytest.mark.real_engine
 def test_a_gradient_of_a_shape_that_does_not_fit(lib: Any) -> None:
     with pytest.raises(
         RuntimeError,
@@ -104,6 +105,7 @@ def test_a_complex_gradient_for_a_complex_argument(lib: Any) -> None:
     assert z.grad.tolist() == [2j]
 
 
+@pytest.mark.real_engine
 def test_a_gradient_on_another_device(second_backend: str) -> None:
     x = leaf(plugrad)
     with pytest.raises(

@@ -381,6 +381,7 @@ def test_node_hooks_do_not_run_where_a_gradient_is_only_captured() -> None:
     assert [name for name, _ in calls] == ["tensor", "tensor, 2"]
 
 
+@pytest.mark.real_engine
 def test_a_node_hook_registered_by_the_node_runs() -> None:
     # Without the inputs, which were not kept for it.
     calls: list[Any] = []

@@ -188,6 +188,7 @@ def test_hooks_on_what_is_neither_input_nor_output_of_a_custom_function() -> Non
     assert x.grad.tolist() == x.exp().tolist()
 
 
+@pytest.mark.real_engine
 def test_hooks_in_backward_apply_on_the_threads_of_devices(second_backend: str) -> None:
     threads: set[int] = set()
 
