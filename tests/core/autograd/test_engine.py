@@ -297,6 +297,7 @@ def chain(x: Any, length: int) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.real_engine
 def test_a_long_chain_runs_backward_without_recursion() -> None:
     def work() -> None:
         x = plugrad.tensor(1.0, requires_grad=True)

@@ -10,6 +10,7 @@ import pytest
 
 import plugrad
 from plugrad.autograd.variable import Variable
+from plugrad.testing import NaiveEngine
 
 
 def leaf(*values: float) -> Any:
@@ -176,3 +177,19 @@ def test_multithreading_may_be_set_for_a_function() -> None:
 def test_multithreading_mode_is_a_bool() -> None:
     with pytest.raises(TypeError, match="must be bool, not int"):
         plugrad.autograd.set_multithreading_enabled(1)
+
+
+def test_the_naive_engine_may_take_the_place(engine: Any) -> None:
+    naive = NaiveEngine()
+    recording = Recording(naive)
+    plugrad.Tensor._execution_engine = recording
+    done: list[Any] = []
+    x = leaf(3.0)
+    y = x * x
+    y.register_hook(lambda grad: naive.queue_callback(lambda: done.append(x.grad.tolist())))
+    y.sum().backward(retain_graph=True)
+    assert plugrad.autograd.grad(y.sum(), [y, x])[1].tolist() == [6.0]
+    assert done == [[6.0], [6.0]]
+    assert len(recording.calls) == 2
+    with pytest.raises(RuntimeError, match="Final callbacks can only be installed during backward"):
+        naive.queue_callback(done.clear)
