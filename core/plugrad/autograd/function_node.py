@@ -168,7 +168,7 @@ class FunctionNode(Node):
             if item is None:
                 found.append(None)
             else:
-                found.append(item.unpack(self))
+                found.append(item.unpack_for_function(self))
         if self._read_once:
             self._saved = []
             self._was_read = True

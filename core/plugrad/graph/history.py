@@ -110,10 +110,12 @@ def next_sequence_nr() -> i64:
 
 
 def set_history(tensor: TensorBase | None, node: Node) -> None:
-    """Make `node` the grad_fn of a forward output; integer outputs carry no gradient, and a
-    gradient that nobody asked for may be missing."""
-    if tensor is None or tensor.dtype.category < FLOATING:
+    """Make `node` the grad_fn of a forward output. A gradient that nobody asked for may be missing;
+    integer outputs, which come after the others, carry none and are no inputs of the node."""
+    if tensor is None:
         node.add_input_metadata(None)
+        return
+    if tensor.dtype.category < FLOATING:
         return
     number = node.add_input_metadata(tensor)
     set_gradient_edge(tensor, node, number)

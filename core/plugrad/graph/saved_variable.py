@@ -136,6 +136,16 @@ class SavedVariable:
         meta.output_nr = i64(self.output_nr)
         return result
 
+    def unpack_for_function(self, node: Node) -> TensorBase:
+        """`unpack` for a custom Function, whose backward may use tensors that were detached in
+        place: what it saved is not told from what it was given."""
+        tensor = self.tensor
+        if tensor is not None and self.output_nr == NON_LEAF:
+            if i32(version_of(tensor)) != self.saved_version:
+                self._modified(tensor, node)
+            return tensor
+        return self.unpack(node)
+
     def register_hooks(self, pack: Any, unpack: Any) -> None:
         """Pack the tensor now, and unpack it whenever it is needed.
 

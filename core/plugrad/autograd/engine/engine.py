@@ -404,6 +404,9 @@ class Engine:
         if exec_info is not None:
             info = exec_info.get(node)
             if info is None:
+                # A single root off all wanted paths, which nobody filtered out: only its tensor
+                # learns of the gradient.
+                _run_tensor_hooks(node, hooks, grads)
                 return
             if not info.needed:
                 _run_tensor_hooks(node, hooks, grads)

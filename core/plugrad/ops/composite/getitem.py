@@ -19,6 +19,7 @@ from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
+from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import check_scalar_fits, is_scalar
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def setitem(self: Tensor, index: object, value: object) -> None:
             view.copy_(source)
     else:
         check_scalar_fits(value, self.dtype)
+        # `fill_` would let it pass; as in PyTorch, an assignment does not.
+        check_overlap(view, "copy_")
         view.fill_(source)
 
 

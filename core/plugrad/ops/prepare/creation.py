@@ -18,6 +18,7 @@ from plugrad.dtype import (
 )
 from plugrad.ops.prepare.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import check_scalar_fits, scalar_dtype, to_dtype
 
 Sizes = tuple[int, ...]
@@ -237,6 +238,8 @@ def fill_tensor(self: TensorBase, value: TensorBase) -> Prepared:
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value.ndim} dimensions."
         )
+    # One number is written everywhere, but what PyTorch writes here is a copy of a tensor.
+    check_overlap(self, "copy_")
     return (self, to_dtype(value, self.dtype))
 
 

@@ -1,0 +1,111 @@
+"""Corners that random programs found: each behaves as PyTorch's, which runs the same test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def test_tensor_hooks_of_a_single_root_run_even_if_no_input_is_reached(lib: Any) -> None:
+    seen = []
+    x, other = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    y = x.sin()
+    y.register_hook(lambda grad: seen.append("tensor"))
+    y.grad_fn.register_hook(lambda *grads: seen.append("node"))
+    (grad,) = lib.autograd.grad([y], [other], [lib.ones(2)], allow_unused=True)
+    assert grad is None
+    assert seen == ["tensor"]
+
+
+def test_hooks_of_several_roots_do_not_run_if_no_input_is_reached(lib: Any) -> None:
+    seen = []
+    x, other = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    y = x.sin()
+    y.register_hook(lambda grad: seen.append("tensor"))
+    lib.autograd.grad([y, y], [other], [lib.ones(2)] * 2, allow_unused=True)
+    assert seen == []
+
+
+def test_integer_outputs_are_no_inputs_of_the_node(lib: Any) -> None:
+    seen = []
+    x = lib.tensor([[1.0, 2.0]], requires_grad=True)
+    values, indices = x.max(1)
+    values.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    values.sum().backward()
+    assert seen == [1]
+    assert not indices.requires_grad
+
+
+def test_node_hooks_see_gradients_that_fit_the_inputs(lib: Any) -> None:
+    seen = []
+    x = lib.ones(3, requires_grad=True)
+    y = lib.ones(2, 3, dtype=lib.float64, requires_grad=True)
+    z = x + y
+    z.grad_fn.register_hook(lambda ins, outs: seen.extend((tuple(g.shape), g.dtype) for g in ins))
+    z.sum().backward()
+    assert seen == [((3,), lib.float32), ((2, 3), lib.float64)]
+
+
+def test_a_node_whose_gradient_was_refused_is_not_freed(lib: Any) -> None:
+    class Twice(lib.autograd.Function):  # type: ignore[misc, name-defined]
+        shape = (5,)
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return lib.ones(Twice.shape) * x.sum()
+
+    x = lib.ones(3, requires_grad=True)
+    y = Twice.apply(x)
+    with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
+        y.backward(lib.ones(3))
+    Twice.shape = (3,)
+    y.backward(lib.ones(3))
+    assert x.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("change", ["detach_", "requires_grad_"])
+def test_post_accumulate_hooks_run_where_nothing_is_accumulated(lib: Any, change: str) -> None:
+    seen: list[Any] = []
+    x = lib.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf.grad))
+    y = x * 2.0
+    if change == "detach_":
+        x.detach_()
+    else:
+        x.requires_grad_(False)
+    y.sum().backward()
+    assert seen == [None]
+
+
+def test_a_function_may_use_what_it_saved_though_it_was_detached(lib: Any) -> None:
+    class Product(lib.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+    leaf = lib.ones(2, requires_grad=True)
+    x, y = leaf * 2.0, leaf * 3.0
+    z = Product.apply(x, y)
+    x.detach_()
+    z.sum().backward()
+    assert leaf.grad.tolist() == [12.0, 12.0]
+
+
+@pytest.mark.parametrize("statement", ["x[...] = 0.5", "x[:2] = 0.5", "x.fill_(lib.tensor(2.0))"])
+def test_expanded_tensors_are_not_assigned_to(lib: Any, statement: str) -> None:
+    x = lib.ones(()).expand(3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        exec(statement, {"lib": lib, "x": x})
