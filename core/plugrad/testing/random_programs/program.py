@@ -1,0 +1,57 @@
+"""Programs as data: statements on named variables, for any library with PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_HEADER = """\
+import {library} as lib
+from plugrad.testing.random_programs import Stage
+stage = Stage(lib)
+globals().update(stage.names)
+"""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One line of a program.
+
+    Attributes:
+        text: Python source; names other than variables are those of `Stage.names`.
+        uses: variables it reads or writes to. It is passed over if one of them is missing or None.
+        defines: variables it binds.
+    """
+
+    text: str
+    uses: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements in order; printed, it is Python that runs on either library.
+
+    >>> program = Program((Statement("v0 = leaf((2,), 'float64', 0, True)", (), ("v0",)),))
+    >>> print(program.source("torch"))
+    import torch as lib
+    from plugrad.testing.random_programs import Stage
+    stage = Stage(lib)
+    globals().update(stage.names)
+    v0 = leaf((2,), 'float64', 0, True)
+    """
+
+    statements: tuple[Statement, ...]
+
+    def source(self, library: str = "plugrad") -> str:
+        """The program as Python source, for `plugrad` or `torch`."""
+        lines = [statement.text for statement in self.statements]
+        return _HEADER.format(library=library) + "\n".join(lines)
+
+    def __repr__(self) -> str:
+        # What hypothesis prints of a failing example.
+        return "\n" + self.source()
+
+    def without(self, positions: Sequence[int]) -> Program:
+        """The program without some of its statements; those that use their results do nothing."""
+        return Program(tuple(s for i, s in enumerate(self.statements) if i not in positions))
