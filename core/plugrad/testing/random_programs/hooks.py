@@ -74,5 +74,5 @@ def remove(draft: Draft, choice: Choice) -> None:
 
 
 WRITERS: Final = [tensor_hook, retain, tensor_hook, after_accumulation, node_hook]
-# WRITERS.append(multi_grad_hook)
+WRITERS.append(multi_grad_hook)
 WRITERS.append(remove)
