@@ -18,7 +18,7 @@ from plugrad.autograd.saved_tensors import (
 )
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as native
-from plugrad.graph.history import grad_accumulator, grad_fn_of, try_grad_accumulator
+from plugrad.graph.history import gradient_edge, try_grad_accumulator
 from plugrad.graph.removable_handle import RemovableHandle
 from plugrad.tensor.base import TensorBase, bump_version
 
@@ -121,9 +121,8 @@ def _get_grad_fn_or_grad_acc(item: Any) -> Any:
     """The node that a tensor's gradient, or that of an edge, flows into."""
     if isinstance(item, GradientEdge):
         return item.node
-    node = grad_fn_of(item)
-    if node is None and item.requires_grad:
-        node = grad_accumulator(item)
+    # None also for a view of a leaf that was made in no_grad mode, though it requires grad.
+    node = gradient_edge(item).function
     if node is None:
         raise AssertionError("Expected gradient function to be set")
     return node

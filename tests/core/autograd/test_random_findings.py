@@ -109,3 +109,14 @@ def test_expanded_tensors_are_not_assigned_to(lib: Any, statement: str) -> None:
     x = lib.ones(()).expand(3)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         exec(statement, {"lib": lib, "x": x})
+
+
+def test_a_view_of_a_leaf_made_in_no_grad_mode_has_no_gradient_edge(lib: Any) -> None:
+    leaf = lib.ones(2, requires_grad=True)
+    with lib.no_grad():
+        view = leaf.view(2)
+    assert view.requires_grad
+    with pytest.raises(AssertionError, match="Expected gradient function to be set"):
+        lib.autograd.graph.get_gradient_edge(view)
+    with pytest.raises(AssertionError, match="Expected gradient function to be set"):
+        lib.autograd.graph.register_multi_grad_hook((view,), print)

@@ -60,6 +60,7 @@ def multi_grad_hook(draft: Draft, choice: Choice) -> None:
     x, y = choice.grad_variable(draft), choice.grad_variable(draft)
     if x is None or y is None:
         return
+    draft.several_roots = True
     mode = choice.one_of(("all", "any"))
     name = f"{mode} hook {draft.fresh()}"
     call = "lib.autograd.graph.register_multi_grad_hook"

@@ -60,13 +60,15 @@ class Draft:
     Attributes:
         variables: all tensors so far, the newest last.
         handles: of hooks.
-        leaves: names of what began as leaves.
+        several_roots: passes begin at several tensors. PyTorch's multi-grad hooks do not count the
+            only root of a pass.
     """
 
     variables: list[Variable] = field(default_factory=list)
     handles: list[str] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     count: int = 0
+    several_roots: bool = False
 
     def fresh(self) -> int:
         """A number that no variable, hook or block of memory has yet."""

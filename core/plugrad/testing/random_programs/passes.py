@@ -13,6 +13,11 @@ def _outputs(draft: Draft, choice: Choice, most: int) -> list[Variable]:
     return [variable for variable in found if variable is not None]
 
 
+def _roots(draft: Draft, choice: Choice, most: int) -> list[Variable]:
+    roots = _outputs(draft, choice, most)
+    return roots * 2 if draft.several_roots and len(roots) == 1 else roots
+
+
 def _given(x: Variable, choice: Choice, fault: bool = False) -> str:
     """A gradient for an output, or None where it can be left out; of a wrong shape if `fault`."""
     if x.numel == 1 and not x.is_complex and choice.chance(2):
@@ -43,7 +48,7 @@ def _options(choice: Choice) -> str:
 
 
 def backward(draft: Draft, choice: Choice) -> None:
-    outputs = _outputs(draft, choice, 3)
+    outputs = _roots(draft, choice, 3)
     if not outputs:
         return
     names = [x.name for x in outputs]
@@ -61,7 +66,7 @@ def backward(draft: Draft, choice: Choice) -> None:
 
 
 def grad(draft: Draft, choice: Choice) -> None:
-    outputs, inputs = _outputs(draft, choice, 2), _outputs(draft, choice, 3)
+    outputs, inputs = _roots(draft, choice, 2), _outputs(draft, choice, 3)
     if not outputs or not inputs:
         return
     names, wanted = [x.name for x in outputs], [x.name for x in inputs]

@@ -32,6 +32,7 @@ class Statement:
 class Program:
     """Statements in order; printed, it is Python that runs on either library.
 
+    >>> from plugrad.testing.random_programs import Program, Statement
     >>> program = Program((Statement("v0 = leaf((2,), 'float64', 0, True)", (), ("v0",)),))
     >>> print(program.source("torch"))
     import torch as lib
