@@ -153,8 +153,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
         with out.block("if not any_defined(grads):"):
             out.line(f"return [None] * {count}")
         out.line("given: list[Any] = list(grads)")
-    several_edges = has_lists or len(inputs) > 1
-    out.line(f"edges = {'wanted_edges(self)' if several_edges else 'self.next_edges'}")
+    out.line("edges = wanted_edges(self) if self.partial else self.next_edges")
     out.line(
         f"found: list[TensorBase | None] = [None] * {count}"
         if has_lists

@@ -330,14 +330,12 @@ UNDEFINED_INPUT: Final = InputMetadata(
 
 
 def wanted_edges(node: Node) -> tuple[Edge, ...]:
-    """A node's edges while it runs; the empty one in place of those whose gradients nobody wants.
+    """The edges of a partial node while it runs; the empty one in place of those whose gradients
+    nobody wants.
 
     With `inputs=`, a pass may need only some of the gradients that a node could compute.
     """
-    return _edges_of_pass(node.next_edges) if node.partial else node.next_edges
-
-
-def _edges_of_pass(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    edges = node.next_edges
     task: Any = current_state().graph_task
     if task is None:
         return edges

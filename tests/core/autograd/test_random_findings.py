@@ -120,3 +120,30 @@ def test_a_view_of_a_leaf_made_in_no_grad_mode_has_no_gradient_edge(lib: Any) ->
         lib.autograd.graph.get_gradient_edge(view)
     with pytest.raises(AssertionError, match="Expected gradient function to be set"):
         lib.autograd.graph.register_multi_grad_hook((view,), print)
+
+
+def test_a_node_does_not_compute_what_no_input_wants(lib: Any) -> None:
+    seen = []
+    x = lib.ones(2, requires_grad=True)
+    y = x.sin()
+    y.grad_fn.register_hook(lambda ins, outs: seen.append(ins))
+    lib.autograd.backward([y, y], [lib.ones(2)] * 2, inputs=[y])
+    assert seen == [(None,)]
+    assert x.grad is None
+
+
+def test_a_stale_view_that_cannot_follow_its_base_does_not_retain_its_gradient(lib: Any) -> None:
+    base, factor = lib.ones(3), lib.ones(3, requires_grad=True)
+    with lib.no_grad():
+        view = base.view(3)
+    base.mul_(factor)
+    view.retain_grad()
+    assert view.requires_grad
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        view.grad_fn  # noqa: B018  # the access raises
+
+
+def test_a_view_of_a_leaf_is_refused_before_its_memory_is_looked_at(lib: Any) -> None:
+    view = lib.ones(1, requires_grad=True).expand(3)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view[...] = 0.5

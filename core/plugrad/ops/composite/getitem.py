@@ -16,7 +16,8 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dtype import INTEGER, bool_, int64, uint8
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.graph.history import check_inplace
+from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
 from plugrad.tensor.overlap import check_overlap
@@ -83,7 +84,9 @@ def setitem(self: Tensor, index: object, value: object) -> None:
             view.copy_(source)
     else:
         check_scalar_fits(value, self.dtype)
-        # `fill_` would let it pass; as in PyTorch, an assignment does not.
+        # `fill_` would let an expanded tensor pass; as in PyTorch, an assignment does not.
+        if needs_grad(view):
+            check_inplace(view)
         check_overlap(view, "copy_")
         view.fill_(source)
 
