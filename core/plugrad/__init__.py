@@ -113,6 +113,6 @@ def is_inference(input: Tensor) -> _builtins.bool:
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "profiler":  # loaded when it is first used
-        return _importlib.import_module("plugrad.profiler")
+    if name in ("overrides", "profiler"):  # loaded when they are first used
+        return _importlib.import_module(f"plugrad.{name}")
     return plugins.load_namespace(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 # Interpreted: native classes have no weak references and no free attributes; these have.
 from typing import Any
 
-from plugrad._generated import functions
+from plugrad._generated import calls, functions
 from plugrad._generated.methods import TensorMethods
 from plugrad.autograd import accumulate_grad, grad_dtype, properties, retain
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
@@ -18,8 +18,10 @@ from plugrad.graph import history
 from plugrad.graph.node import Node
 from plugrad.graph.saved_tensor import saved_attribute, saved_attribute_names
 from plugrad.ops.composite import getitem
+from plugrad.ops.composite.constructor import constructed
 from plugrad.tensor import base, interop, printing
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.overridable import OVERRIDES, declare_subclass
 from plugrad.tensor.size import as_size
 
 
@@ -33,6 +35,29 @@ class Tensor(TensorMethods):
     __module__ = "plugrad"
     _printed_as = "tensor"
     _execution_engine: Any = DEFAULT_ENGINE
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A tensor of given sizes, or with given data, of the default dtype."""
+        made: Any = constructed(args, kwargs)
+        if cls is not Tensor:
+            made.__class__ = cls
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing to do: `__new__` made the tensor."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        declare_subclass(cls)
+
+    @classmethod
+    def __plugrad_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Call `func` and give its results this class; see `plugrad.overrides`."""
+        return OVERRIDES.machinery.default_implementation(cls, func, types, args, kwargs)
+
+    __torch_function__ = __plugrad_function__
 
     requires_grad = property(TensorBase.needs_grad, properties.set_requires_grad)
     grad = property(
@@ -161,7 +186,18 @@ class Tensor(TensorMethods):
     @staticmethod
     def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
         """A leaf of class `cls` that shares `data`'s memory."""
-        return properties.make_leaf(cls, data, require_grad)
+        if not isinstance(data, TensorBase):
+            raise TypeError(
+                "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
+                f"{type(data).__name__}"
+            )
+        return properties.make_leaf(_subclass(cls), data, require_grad)
+
+    def as_subclass(self, cls: Any) -> Any:
+        """A view of the whole tensor that is of class `cls`, and in the graph."""
+        made = calls.call_alias(self)
+        made.__class__ = _subclass(cls)
+        return made
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return printing.tensor_repr(self)
@@ -179,6 +215,9 @@ class Tensor(TensorMethods):
 
     def __iter__(self) -> Any:
         return interop.iterate(self)
+
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.ndim else self
 
     def __contains__(self, element: Any) -> bool:
         return interop.contains(self, element)
@@ -230,6 +269,18 @@ class Tensor(TensorMethods):
         return interop.deepcopy(self, memo)
 
 
+def _subclass(cls: Any) -> Any:
+    """Check that tensors can be of a class."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor."
+        )
+    return cls
+
+
 class _DeviceType(type):
     def __call__(cls, device: Any, index: int | None = None) -> Any:
         return as_device(device, index)
@@ -258,5 +309,5 @@ def _node_dir(node: Node) -> list[str]:
 # mypyc allows no `__getattr__` on a class that has interpreted subclasses.
 setattr(Node, "__getattr__", _node_getattr)  # noqa: B010  # mypy forbids the assignment
 setattr(Node, "__dir__", _node_dir)  # noqa: B010
-base.set_tensor_class(Tensor)
+base.set_tensor_class(Tensor, TensorMethods.__new__)
 history.set_accumulate_grad_class(AccumulateGrad)

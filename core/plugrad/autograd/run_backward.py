@@ -11,6 +11,7 @@ from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE, run_backward
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.tensor.base import TensorBase, tensor_class
+from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
 
 
 def backward(
@@ -43,6 +44,15 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    if OVERRIDES.active:
+        given: dict[str, Any] = {
+            "grad_tensors": grad_tensors,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "inputs": inputs,
+        }
+        if override_call(backward, (tensors,), (tensors,), given) is not PROCEED:
+            return
     if grad_variables is not None:
         warn_at_caller("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
@@ -97,6 +107,19 @@ def grad(
     (tensor([[2., 0.],
             [0., 2.]]),)
     """
+    if OVERRIDES.active:
+        given: dict[str, Any] = {
+            "grad_outputs": grad_outputs,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "only_inputs": only_inputs,
+            "allow_unused": allow_unused,
+            "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }
+        handled = override_call(grad, (outputs, inputs), (outputs, inputs), given)
+        if handled is not PROCEED:
+            return handled
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

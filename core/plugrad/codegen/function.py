@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from plugrad.codegen.groups import Group
 from plugrad.codegen.model import Entry
 from plugrad.codegen.signature import (
@@ -14,6 +16,21 @@ from plugrad.codegen.source import Source
 
 # PyTorch takes NumPy's names for these two arguments everywhere.
 NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
+
+@dataclass(frozen=True)
+class Header:
+    """The parameters of a public function.
+
+    Attributes:
+        text: as they stand between the parentheses.
+        before: lines that run before the checks.
+        values: expressions of what was given, parameter by parameter, NumPy's names left out.
+    """
+
+    text: str
+    before: list[str]
+    values: list[str]
 
 
 def emit_function(out: Source, group: Group) -> None:
@@ -47,16 +64,40 @@ def _emit_exact(out: Source, group: Group) -> None:
     entry = group.first
     has_out = "out" in entry.variants and returns_one_tensor(entry)
     returned = "Tensor" if returns_one_tensor(entry) else "Any"
-    header, before = python_header(entry, group, has_out)
-    with out.block(f"def {group.name}({header}) -> {returned}:"):
+    header = python_header(entry, group, has_out)
+    emit_typing(out, group.name, header.text, returned)
+    with out.block(f"def {group.name}({header.text}) -> Any:"):
         out.docstring(_documentation(group))
-        for line in before:
+        for line in header.before:
             out.line(line)
         emit_conversions(out, entry, group, skip=())
+        emit_override(out, f"override({group.name}, ({', '.join(header.values)},))")
         emit_result(out, entry, group, has_out)
 
 
-def python_header(entry: Entry, group: Group, has_out: bool) -> tuple[str, list[str]]:
+def emit_typing(out: Source, name: str, parameters: str, returned: str) -> None:
+    """Say that a function returns a Tensor, although what it returns is not checked.
+
+    An override may return anything. Compiled code may still rely on the type, since formulas and
+    composites run where nothing overrides: overloads are for the callers only.
+    """
+    if returned == "Any":
+        return
+    for _ in range(2):
+        out.line("@overload")
+        out.line(f"def {name}({parameters}) -> {returned}: ...")
+
+
+def emit_override(out: Source, call: str) -> None:
+    """Let the classes of the arguments take the call over. The arguments have been checked, as
+    PyTorch does first, and the checks may have found that there is somebody to ask."""
+    with out.block("if OVERRIDES.active:"):
+        out.line(f"handled = {call}")
+        with out.block("if handled is not PROCEED:"):
+            out.line("return handled")
+
+
+def python_header(entry: Entry, group: Group, has_out: bool) -> Header:
     """Parameters of the public function, and lines that run before its checks.
 
     Those gather separate integers into a tuple, and read `axis` and `keepdims` where the schema
@@ -69,11 +110,15 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> tuple[str, list[
     aliases: list[str] = []
     required: list[str] = []
     before: list[str] = []
+    positional_values: list[str] = []
+    keyword_values: list[str] = []
     for parameter in parameters(entry):
         name = parameter.name
         default = parameter.default
         if varargs is not None and parameter.argument is varargs:
             positional.append("*args: Any")
+            positional_values.append("args")
+            keyword_values.append(name)
             keyword_only.append(f"{name}: Any = None")
             before.append(
                 f"{name} = gather_varargs(args, {name}, {group.name!r}, "
@@ -93,6 +138,7 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> tuple[str, list[
             default = "MISSING"
         text = f"{name}: Any" + (f" = {default}" if default else "")
         (keyword_only if parameter.kwarg_only else positional).append(text)
+        (keyword_values if parameter.kwarg_only else positional_values).append(name)
     if required:
         values = ", ".join(required)
         names = ", ".join(repr(name) for name in required)
@@ -100,18 +146,28 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> tuple[str, list[
         before.append(f"    raise_missing({group.name!r}, ({values},), ({names},))")
     if has_out:
         keyword_only.append("out: Any = None")
+        keyword_values.append("out")
     if entry.takes_requires_grad:
         keyword_only.append("requires_grad: bool = False")
+        keyword_values.append("requires_grad")
     keyword_only.extend(aliases)
     if keyword_only and varargs is None:
         positional.append("*")
-    return ", ".join(positional + keyword_only), before
+    text = ", ".join(positional + keyword_only)
+    return Header(text, before, positional_values + keyword_values)
 
 
 def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, ...]) -> None:
     """Check and normalise each argument; `skip` names those that are right already."""
     for index, parameter in enumerate(parameters(entry)):
-        if parameter.name in skip or index == group.position:
+        if parameter.name in skip:
+            continue
+        if index == group.position:
+            with out.block(f"if not isinstance({parameter.name}, TensorBase):"):
+                out.line(
+                    f"scalar_value = scalar_argument({parameter.name}, {group.name!r}, "
+                    f"{parameter.name!r}, {index + 1}, True)"
+                )
             continue
         emit_conversion(out, parameter, group.name, index)
 
@@ -145,10 +201,6 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
             out.line(f"tensor_value = {parameter.name}")
             out.line(f"result = {module}call_{group.by_type('Tensor').identifier}({tensor_first})")
         with out.block("else:"):
-            out.line(
-                f"scalar_value = scalar_argument({parameter.name}, {group.name!r}, "
-                f"{parameter.name!r}, {position + 1}, True)"
-            )
             out.line(f"result = {module}call_{group.by_type('Scalar').identifier}({scalar})")
     else:
         out.line(f"result = {module}call_{entry.identifier}({', '.join(names)})")

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrad.codegen import stub
 from plugrad.codegen.formula import Formula
-from plugrad.codegen.function import emit_function, emit_overload_table
+from plugrad.codegen.function import emit_function, emit_overload_table, python_header
 from plugrad.codegen.groups import Group, group_entries
 from plugrad.codegen.kernel import (
     emit_autograd_kernel,
@@ -19,17 +19,19 @@ from plugrad.codegen.kernel import (
 )
 from plugrad.codegen.methods import emit_methods
 from plugrad.codegen.model import Entry, EntryError, parse_entries
+from plugrad.codegen.signature import returns_one_tensor
 from plugrad.codegen.source import Source
 
 HEADER = '''"""{title}. Generated from {origin}; not to be edited."""
 
 # mypy: disable-error-code="no-any-return, redundant-cast, unused-ignore, misc"
+# mypy: disable-error-code="overload-cannot-match"
 # ruff: noqa
 from __future__ import annotations
 
 '''
 
-IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final
+IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final, overload
 
 from mypy_extensions import i64
 
@@ -107,6 +109,14 @@ from plugrad.tensor.alias_kernels import MutationKernel, ViewKernel
 from plugrad.tensor.kernel_factory import BackendSelectKernel
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.overloads import call_overload
+from plugrad.tensor.overridable import (
+    OVERRIDES,
+    PROCEED,
+    foreign_operand,
+    override,
+    override_method,
+    override_operator,
+)
 from plugrad.tensor.promotion import is_scalar
 """
 
@@ -141,6 +151,7 @@ def generate(source: Path, target: Path) -> list[Path]:
         "functions.py": _functions_module(by_family),
         "calls.py": _calls_module(by_family),
         "methods.py": _methods_module(by_family),
+        "signatures.py": _signatures_module(groups),
     }
     for family, entries in families:
         functions = _defined_functions(source / "formulas" / f"{family}.py")
@@ -212,6 +223,9 @@ def generate_family(
     for group in groups:
         if group.kind == "overloaded":
             emit_overload_table(last, group)
+            if any(entry.is_function for entry in group.entries):
+                key = f"({namespace!r}, {group.name!r})"
+                last.line(f"OVERRIDES.functions[{key}] = {group.name}")
     return text + out.text() + last.text()
 
 
@@ -301,6 +315,27 @@ def _functions_module(by_family: dict[str, list[Group]]) -> str:
         out.line(f"    {name!r},")
     out.line("]")
     header = HEADER.format(title="Every operator as a public function", origin="ops/*.yaml")
+    return header + out.text()
+
+
+def _signatures_module(groups: list[Group]) -> str:
+    """For the override protocol, which needs to know which arguments a caller left out."""
+    out = Source()
+    out.line("# Interpreted: it is read by `inspect`, and only once somebody overrides a function.")
+    out.line("from typing import Any")
+    out.line()
+    out.line("from plugrad.dtype import dtype_by_name")
+    out.line("from plugrad.tensor.arguments import MISSING")
+    for group in groups:
+        if group.kind == "overloaded":
+            continue
+        entry = group.first
+        has_out = "out" in entry.variants and returns_one_tensor(entry)
+        text = python_header(entry, group, has_out).text.replace(": bool", ": Any")
+        out.line()
+        out.line()
+        out.line(f"def {group.name}({text}) -> Any: ...")
+    header = HEADER.format(title="The signatures of the public functions", origin="ops/*.yaml")
     return header + out.text()
 
 

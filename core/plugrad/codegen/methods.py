@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
-from plugrad.codegen.function import emit_conversions, emit_result, python_header
+from plugrad.codegen.function import (
+    emit_conversions,
+    emit_override,
+    emit_result,
+    emit_typing,
+    python_header,
+)
 from plugrad.codegen.groups import Group
 from plugrad.codegen.model import Entry
 from plugrad.codegen.signature import parameters, returns_one_tensor
 from plugrad.codegen.source import Source
 
 UNARY_DUNDERS = ("neg", "pos", "abs", "invert")
+
+# The method that the override protocol gives for an infix operator, where it is not the dunder.
+METHOD_OF_DUNDER = {
+    "neg": "neg",
+    "pos": "positive",
+    "abs": "abs",
+    "add": "add",
+    "radd": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "rmul": "mul",
+    "truediv": "div",
+    "mod": "remainder",
+    "matmul": "matmul",
+    "rand": "bitwise_and",
+    "ror": "bitwise_or",
+    "rxor": "bitwise_xor",
+    "ne": "ne",
+    "lt": "lt",
+    "le": "le",
+    "gt": "gt",
+    "ge": "ge",
+    "iadd": "add_",
+    "isub": "sub_",
+    "imul": "mul_",
+    "itruediv": "div_",
+    "ifloordiv": "floor_divide_",
+    "imod": "remainder_",
+}
 
 
 def emit_methods(out: Source, groups: list[Group]) -> None:
@@ -25,25 +60,29 @@ def _emit_method(out: Source, group: Group) -> None:
     entry = group.first
     out.line()
     # Final, so that compiled code calls the method itself and not whatever a subclass has.
-    out.line("@final")
     if group.kind == "overloaded":
+        out.line("@final")
         with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
             out.docstring(f"See `plugrad.{group.name}`.")
             out.line(
                 f"return call_overload({group.name!r}, {entry.family}.OVERLOADS_{group.name}, "
-                "(self, *args), kwargs)"
+                "(self, *args), kwargs, True)"
             )
         return
-    header, before = python_header(entry, group, False)
-    others = ", ".join(part for part in header.split(", ") if not part.startswith("input:"))
+    header = python_header(entry, group, False)
+    others = ", ".join(part for part in header.text.split(", ") if not part.startswith("input:"))
+    values = ", ".join(["self", *(value for value in header.values if value != "input")])
     returned = "Tensor" if returns_one_tensor(entry) else "Any"
     signature = f"self, {others}" if others else "self"
-    with out.block(f"def {group.name}({signature}) -> {returned}:"):
+    emit_typing(out, group.name, signature, returned)
+    out.line("@final")
+    with out.block(f"def {group.name}({signature}) -> Any:"):
         out.docstring(_one_line(entry.doc) or f"See `plugrad.{group.name}`.")
-        for line in before:
+        for line in header.before:
             out.line(line)
         emit_conversions(out, entry, group, skip=("input",))
         index = [parameter.name for parameter in parameters(entry)].index("input")
+        emit_override(out, f"override_method({group.name!r}, ({values},))")
         out.line(f"a{index} = self")
         emit_result(out, entry, group, False, f"{entry.family}.")
 
@@ -65,17 +104,22 @@ def dunders(groups: list[Group]) -> dict[str, Group]:
 def _emit_dunder(out: Source, name: str, group: Group) -> None:
     entry = next(item for item in group.entries if name in item.dunder)
     out.line()
-    out.line("@final")
+    method = METHOD_OF_DUNDER.get(name, f"__{name}__")
     if name in UNARY_DUNDERS:
-        with out.block(f"def __{name}__(self) -> Tensor:"):
+        emit_typing(out, f"__{name}__", "self", "Tensor")
+        out.line("@final")
+        with out.block(f"def __{name}__(self) -> Any:"):
+            emit_override(out, f"override_method({method!r}, (self,))")
             out.line(f"return {entry.family}.call_{entry.identifier}(self)")
         return
+    out.line("@final")
     ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
     with out.block(f"def __{name}__(self, other: Any) -> Any:{ignore}"):
-        _emit_binary_dunder(out, name, group, entry)
+        emit_override(out, f"override_operator({method!r}, self, other)")
+        _emit_binary_dunder(out, name, group, entry, method)
 
 
-def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry) -> None:
+def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry, method: str) -> None:
     family = entry.family
     tensor = _overload(group, name, "Tensor")
     scalar = _overload(group, name, "Scalar")
@@ -90,7 +134,7 @@ def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry) -> N
     if name.startswith("i") and group.kind != "single":
         out.line(f"return {family}.{group.name}(self, other)")
         return
-    out.line("return NotImplemented")
+    out.line(f"return foreign_operand({method!r}, self, other)")
 
 
 def _overload(group: Group, dunder: str, base: str) -> Entry | None:

@@ -18,7 +18,7 @@ def _acquire() -> None:
 
 
 def _release() -> None:
-    for lock in reversed(_LOCKS):
+    for lock in _LOCKS[::-1]:
         lock.release()
 
 

@@ -36,6 +36,8 @@ class LocalState:
         worker: the engine's thread of a device that this is, or None.
         depth: how many backward passes are nested on this thread.
         node: the node that this thread runs, as far as anomaly mode or a trace is on; or None.
+        overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
+        function_modes: the modes that see every call of a function, innermost last; None for none.
     """
 
     def __init__(self) -> None:
@@ -52,6 +54,8 @@ class LocalState:
         self.worker: Any = None
         self.depth: i64 = 0
         self.node: Any = None
+        self.overrides_off: i64 = 0
+        self.function_modes: tuple[Any, ...] | None = None
 
 
 @final
@@ -121,6 +125,8 @@ class Snapshot:
         self.saved_tensor_hooks = state.saved_tensor_hooks
         self.saved_tensor_hooks_error = state.saved_tensor_hooks_error
         self.multithreading: bool = state.multithreading
+        self.overrides_off: i64 = state.overrides_off
+        self.function_modes = state.function_modes
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -132,6 +138,8 @@ class Snapshot:
         state.saved_tensor_hooks = self.saved_tensor_hooks
         state.saved_tensor_hooks_error = self.saved_tensor_hooks_error
         state.multithreading = self.multithreading
+        state.overrides_off = self.overrides_off
+        state.function_modes = self.function_modes
 
 
 @final

@@ -20,6 +20,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.overridable import call_users
 
 if TYPE_CHECKING:
     from plugrad.graph.node import Node
@@ -214,7 +215,7 @@ class SavedVariable:
         packed = self.packed
         if packed is None:
             raise_freed()
-        data: object = packed.unpack(packed.data)
+        data: object = call_users(packed.unpack, (packed.data,))
         if not isinstance(data, TensorBase):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "

@@ -10,6 +10,7 @@ from mypy_extensions import i64
 from plugrad.device import Device, as_device
 from plugrad.dtype import DType, bool_, complex128, float64, int64
 from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
+from plugrad.tensor.overridable import accept_foreign, stand_in
 from plugrad.tensor.promotion import can_cast, is_scalar
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def any_argument(value: Any, function: str, name: str, position: int) -> Any:
 def tensor_argument(value: Any, function: str, name: str, position: int) -> Tensor:
     if isinstance(value, TensorBase):
         return value  # type: ignore[return-value]  # every public tensor has the methods
+    if accept_foreign(value):
+        return stand_in()
     raise_argument_error(function, name, position, "Tensor", value)
 
 
@@ -65,6 +68,9 @@ def tensor_list_argument(value: Any, function: str, name: str, position: int) ->
     found: list[TensorBase] = []
     for index, item in enumerate(value):
         if not isinstance(item, TensorBase):
+            if accept_foreign(item):
+                found.append(stand_in())
+                continue
             raise TypeError(
                 f"expected Tensor as element {index} in argument {position - 1}, but got "
                 f"{type_name(item)}"
@@ -82,6 +88,9 @@ def optional_tensor_list_argument(
     found: list[TensorBase | None] = []
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, TensorBase):
+            if accept_foreign(item):
+                found.append(stand_in())
+                continue
             raise TypeError(
                 f"expected Tensor or None as element {index} in argument {position - 1}, but got "
                 f"{type_name(item)}"
@@ -100,6 +109,8 @@ def scalar_argument(
         return value.item()  # type: ignore[attr-defined]  # public tensors have it
     if is_scalar(value):
         return value.item()
+    if or_tensor and accept_foreign(value):
+        return 0
     expected = "Tensor or Number" if or_tensor else "Number"
     raise_argument_error(function, name, position, expected, value)
 

@@ -343,14 +343,20 @@ class _Classes:
 _classes: Final = _Classes()
 
 
-def set_tensor_class(cls: Any) -> None:
-    """Tell native code which class to make tensors of."""
+def set_tensor_class(cls: Any, new: Any) -> None:
+    """Tell native code which class to make tensors of, and what makes one without contents."""
     _classes.tensor = cls
-    _classes.new = cls.__new__
+    _classes.new = new
 
 
 def tensor_class() -> Any:
     return _classes.tensor
+
+
+def empty_shell(cls: Any) -> TensorBase:
+    """A tensor of a class, without contents."""
+    made: TensorBase = _classes.new(cls)
+    return made
 
 
 def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:

@@ -35,6 +35,7 @@ from plugrad.tensor.nested import (
     scalar_type,
     sequence_array,
 )
+from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
 from plugrad.tensor.promotion import cast_array, check_scalar_fits, convert_array, is_scalar
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "scalar_tensor", "tensor"]
@@ -69,6 +70,12 @@ def require_grad(tensor: TensorBase) -> TensorBase:
     return tensor
 
 
+def _seen_by_mode(function: Any, data: object, **options: object) -> Any:
+    """What a mode makes of a call of a factory, which no class of its arguments overrides."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return override_call(function, (), (data,), given)
+
+
 def _host_data(data: object, dtype: DType | None) -> tuple[Any, DType]:
     """Fresh host memory with the data, and its dtype."""
     if isinstance(data, (bool, int, float, complex)):
@@ -95,7 +102,7 @@ def tensor(
     dtype: object = None,
     device: object = None,
     requires_grad: bool = False,
-) -> TensorBase:
+) -> Any:
     """A new leaf tensor with a copy of `data`.
 
     Args:
@@ -115,6 +122,12 @@ def tensor(
     tensor([[1.0000, 2.0000],
             [3.0000, 4.5000]])
     """
+    if OVERRIDES.active:
+        handled = _seen_by_mode(
+            tensor, data, dtype=dtype, device=device, requires_grad=requires_grad
+        )
+        if handled is not PROCEED:
+            return handled
     wanted = dtype_argument(dtype, "tensor")
     if isinstance(data, TensorBase):
         warnings.warn(
@@ -142,13 +155,19 @@ def scalar_tensor(
     dtype: object = None,
     device: object = None,
     requires_grad: bool = False,
-) -> TensorBase:
+) -> Any:
     """A 0-dim tensor with one number; of the default dtype even for an int.
 
     >>> import plugrad
     >>> plugrad.scalar_tensor(3)
     tensor(3.)
     """
+    if OVERRIDES.active:
+        handled = _seen_by_mode(
+            scalar_tensor, s, dtype=dtype, device=device, requires_grad=requires_grad
+        )
+        if handled is not PROCEED:
+            return handled
     if isinstance(s, TensorBase):
         s = item(s)
     if not is_scalar(s):
@@ -164,7 +183,7 @@ def scalar_tensor(
     return require_grad(made) if requires_grad else made
 
 
-def as_tensor(data: object, dtype: object = None, device: object = None) -> TensorBase:
+def as_tensor(data: object, dtype: object = None, device: object = None) -> Any:
     """`data` as a tensor, without a copy if it is one already or a NumPy array that fits.
 
     A tensor keeps its place in the graph; with the same dtype and device it is returned itself.
@@ -174,6 +193,10 @@ def as_tensor(data: object, dtype: object = None, device: object = None) -> Tens
     >>> plugrad.as_tensor(x) is x
     True
     """
+    if OVERRIDES.active:
+        handled = _seen_by_mode(as_tensor, data, dtype=dtype, device=device)
+        if handled is not PROCEED:
+            return handled
     wanted = dtype_argument(dtype, "as_tensor")
     if isinstance(data, TensorBase):
         return _moved(data, wanted, device)
@@ -202,7 +225,7 @@ def asarray(
     device: object = None,
     copy: bool | None = None,
     requires_grad: bool | None = None,
-) -> TensorBase:
+) -> Any:
     """`obj` as a tensor; shares memory wherever it can unless `copy` is True.
 
     Args:
@@ -220,6 +243,12 @@ def asarray(
     >>> plugrad.asarray(bytearray([1, 2]), dtype=plugrad.uint8)
     tensor([1, 2], dtype=plugrad.uint8)
     """
+    if OVERRIDES.active:
+        handled = _seen_by_mode(
+            asarray, obj, dtype=dtype, device=device, copy=copy, requires_grad=requires_grad
+        )
+        if handled is not PROCEED:
+            return handled
     wanted = dtype_argument(dtype, "asarray")
     shared = obj if isinstance(obj, TensorBase) else _shared(obj, wanted)
     if shared is None:

@@ -18,6 +18,7 @@ from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.base import (
     TensorBase,
+    empty_shell,
     materialize_meta,
     needs_grad,
     sizes_of,
@@ -254,10 +255,11 @@ def instance_of(cls: Any, source: TensorBase) -> TensorBase:
     """
     if cls is type(source):
         return source
-    base: Any = tensor_class()
-    fields = (source.array, source.dtype, source.device, source.keyset)
-    made: TensorBase = base.__new__(cls, *fields)
-    TensorBase.__init__(made, *fields)
+    made = empty_shell(cls)
+    made.array = source.array
+    made.dtype = source.dtype
+    made.device = source.device
+    made.keyset = source.keyset
     return made
 
 

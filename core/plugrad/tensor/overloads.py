@@ -15,6 +15,13 @@ from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
 from plugrad.tensor.arguments import MISSING, dtype_argument, type_name, write_out
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.overridable import (
+    OVERRIDES,
+    PROCEED,
+    accept_foreign,
+    override_overloaded,
+    stand_in,
+)
 from plugrad.tensor.promotion import is_scalar
 
 
@@ -27,8 +34,11 @@ def call_overload(
     overloads: tuple[tuple[Operator, Any], ...],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    method: bool = False,
 ) -> Any:
     """Call the first overload that the arguments fit.
+
+    With `method`, the call is one of a Tensor's method, to which `args[0]` is the tensor.
 
     Raises:
         TypeError: none does; the message says what was given and what is possible.
@@ -39,6 +49,11 @@ def call_overload(
             values = bind(op.schema, args, kwargs)
         except _NoFit:
             continue
+        if OVERRIDES.active:
+            given_out = {} if out is None else {"out": out}
+            handled = override_overloaded(op.namespace, name, method, args, kwargs | given_out)
+            if handled is not PROCEED:
+                return handled
         result = call(*values)
         return result if out is None else write_out(name, out, result)
     given = [type_name(value) for value in args]
@@ -142,6 +157,8 @@ def _convert_one(value: Any, base: str) -> Any:
     if base == "Tensor":
         if isinstance(value, TensorBase):
             return value
+        if accept_foreign(value):
+            return stand_in()
     elif base == "Scalar":
         if isinstance(value, (int, float, complex)):
             return value

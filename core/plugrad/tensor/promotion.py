@@ -26,6 +26,7 @@ from plugrad.dtype import (
     promote_types,
 )
 from plugrad.tensor.base import TensorBase, wrap
+from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 
 _KIND_OF_NUMPY: Final[dict[str, int]] = {
     "b": BOOL,
@@ -112,7 +113,7 @@ def float_result(dtype: DType) -> DType:
     return dtype if dtype.category >= FLOATING else get_default_dtype()
 
 
-def result_type(*operands: object) -> DType:
+def result_type(*operands: object) -> Any:
     """The dtype that an arithmetic operation on `operands`, tensors and numbers, gives.
 
     Raises TypeError if an operand is neither a Tensor nor a number.
@@ -121,6 +122,10 @@ def result_type(*operands: object) -> DType:
     >>> plugrad.result_type(plugrad.tensor([1, 2], dtype=plugrad.int8), 1.5)
     plugrad.float32
     """
+    if OVERRIDES.active:
+        handled = override_call(result_type, operands, operands, {})
+        if handled is not PROCEED:
+            return handled
     dimensioned: DType | None = None
     zero_dim: DType | None = None
     number: DType | None = None
@@ -131,6 +136,8 @@ def result_type(*operands: object) -> DType:
                 dimensioned = dtype if dimensioned is None else promote_types(dimensioned, dtype)
             else:
                 zero_dim = dtype if zero_dim is None else promote_types(zero_dim, dtype)
+        elif accept_foreign(operand):
+            return override_call(result_type, operands, operands, {})
         else:
             dtype = scalar_dtype(operand)
             number = dtype if number is None else promote_types(number, dtype)

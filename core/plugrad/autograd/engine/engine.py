@@ -32,11 +32,13 @@ from plugrad.autograd.engine.run_hooks import (
 )
 from plugrad.autograd.engine.signals import let_python_look
 from plugrad.autograd.engine.validate import validate_outputs
+from plugrad.autograd.function_node import FunctionNode
 from plugrad.device import Device
 from plugrad.dispatch.backend import active_backends, find_backend
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
 from plugrad.graph.node import MAX_SEQUENCE_NR, Edge, Node, NodeHooks
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.overridable import IN_CORE, OVERRIDES
 
 # So many passes nest on one stack before another thread's is used. Interpreted code spends several
 # frames of Python's on each.
@@ -417,7 +419,10 @@ class Engine:
             node.partial = True
         if hooks is not None or node.sequence_nr == MAX_SEQUENCE_NR:
             _run_tensor_hooks(node, hooks, grads)
-        outputs = self._call_function(state, task, node, grads, hooks)
+        if OVERRIDES.active:
+            outputs = self._call_without_overrides(state, task, node, grads, hooks)
+        else:
+            outputs = self._call_function(state, task, node, grads, hooks)
         edges = node.next_edges
         count: i64 = len(edges)
         if ANOMALY.enabled:
@@ -435,6 +440,23 @@ class Engine:
                 else:
                     self._hand_on(task, function, edge.input_nr, grad)
             index += 1
+
+    def _call_without_overrides(
+        self,
+        state: LocalState,
+        task: GraphTask,
+        node: Node,
+        grads: list[TensorBase | None],
+        hooks: NodeHooks | None,
+    ) -> list[TensorBase | None]:
+        """Run a node so that no `__plugrad_function__` sees formulas; a user's own node it does."""
+        before = state.overrides_off
+        if not isinstance(node, FunctionNode):
+            state.overrides_off = before | IN_CORE
+        try:
+            return self._call_function(state, task, node, grads, hooks)
+        finally:
+            state.overrides_off = before
 
     def _call_function(
         self,

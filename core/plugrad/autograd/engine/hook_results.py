@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.overridable import call_users
 
 
 def check_result(hook: Any, before: Any, after: Any) -> None:
@@ -59,7 +60,7 @@ def run_post_accumulate_hooks(hooks: dict[int, Any], variable: TensorBase) -> No
     """
     value: Any = variable
     for hook in list(hooks.values()):
-        result = hook(value)
+        result = call_users(hook, (value,))
         if result is not None:
             check_result(hook, value, result)
             value = result

@@ -11,6 +11,7 @@ from plugrad.autograd.accumulate_grad import AccumulateGradBase
 from plugrad.autograd.engine.hook_results import check_result, checked_results
 from plugrad.graph.node import Node, NodeHooks
 from plugrad.tensor.base import TensorBase, materialize_meta
+from plugrad.tensor.overridable import call_users
 
 
 def run_tensor_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> None:
@@ -53,7 +54,7 @@ def run_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> list[Tens
     current = grads
     if hooks.pre is not None:
         for hook in list(hooks.pre.values()):
-            result = hook(tuple(current))
+            result = call_users(hook, (tuple(current),))
             if result is not None:
                 current = checked_results(hook, current, result)
     return current
@@ -66,7 +67,7 @@ def run_post_hooks(
     current = outputs
     if hooks.post is not None:
         for hook in list(hooks.post.values()):
-            result = hook(tuple(current), inputs)
+            result = call_users(hook, (tuple(current), inputs))
             if result is not None:
                 current = checked_results(hook, current, result)
     return current

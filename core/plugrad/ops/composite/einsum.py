@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -40,6 +41,10 @@ def einsum(*args: Any) -> Any:
     >>> plugrad.einsum("ij,kj->ik", plugrad.ones(2, 3), plugrad.ones(1, 3)).tolist()
     [[3.0], [3.0]]
     """
+    if OVERRIDES.active:
+        handled = override_call(einsum, args, args, {})
+        if handled is not PROCEED:
+            return handled
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -55,6 +60,8 @@ def einsum(*args: Any) -> Any:
             operands = list(operands[0])
     for index, operand in enumerate(operands):
         if not isinstance(operand, TensorBase):
+            if accept_foreign(operand):
+                return override_call(einsum, args, args, {})
             raise TypeError(
                 f"expected Tensor as element {index} in argument 1, but got "
                 f"{type(operand).__name__}"
@@ -73,6 +80,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     >>> tuple(plugrad.tensordot(plugrad.ones(2, 3, 4), plugrad.ones(4, 3), ([1, 2], [1, 0])).shape)
     (2,)
     """
+    if OVERRIDES.active or accept_foreign(a) or accept_foreign(b):
+        handled = override_call(tensordot, (a, b), (a, b), {"dims": dims})
+        if handled is not PROCEED:
+            return handled
     if isinstance(dims, TensorBase):
         dims = dims.tolist()  # type: ignore[attr-defined]  # public tensors have it
     if isinstance(dims, int):

@@ -21,6 +21,7 @@ from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
 from plugrad.tensor.overlap import check_overlap
+from plugrad.tensor.overridable import OVERRIDES, find_tensor_like
 from plugrad.tensor.promotion import check_scalar_fits, is_scalar
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _LONGEST_LIST_TAKEN_AS_TUPLE: Final = 32
 
 
-def getitem(self: Tensor, index: object) -> Tensor:
+def getitem(self: Tensor, index: object) -> Any:
     """`self[index]`: a view if `index` holds only integers, slices, None and Ellipsis, else a copy.
 
     Raises:
@@ -44,6 +45,9 @@ def getitem(self: Tensor, index: object) -> Tensor:
         return _slice(self, 0, index, False)
     if index is None:
         return F.unsqueeze(self, 0)
+    if not OVERRIDES.active and find_tensor_like(index if isinstance(index, tuple) else (index,)):
+        public: Any = self
+        return public[index]
     view, advanced = _basic(self, _as_tuple(index))
     if advanced:
         return F.index(view, advanced)
@@ -57,6 +61,11 @@ def setitem(self: Tensor, index: object, value: object) -> None:
         TypeError: `value` is neither a number nor a tensor.
         RuntimeError: it does not broadcast or does not fit the dtype.
     """
+    given = index if isinstance(index, tuple) else (index,)
+    if not OVERRIDES.active and find_tensor_like((*given, value)):
+        public: Any = self
+        public[index] = value
+        return
     if not isinstance(value, TensorBase) and not is_scalar(value):
         raise TypeError(
             f"can't assign a {_type_name(value)} to a plugrad.{self.dtype.scalar_name}Tensor"
@@ -258,7 +267,8 @@ def _check_mask(self: TensorBase, mask: TensorBase, dim: int) -> None:
 
 def _flag(value: bool, device: object) -> TensorBase:
     """What True or False selects from the dimension of size 1 that it adds."""
-    return tensor([0] if value else [], dtype=int64, device=device)
+    made: TensorBase = tensor([0] if value else [], dtype=int64, device=device)
+    return made
 
 
 def _as_integer(index: Any) -> int:

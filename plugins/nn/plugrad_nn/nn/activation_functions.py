@@ -4,43 +4,52 @@ from __future__ import annotations
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.nn.overridable import overridable
 
 
+@overridable
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
     return input.relu_() if inplace else plugrad.relu(input)
 
 
+@overridable
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x * Phi(x), Phi the normal distribution function; "tanh" for its usual approximation."""
     return plugrad.gelu(input, approximate=approximate)
 
 
+@overridable
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
     return _store(input, plugrad.silu(input), inplace)
 
 
+@overridable
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))."""
     return input.sigmoid()
 
 
+@overridable
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent."""
     return input.tanh()
 
 
+@overridable
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds `threshold`."""
     return plugrad.softplus(input, beta, threshold)
 
 
+@overridable
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, `negative_slope * x` elsewhere."""
     return _store(input, plugrad.leaky_relu(input, negative_slope), inplace)
 
 
+@overridable
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, `alpha * (exp(x) - 1)` elsewhere."""
     return _store(input, plugrad.elu(input, alpha), inplace)
@@ -50,11 +59,13 @@ def _store(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     return input.copy_(result) if inplace else result
 
 
+@overridable
 def softmax(input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`; without `dim`, PyTorch's old implicit choice."""
     return plugrad.softmax(input, _implicit_dim(input, dim), dtype=dtype)
 
 
+@overridable
 def log_softmax(
     input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None
 ) -> Tensor:
@@ -68,11 +79,13 @@ def _implicit_dim(input: Tensor, dim: int | None) -> int:
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
+@overridable
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6)."""
     return _store(input, plugrad.relu6(input), inplace)
 
 
+@overridable
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -82,46 +95,55 @@ def hardtanh(
     return _store(input, plugrad.hardtanh(input, min_val, max_val), inplace)
 
 
+@overridable
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where above `threshold`, `value` elsewhere."""
     return _store(input, plugrad.threshold(input, threshold, value), inplace)
 
 
+@overridable
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled `elu` that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
     return _store(input, plugrad.selu(input), inplace)
 
 
+@overridable
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
     return _store(input, plugrad.celu(input, alpha), inplace)
 
 
+@overridable
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x))."""
     return _store(input, plugrad.mish(input), inplace)
 
 
+@overridable
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
     return _store(input, plugrad.hardsigmoid(input), inplace)
 
 
+@overridable
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * hardsigmoid(x)."""
     return _store(input, plugrad.hardswish(input), inplace)
 
 
+@overridable
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed without overflow."""
     return plugrad.logsigmoid(input)
 
 
+@overridable
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b), a and b the halves of x along `dim`."""
     return plugrad.glu(input, dim)
 
 
+@overridable
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where positive, `weight * x` elsewhere; one weight, or one per channel (dimension 1)."""
     return plugrad.prelu(input, weight)

@@ -28,16 +28,19 @@ from plugrad_nn.nn.activation_functions import softmax as softmax
 from plugrad_nn.nn.activation_functions import softplus as softplus
 from plugrad_nn.nn.activation_functions import tanh as tanh
 from plugrad_nn.nn.activation_functions import threshold as threshold
+from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
 
 IntOrPair: TypeAlias = int | Sequence[int]
 
 
+@overridable
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O)."""
     return plugrad.linear(input, weight, bias)
 
 
+@overridable
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -60,6 +63,7 @@ def conv2d(
     return plugrad.conv2d(input, weight, bias, _pair(stride), padding, _pair(dilation), groups)
 
 
+@overridable
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -91,6 +95,7 @@ def _pair(value: IntOrPair) -> tuple[int, ...]:
     return repeated(value, 2)
 
 
+@overridable
 def max_pool2d(
     input: Tensor,
     kernel_size: IntOrPair,
@@ -110,6 +115,7 @@ def max_pool2d(
     return pool(input, kernel, step, _pair(padding), _pair(dilation), ceil_mode)
 
 
+@overridable
 def avg_pool2d(
     input: Tensor,
     kernel_size: IntOrPair,
@@ -127,6 +133,7 @@ def avg_pool2d(
     )
 
 
+@overridable
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of `output_size` windows that together cover an image (N, C, H, W) or (C, H, W).
 
@@ -138,6 +145,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     return plugrad.adaptive_avg_pool2d(input, tuple(s if w is None else w for w, s in sizes))
 
 
+@overridable
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -169,6 +177,7 @@ def batch_norm(
     )
 
 
+@overridable
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -180,6 +189,7 @@ def layer_norm(
     return plugrad.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
+@overridable
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -193,6 +203,7 @@ def rms_norm(
     return plugrad.rms_norm(input, tuple(normalized_shape), weight, eps)
 
 
+@overridable
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -204,6 +215,7 @@ def group_norm(
     return plugrad.group_norm(input, num_groups, weight, bias, eps)
 
 
+@overridable
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -240,6 +252,7 @@ def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
         weight[used] = rows * scale
 
 
+@overridable
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeroes each element with probability `p` and scales the others by 1 / (1 - p)."""
     if not 0.0 <= p <= 1.0:
@@ -250,16 +263,19 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.copy_(dropped) if inplace else dropped
 
 
+@overridable
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(||x||_p, eps) along `dim`."""
     return input / input.norm(p, dim=dim, keepdim=True).clamp(min=eps).expand_as(input)
 
 
+@overridable
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers (any shape S) as unit vectors (*S, C), int64."""
     return plugrad.one_hot(tensor, num_classes)
 
 
+@overridable
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -290,6 +306,7 @@ def cross_entropy(
     )
 
 
+@overridable
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -309,6 +326,7 @@ def nll_loss(
     )
 
 
+@overridable
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -320,6 +338,7 @@ def mse_loss(
     return plugrad.mse_loss(input, target, reduction=_reduction(size_average, reduce, reduction))
 
 
+@overridable
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -331,6 +350,7 @@ def l1_loss(
     return _reduce((input - target).abs(), _reduction(size_average, reduce, reduction))
 
 
+@overridable
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -350,6 +370,7 @@ def smooth_l1_loss(
     return _reduce(distance, _reduction(size_average, reduce, reduction))
 
 
+@overridable
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -368,6 +389,7 @@ def huber_loss(
     return _reduce(plugrad.huber_loss(input, target, "none", delta) * weight, reduction)
 
 
+@overridable
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -386,6 +408,7 @@ def binary_cross_entropy(
     return plugrad.binary_cross_entropy(input, target, weight, kind)
 
 
+@overridable
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -405,6 +428,7 @@ def kl_div(
     return plugrad.kl_div(input, target, kind, log_target=log_target)
 
 
+@overridable
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

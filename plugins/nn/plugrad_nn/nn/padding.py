@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.nn.overridable import overridable
 
 
+@overridable
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:

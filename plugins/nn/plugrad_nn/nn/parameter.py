@@ -6,6 +6,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.overrides import disabled_plugrad_function
 
 
 class Parameter(Tensor):
@@ -22,6 +23,8 @@ class Parameter(Tensor):
     """
 
     _printed_as = "tensor"
+    # Operations on parameters give plain tensors.
+    __plugrad_function__ = disabled_plugrad_function
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         values = plugrad.empty(0) if data is None else data

@@ -1,0 +1,109 @@
+"""Makes Tensor's attributes overridable, once there is something that overrides.
+
+Operators look for overrides by themselves, in compiled code. What stands on the interpreted Tensor
+and on TensorBase instead (`.shape`, `.grad`, `backward()`, `x[0]`...) does not: it is replaced here
+by what looks, so that it costs nothing before.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import FunctionType, MethodDescriptorType
+from typing import Any
+
+from plugrad._generated.methods import TensorMethods
+from plugrad.tensor.base import TensorBase, tensor_class
+from plugrad.tensor.overridable import PROCEED, has_plugrad_function_unary, override_call
+
+# Those that are not looked at: what makes objects, what must not depend on contents, and what does
+# no more than call an operator.
+NOT_OVERRIDABLE = frozenset(
+    {
+        *("__new__", "__init__", "__init_subclass__", "__hash__", "__iter__", "as_subclass"),
+        *("__plugrad_function__", "__torch_function__", "_make_subclass"),
+    }
+)
+# What TensorBase has, and not Tensor.
+OF_THE_BASE = ("dtype", "device", "shape", "ndim")
+METHODS_OF_THE_BASE = ("dim", "ndimension", "numel", "is_floating_point", "is_complex", "item")
+# Interpreted, the core reads the fields of tensors by the same names as everybody.
+INTERPRETED = isinstance(vars(TensorMethods)["item"], FunctionType)
+
+
+def make_tensor_overridable() -> None:
+    """Replace the attributes of Tensor."""
+    cls = tensor_class()
+    found = {name: value for name, value in vars(cls).items() if name not in NOT_OVERRIDABLE}
+    for name in METHODS_OF_THE_BASE:
+        found[name] = getattr(TensorMethods, name, None) or found[name]
+    for name, value in found.items():
+        if isinstance(value, (FunctionType, MethodDescriptorType)):
+            setattr(cls, name, _overridable_method(name, value))
+        elif isinstance(value, property):
+            setattr(cls, name, _overridable_property(value.fget, value.fset, value.fdel))
+    for name in OF_THE_BASE:
+        native: Any = vars(TensorBase).get(name)
+        if native is None:
+            setattr(cls, name, _overridable_entry(name))
+        else:
+            setattr(cls, name, _overridable_property(native.__get__, None, None, INTERPRETED))
+
+
+def _overridable_method(name: str, original: Any) -> Any:
+    @functools.wraps(original)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        handled = override_call(method, (*args, *kwargs.values()), args, kwargs)
+        return original(*args, **kwargs) if handled is PROCEED else handled
+
+    method.__module__ = "plugrad"
+    method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def _overridable_property(
+    getter: Any, setter: Any, deleter: Any, of_the_base: bool = False
+) -> property:
+    def get(tensor: Any) -> Any:
+        if of_the_base and _is_asked_by_core():
+            return getter(tensor)
+        if not has_plugrad_function_unary(tensor):
+            return getter(tensor)
+        return override_call(made.__get__, (tensor,), (tensor,), {})
+
+    def set_(tensor: Any, value: Any) -> None:
+        if (
+            of_the_base
+            or override_call(made.__set__, (tensor, value), (tensor, value), {}) is PROCEED
+        ):
+            setter(tensor, value)
+
+    def delete(tensor: Any) -> None:
+        if override_call(made.__delete__, (tensor,), (tensor,), {}) is PROCEED:
+            deleter(tensor)
+
+    made = property(
+        get,
+        None if setter is None else set_,
+        None if deleter is None else delete,
+        getattr(getter, "__doc__", None),
+    )
+    return made
+
+
+def _overridable_entry(name: str) -> property:
+    """Of a field where TensorBase is interpreted: an entry of the tensor's dict."""
+
+    def get(tensor: Any) -> Any:
+        return vars(tensor)[name]
+
+    def set_(tensor: Any, value: Any) -> None:
+        vars(tensor)[name] = value
+
+    return _overridable_property(get, set_, None, True)
+
+
+def _is_asked_by_core() -> bool:
+    """Whether a field is read by the interpreted core, which, compiled, would ask nobody."""
+    caller = str(sys._getframe(2).f_globals.get("__name__", ""))
+    return caller.startswith("plugrad.") and not caller.startswith("plugrad.overrides")

@@ -1,0 +1,132 @@
+"""Modes, which see every call of a public function, and blocks in which nothing is overridden.
+
+Both belong to the thread, and travel with a backward pass to the threads that run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from plugrad.dispatch.local_state import current_state
+from plugrad.tensor.overridable import ALIAS, ALL_OFF, METHOD, OVERRIDES, SUBCLASSES_OFF
+
+
+class PlugradFunctionMode:
+    """A context manager inside of which each call of a public function goes to it first.
+
+    Subclass it and define `__plugrad_function__(self, func, types, args=(), kwargs=None)`. In there
+    the mode is off, so that `func(*args, **kwargs)` goes to the mode around this one, then to the
+    classes of the arguments, then to plugrad. NotImplemented says the same without a call.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import PlugradFunctionMode, resolve_name
+    >>> class Log(PlugradFunctionMode):
+    ...     def __plugrad_function__(self, func, types, args=(), kwargs=None):
+    ...         print(resolve_name(func))
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Log():
+    ...     y = plugrad.ones(2) * 3
+    plugrad.ones
+    plugrad.Tensor.mul
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        names = vars(cls)
+        if ALIAS in names and METHOD not in names:
+            setattr(cls, METHOD, names[ALIAS])
+        elif METHOD in names and ALIAS not in names:
+            setattr(cls, ALIAS, names[METHOD])
+
+    def __plugrad_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    __torch_function__ = __plugrad_function__
+
+    def __enter__(self) -> Any:
+        OVERRIDES.activate()
+        state = current_state()
+        state.function_modes = (*(state.function_modes or ()), self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        state = current_state()
+        state.function_modes = (state.function_modes or ())[:-1] or None
+
+
+class BasePlugradFunctionMode(PlugradFunctionMode):
+    """A mode that lets every call through."""
+
+    def __plugrad_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def current_modes() -> list[Any]:
+    """The modes that are on, outermost first."""
+    return list(current_state().function_modes or ())
+
+
+def current_mode() -> Any:
+    """The innermost mode, or None."""
+    modes = current_state().function_modes
+    return modes[-1] if modes else None
+
+
+@contextmanager
+def innermost_off() -> Iterator[Any]:
+    """Take the innermost mode off for the time of its own work."""
+    state = current_state()
+    modes = state.function_modes or ()
+    state.function_modes = modes[:-1] or None
+    try:
+        yield modes[-1]
+    finally:
+        state.function_modes = modes
+
+
+class _Off:
+    """Context manager: override less on this thread."""
+
+    level = SUBCLASSES_OFF
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        state = current_state()
+        self._before.append(state.overrides_off)
+        state.overrides_off = max(self.level, state.overrides_off)
+
+    def __exit__(self, *exc_info: object) -> None:
+        current_state().overrides_off = self._before.pop()
+
+
+class DisablePlugradFunctionSubclass(_Off):
+    """Context manager inside of which classes override nothing; modes still do.
+
+    An override uses it to have plugrad work on its class as on any Tensor.
+
+    >>> import plugrad
+    >>> class Mine(plugrad.Tensor):
+    ...     pass
+    >>> with plugrad.overrides.DisablePlugradFunctionSubclass():
+    ...     type(Mine([1.]) + 1).__name__
+    'Tensor'
+    """
+
+
+class DisablePlugradFunction(_Off):
+    """Context manager inside of which neither classes nor modes override anything."""
+
+    level = ALL_OFF
+
+
+def is_plugrad_function_enabled() -> bool:
+    """Whether classes override functions on this thread now."""
+    return current_state().overrides_off == 0

@@ -1,0 +1,267 @@
+"""The native half of the override protocol: does a call go to somebody's `__plugrad_function__`?
+
+`OVERRIDES.active` is false until a Tensor subclass with an override is defined, a mode is entered,
+or an argument that is no Tensor turns out to have one; until then a public function pays for the
+protocol by one compare of that field. Once it is true, `override` looks at the arguments, and what
+it finds is called by `plugrad.overrides`, which is interpreted and not imported before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final, cast, final
+
+from plugrad.device import Device
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dtype import DType
+from plugrad.tensor.base import TensorBase, empty_shell, tensor_class
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+# What a thread may have switched off (`LocalState.overrides_off`). From ALL_OFF on nothing is
+# overridden. IN_CORE is added while a node of plugrad's own runs, whose formulas are no calls of
+# the user's; what the user gave it, such as hooks, runs without it.
+SUBCLASSES_OFF: Final = 1
+ALL_OFF: Final = 2
+IN_CORE: Final = 4
+
+METHOD: Final = "__plugrad_function__"
+ALIAS: Final = "__torch_function__"
+
+
+@final
+class _Proceed:
+    def __repr__(self) -> str:
+        return "<no override>"
+
+
+PROCEED: Final = _Proceed()
+
+
+@final
+class Overrides:
+    """Whether anybody in this process overrides anything.
+
+    Attributes:
+        active: whether public functions have to look.
+        functions: the public functions that have overloads, by namespace and name.
+        machinery: the module `plugrad.overrides.handling`, once that is so.
+    """
+
+    def __init__(self) -> None:
+        self.active: bool = False
+        self.functions: dict[tuple[str, str], Any] = {}
+        self.machinery: Any = None
+
+    def activate(self) -> None:
+        """From now on, public functions look."""
+        if not self.active:
+            self.active = True
+            self.machinery = importlib.import_module("plugrad.overrides.handling")
+            self.machinery.make_tensor_overridable()
+
+
+OVERRIDES: Final = Overrides()
+
+
+def disabled_plugrad_function(
+    func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Any:
+    """As a class's `__plugrad_function__`, says that the class overrides nothing."""
+    return func(*args, **(kwargs or {}))
+
+
+def implementation(cls: Any) -> Any:
+    """What a class has as `__plugrad_function__` or `__torch_function__`; None for nothing."""
+    found: Any = getattr(cls, METHOD, None)
+    if found is None:
+        found = getattr(cls, ALIAS, None)
+    return None if found is disabled_plugrad_function else found
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a value's class overrides public functions; a Tensor's own default does not count."""
+    if isinstance(value, TensorBase):
+        return type(value) is not tensor_class() and implementation(type(value)) is not None
+    if value is None or isinstance(
+        value, (int, float, str, complex, list, tuple, dict, slice, DType, Device, type)
+    ):
+        return False
+    return implementation(type(value)) is not None
+
+
+def has_foreign(values: tuple[Any, ...]) -> bool:
+    """`is_foreign` of any of the values, or of an item of one that is a list or tuple."""
+    for value in values:
+        if is_foreign(value):
+            return True
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                if is_foreign(item):
+                    return True
+    return False
+
+
+def _to_be_dispatched(state: LocalState, values: tuple[Any, ...]) -> bool:
+    if state.overrides_off >= ALL_OFF:
+        return False
+    if state.function_modes is not None:
+        return True
+    return state.overrides_off == 0 and has_foreign(values)
+
+
+def override(func: Any, values: tuple[Any, ...]) -> Any:
+    """What an override makes of a call of a generated function, or PROCEED.
+
+    `values` are the arguments in the order of the parameters, with the defaults of those not given.
+    """
+    if not _to_be_dispatched(current_state(), values):
+        return PROCEED
+    return OVERRIDES.machinery.call_with_values(func, values)
+
+
+def override_method(name: str, values: tuple[Any, ...]) -> Any:
+    """`override` for the method of a Tensor; the first of `values` is the tensor."""
+    if not _to_be_dispatched(current_state(), values):
+        return PROCEED
+    return OVERRIDES.machinery.call_method_with_values(name, values)
+
+
+def override_operator(name: str, tensor: Any, other: Any) -> Any:
+    """`override` for an infix operator, for which a TypeError means that it is not implemented."""
+    if not _to_be_dispatched(current_state(), (tensor, other)):
+        return PROCEED
+    return OVERRIDES.machinery.call_operator(name, tensor, other)
+
+
+def override_overloaded(
+    namespace: str, name: str, method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`override` for a function with overloads, which gets its arguments as they were given."""
+    if not _to_be_dispatched(current_state(), (*args, *kwargs.values())):
+        return PROCEED
+    if method:
+        func = getattr(tensor_class(), name)
+    else:
+        func = OVERRIDES.functions.get((namespace, name))
+        if func is None:
+            return PROCEED
+    return OVERRIDES.machinery.dispatch(func, (*args, *kwargs.values()), args, kwargs)
+
+
+def override_call(
+    func: Any, relevant: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`override` for a function written by hand; `relevant` are the arguments that may override."""
+    if not _to_be_dispatched(current_state(), relevant):
+        return PROCEED
+    return OVERRIDES.machinery.dispatch(func, relevant, args, kwargs, True)
+
+
+def accept_foreign(value: Any) -> bool:
+    """Whether an argument that is no Tensor overrides functions; if so, they look from now on.
+
+    Converters ask before they refuse a value, so that the first tensor-like of a process is found
+    without a cost to calls that have none.
+    """
+    if implementation(type(value)) is None or isinstance(value, type):
+        return False
+    if current_state().overrides_off != 0:
+        return False
+    OVERRIDES.activate()
+    return True
+
+
+def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
+    """The result of an infix operator whose other operand is no Tensor and no number."""
+    if accept_foreign(other):
+        return override_operator(name, tensor, other)
+    return NotImplemented
+
+
+def stand_in() -> Tensor:
+    """A tensor without contents, for an argument whose class is going to take the call over."""
+    return cast("Tensor", empty_shell(tensor_class()))
+
+
+def has_plugrad_function_unary(value: Any) -> bool:
+    """Whether a call with this argument is to be given to `handle_plugrad_function`."""
+    if not OVERRIDES.active and (isinstance(value, TensorBase) or not accept_foreign(value)):
+        return False
+    return _to_be_dispatched(current_state(), (value,))
+
+
+def has_plugrad_function_variadic(*values: Any) -> bool:
+    """`has_plugrad_function` of arguments that are given one by one."""
+    return has_plugrad_function(values)
+
+
+def has_plugrad_function(relevant_args: Any) -> bool:
+    """Whether a call with these arguments is to be given to `handle_plugrad_function`.
+
+    True inside of a mode, and if the class of an argument (or of an item of one that is a list or
+    tuple) has `__plugrad_function__`.
+
+    Raises:
+        TypeError: not a sequence.
+    """
+    if not isinstance(relevant_args, (list, tuple)):
+        raise TypeError("expected a sequence")
+    values = tuple(relevant_args)
+    if not OVERRIDES.active:
+        if not has_foreign(values):
+            return False
+        OVERRIDES.activate()
+    return _to_be_dispatched(current_state(), values)
+
+
+def declare_subclass(cls: Any) -> None:
+    """Note that a subclass of Tensor was defined.
+
+    A class may call its override by either name: what it, or the first of its bases that has one,
+    defines is put under both.
+    """
+    for base in cls.__mro__:
+        names = vars(base)
+        if METHOD in names or ALIAS in names:
+            if not (METHOD in names and ALIAS in names):
+                found = names[METHOD] if METHOD in names else names[ALIAS]
+                setattr(cls, METHOD, found)
+                setattr(cls, ALIAS, found)
+            break
+    if implementation(cls) is not None:
+        OVERRIDES.activate()
+
+
+def call_users(function: Any, args: tuple[Any, ...]) -> Any:
+    """Call what a user gave to the core: in there, overrides are as the user left them."""
+    state = current_state()
+    before = state.overrides_off
+    if before < IN_CORE:
+        return function(*args)
+    state.overrides_off = before - IN_CORE
+    try:
+        return function(*args)
+    finally:
+        state.overrides_off = before
+
+
+def override_wrapped(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`override_call` for a function that is decorated with `overridable`."""
+    if (
+        not OVERRIDES.active
+        and not find_tensor_like(args)
+        and (not kwargs or not find_tensor_like(tuple(kwargs.values())))
+    ):
+        return PROCEED
+    return override_call(func, (*args, *kwargs.values()), args, kwargs)
+
+
+def find_tensor_like(values: tuple[Any, ...]) -> bool:
+    """Activate the protocol if one of the values is no Tensor and overrides; says whether."""
+    for value in values:
+        if not isinstance(value, TensorBase) and is_foreign(value):
+            OVERRIDES.activate()
+            return True
+    return False
