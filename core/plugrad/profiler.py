@@ -18,6 +18,7 @@ from plugrad.autograd.profiler.record_function import record_function
 __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
@@ -42,6 +43,11 @@ class ProfilerAction(enum.Enum):
 
 
 RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's library for tracing is at work: never."""
+    return False
 
 
 def supported_activities() -> set[ProfilerActivity]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Interpreted: it runs when a profile is over.
 import functools
+import itertools
 import os
 import sys
 from collections import Counter
@@ -142,7 +143,7 @@ def _sum_up(events: list[FunctionEvent]) -> None:
 def _context(recorder: Recorder) -> TraceContext:
     threads = {log.number: (log.native_id, log.name) for log in recorder.logs.values()}
     account = recorder.account
-    history = [] if account is None else account.history
-    return TraceContext(
-        threads, [((time - recorder.started) / 1000, held) for time, held in history]
-    )
+    history = [] if account is None else sorted(account.history)
+    held = itertools.accumulate(nbytes for _, nbytes in history)
+    times = [(time - recorder.started) / 1000 for time, _ in history]
+    return TraceContext(threads, list(zip(times, held, strict=True)))

@@ -9,7 +9,6 @@ any operator), are not seen.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, final
@@ -27,22 +26,21 @@ class MemoryAccount:
     """Watches arrays through weak references.
 
     Attributes:
-        history: pairs of time (`time.perf_counter_ns`) and bytes held then.
+        history: pairs of time (`time.perf_counter_ns`) and bytes that came (or, below 0, went).
+
+    An array may be freed on any thread in the middle of anything, so nothing here waits for a lock:
+    each step is one operation on a built-in container.
     """
 
     def __init__(self, note: Callable[[Record | None, int], None]) -> None:
         self.note: Callable[[Record | None, int], None] | None = note
         self.live: dict[int, Any] = {}
-        self.held: int = 0
         self.history: list[tuple[int, int]] = []
-        # An array may be freed on any thread, in the middle of anything: hence reentrant.
-        self.lock = threading.RLock()
 
     def close(self) -> None:
         """Watch no longer."""
-        with self.lock:
-            self.note = None
-            self.live = {}
+        self.note = None
+        self.live = {}
 
     def results(self, record: Record, result: Any, args: Any) -> None:
         """Count what a call returned that it was not given."""
@@ -65,23 +63,18 @@ class MemoryAccount:
             watch: Any = weakref.ref(owner, functools.partial(self._freed, key, nbytes))
         except TypeError:
             return  # when it goes cannot be known, so it would seem to stay for ever
-        with self.lock:
-            self.live[key] = watch
+        self.live[key] = watch
         self._count(record, nbytes)
 
     def _freed(self, key: int, nbytes: int, watch: Any) -> None:
-        with self.lock:
-            if self.live.pop(key, None) is None:
-                return
-        self._count(None, -nbytes)
+        if self.live.pop(key, None) is not None:
+            self._count(None, -nbytes)
 
     def _count(self, record: Record | None, nbytes: int) -> None:
-        with self.lock:
-            if self.note is None:
-                return
-            self.held += nbytes
-            self.history.append((time.perf_counter_ns(), self.held))
-            self.note(record, nbytes)
+        note = self.note
+        if note is not None:
+            self.history.append((time.perf_counter_ns(), nbytes))
+            note(record, nbytes)
 
 
 def _owner(array: Any) -> Any:

@@ -6,6 +6,7 @@ and the raw kernel are one event. A call that an operator makes is a child of th
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, final
@@ -98,6 +99,7 @@ class Recorder(Trace):
         self.with_shapes = with_shapes
         self.with_stack = with_stack
         self.logs: dict[int, ThreadLog] = {}
+        self.numbers = itertools.count(1)
         # Which call made the nodes: by their identity as long as numbers agree; by their number
         # alone (None: several threads gave it out) for those that no result led to.
         self.makers: dict[int, Record] = {}
@@ -124,7 +126,7 @@ class Recorder(Trace):
         thread = threading.get_ident()
         log = self.logs.get(thread)
         if log is None:
-            log = ThreadLog(len(self.logs) + 1)
+            log = ThreadLog(next(self.numbers))
             self.logs[thread] = log
         return log
 
