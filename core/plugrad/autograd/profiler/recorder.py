@@ -90,7 +90,7 @@ def _now() -> i64:
 
 @final
 class Recorder(Trace):
-    """Records what happens on the threads it is installed on, at a few hundred nanoseconds each."""
+    """Records what happens on the threads it is installed on."""
 
     def __init__(
         self, outer: Trace | None, with_shapes: bool, with_memory: bool, with_stack: bool
