@@ -96,7 +96,12 @@ class NaivePass:
             node = heapq.heappop(ready)[2]
             current_state().grad_enabled = create
             arrived = [grads.pop((node, i), None) for i in range(node.num_inputs())]
-            outputs = self._run_node(node, arrived, found, keep) if self.wants(node) else None
+            outputs = None
+            if self.wants(node):
+                outputs = self._run_node(node, arrived, found, keep)
+            elif len(roots) == 1 and node is roots[0].function:
+                # PyTorch does not look whether a single root is wanted before its tensor's hooks.
+                _run_tensor_hooks(node, arrived)
             for i, (function, nr) in enumerate(node.next_functions):
                 if function is not None:
                     _add(grads, function, nr, outputs[i] if outputs is not None else None)

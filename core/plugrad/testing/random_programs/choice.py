@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
 from plugrad.testing.random_programs.model import Draft, Variable
 
 T = TypeVar("T")
+
+_MODES: Final = (
+    "lib.no_grad()",
+    "lib.enable_grad()",
+    "lib.no_grad()",
+    "lib.inference_mode()",
+    "lib.autograd.graph.saved_tensors_hooks(pack, unpack)",
+)
 
 
 class Choice:
@@ -45,8 +53,7 @@ class Choice:
         """What a statement begins with: nothing, or the mode it runs in."""
         if not self.modes or not self.chance(one_in):
             return ""
-        manager = self.one_of(("no_grad", "no_grad", "inference_mode", "enable_grad"))
-        return f"with lib.{manager}():"
+        return f"with {self.one_of(_MODES)}:"
 
     def variable(
         self, draft: Draft, accept: Callable[[Variable], bool] | None = None

@@ -18,20 +18,28 @@ def difference(
     ours: tuple[list[Event], dict[str, Any]],
     theirs: tuple[list[Event], dict[str, Any]],
     *,
-    messages: bool = True,
+    ordered: bool = True,
 ) -> str | None:
     """Where two runs part, in words; None if they agree.
 
     Args:
-        messages: compare the words of errors too, not only their types.
+        ordered: whether hooks must be called in one order. If not, neither can it be said how far
+            a pass came that raised, so nothing after that is compared.
     """
+    if not ordered:
+        raised = [[e[0] for e in run[0] if e[1] == "raised"][:1] for run in (ours, theirs)]
+        if raised[0] != raised[1]:
+            return f"statement that raised: {raised[0]}, theirs: {raised[1]}"
+        if raised[0]:
+            return None
+        ours, theirs = ((sorted(run[0], key=lambda e: e[:2]), run[1]) for run in (ours, theirs))
     tolerance = 1e-4 if _is_single(theirs[1]) or _is_single(theirs[0]) else 1e-9
     for mine, other in zip(ours[0], theirs[0], strict=False):
         if mine[:2] != other[:2]:
             return f"{_event(mine)}\n  but theirs: {_event(other)}"
         where = f"statement {mine[0]}, {mine[1]}"
         if mine[1] == "raised":
-            found = _difference_of_errors(mine[2], other[2], messages)
+            found = _difference_of_errors(mine[2], other[2])
         else:
             found = _difference(mine[2], other[2], tolerance)
         if found is not None:
@@ -60,9 +68,9 @@ def _event(event: Event) -> str:
     return f"statement {event[0]}, {event[1]}: {event[2]}"
 
 
-def _difference_of_errors(ours: Any, theirs: Any, messages: bool) -> str | None:
+def _difference_of_errors(ours: Any, theirs: Any) -> str | None:
     same = ours[0] == theirs[0]
-    if same and messages:
+    if same:
         first, second = (set(_words(text)) for text in (ours[1], theirs[1]))
         same = len(first & second) >= 0.6 * max(len(first), len(second))
     return None if same else f"{ours}\n  but theirs: {theirs}"
@@ -87,7 +95,7 @@ def _difference(ours: Any, theirs: Any, tolerance: float) -> str | None:
         if len(ours) != len(theirs):
             return f"{ours}\n  but theirs: {theirs}"
         if len(ours) == 2 and all(isinstance(item, str) for item in (*ours, *theirs)):
-            return _difference_of_errors(ours, theirs, True)
+            return _difference_of_errors(ours, theirs)
         for mine, other in zip(ours, theirs, strict=True):
             found = _difference(mine, other, tolerance)
             if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -203,6 +204,21 @@ def conversion(draft: Draft, choice: Choice) -> None:
         view=dtype == x.dtype,
         contiguous=x.contiguous,
     )
+
+
+def transfer(devices: int) -> Callable[[Draft, Choice], None]:
+    """A writer of copies from one of several devices to another."""
+
+    def write(draft: Draft, choice: Choice) -> None:
+        x = choice.variable(draft)
+        if x is None:
+            return
+        device = choice.number(0, devices - 1)
+        # Where all devices are one, `to` alone would give the tensor itself.
+        (made,) = draft.define(f"{x.name}.clone().to(device({device}))", [x], [x.shape])
+        made.device = device
+
+    return write
 
 
 def function(draft: Draft, choice: Choice) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 _HEADER = """\
 import {library} as lib
@@ -49,9 +50,11 @@ class Program:
         lines = [statement.text for statement in self.statements]
         return _HEADER.format(library=library) + "\n".join(lines)
 
-    def __repr__(self) -> str:
-        # What hypothesis prints of a failing example.
-        return "\n" + self.source()
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis prints a failing example."""
+        for line in self.source().split("\n"):
+            printer.break_()
+            printer.text(line)
 
     def without(self, positions: Sequence[int]) -> Program:
         """The program without some of its statements; those that use their results do nothing."""

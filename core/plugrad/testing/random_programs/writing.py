@@ -52,6 +52,8 @@ def _writers(features: Features) -> list[Writer]:
         chosen += operators.FUNCTIONS
     if features.hooks:
         chosen += hooks.WRITERS
+    if features.devices > 1:
+        chosen.append(operators.transfer(features.devices))
     if features.passes:
         chosen += passes.WRITERS
     return chosen
