@@ -12,10 +12,11 @@ from plugrad.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
-from plugrad.autograd.multithreading import is_multithreading_enabled, set_multithreading_enabled
 from plugrad.autograd.run_backward import backward, grad
 from plugrad.autograd.variable import Variable
 
@@ -27,8 +28,8 @@ __all__ = [
     "enable_grad",
     "functional",
     "grad",
-    "inference_mode",
     "graph",
+    "inference_mode",
     "is_grad_enabled",
     "is_multithreading_enabled",
     "no_grad",

@@ -108,7 +108,29 @@ class enable_grad(GradMode):
         return type(self)()
 
 
-class set_grad_enabled(GradMode):
+class _SetAtOnce(ModeManager):
+    """Sets a mode when it is made; as a context manager or decorator it puts the old one back."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
+        super().__init__(mode)
+        self.prev = self.switch(current_state())
+
+    def __enter__(self) -> Any:
+        self.previous.append(self.prev)
+        self.switch(current_state())
+        return None
+
+    def __call__(self, function: Any) -> Any:
+        self.restore(current_state(), self.prev)
+        return super().__call__(function)
+
+
+class set_grad_enabled(_SetAtOnce, GradMode):
     """Sets grad mode to `mode`, at once; as a context manager it puts the old one back.
 
     Raises:
@@ -120,26 +142,38 @@ class set_grad_enabled(GradMode):
     False
     """
 
-    def __init__(self, mode: bool) -> None:
-        if not isinstance(mode, bool):
-            raise TypeError(
-                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
-                f"{type(mode).__name__}"
-            )
-        super().__init__(mode)
-        self.before = self.switch(current_state())
-
-    def __enter__(self) -> Any:
-        self.previous.append(self.before)
-        self.switch(current_state())
-        return None
-
-    def __call__(self, function: Any) -> Any:
-        self.restore(current_state(), self.before)
-        return super().__call__(function)
-
     def __repr__(self) -> str:
         return f"plugrad.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward, called from this thread, may use the threads of devices."""
+    return current_state().multithreading
+
+
+class set_multithreading_enabled(_SetAtOnce):
+    """Says whether backward may use the threads of devices, at once; as a context manager it puts
+    the old mode back.
+
+    Without them the calling thread runs every node, whatever its device. It concerns this thread
+    only.
+
+    Raises:
+        TypeError: `mode` is no bool.
+
+    >>> import plugrad
+    >>> with plugrad.autograd.set_multithreading_enabled(False):
+    ...     plugrad.autograd.is_multithreading_enabled()
+    False
+    """
+
+    def switch(self, state: LocalState) -> Any:
+        before = state.multithreading
+        state.multithreading = self.mode
+        return before
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.multithreading = before
 
 
 class inference_mode(ModeManager):

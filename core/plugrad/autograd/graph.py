@@ -20,7 +20,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as native
 from plugrad.graph.history import gradient_edge, try_grad_accumulator
 from plugrad.graph.removable_handle import RemovableHandle
-from plugrad.tensor.base import TensorBase, bump_version
+from plugrad.tensor.base import TensorBase, bump_version, is_inference
 
 __all__ = [
     "GradientEdge",
@@ -131,7 +131,8 @@ def _get_grad_fn_or_grad_acc(item: Any) -> Any:
 def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     """Tell autograd that the elements of a tensor, or of several, were written to.
 
-    For writes that plugrad cannot see, such as one into the array that `x.numpy()` gave.
+    For writes that plugrad cannot see, such as one into the array that `x.numpy()` gave. Inference
+    tensors, whose writes are not counted, are left as they are.
 
     Raises:
         RuntimeError: something is no tensor.
@@ -142,17 +143,15 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     >>> x._version
     1
     """
-    if isinstance(tensor, TensorBase):
-        bump_version(tensor)
-        return
     if not isinstance(tensor, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
-    for item in tensor:
+    for item in (tensor,) if isinstance(tensor, TensorBase) else tensor:
         if not isinstance(item, TensorBase):
             raise RuntimeError(
                 "increment_version expects each element of the iterable to be a tensor"
             )
-        bump_version(item)
+        if not is_inference(item):
+            bump_version(item)
 
 
 class _MultiHandle(RemovableHandle):

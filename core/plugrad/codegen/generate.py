@@ -56,7 +56,7 @@ from plugrad.graph.history import (
     rebase_history,
     set_history,
 )
-from plugrad.graph.node import Edge, Node, wanted_edges
+from plugrad.graph.node import NO_EDGE, Edge, Node, wanted_edges
 from plugrad.graph.saved_variable import SavedVariable, raise_freed, save
 from plugrad.graph.support import (
     CompositeInplace,

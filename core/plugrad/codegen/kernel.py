@@ -113,6 +113,13 @@ def _stands_for_tensor(entry: Entry, scalars: list[str]) -> bool:
     )
 
 
+def _counts_number(entry: Entry) -> bool:
+    """Whether PyTorch makes a tensor of the second operand, which then has an edge to nowhere."""
+    return entry.schema.name.removesuffix("_") in ("add", "sub", "mul", "div") and any(
+        a.type.base == "Scalar" and a.name == "other" for a in entry.schema.arguments
+    )
+
+
 def _emit_release(out: Source, fields: list[str], always: bool) -> None:
     """Only a node that did save something complains when it runs again."""
     out.line()
@@ -143,11 +150,12 @@ def _result_field(entry: Entry, number: int) -> str:
 def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[str]) -> None:
     inputs = differentiable_arguments(entry)
     has_lists = any(argument.type.is_list for argument in inputs)
-    count = "len(self.next_edges)" if has_lists else str(len(inputs))
+    total = len(inputs) + _counts_number(entry)
+    count = "len(self.next_edges)" if has_lists else str(total)
     if not any(formula.uses_grads for formula in formulas):
         out.line("grad_in = grads[0]")
         with out.block("if grad_in is None:"):
-            out.line(f"return [None] * {count}" if has_lists else _nones(len(inputs)))
+            out.line(f"return [None] * {count}" if has_lists else _nones(total))
         out.line('grad = cast("Tensor", grad_in)')
     else:
         with out.block("if not any_defined(grads):"):
@@ -157,7 +165,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
     out.line(
         f"found: list[TensorBase | None] = [None] * {count}"
         if has_lists
-        else f"found: list[TensorBase | None] = [{', '.join(['None'] * len(inputs))}]"
+        else f"found: list[TensorBase | None] = [{', '.join(['None'] * total)}]"
     )
     if any(formula.uses_mask for formula in formulas):
         out.line("mask: Any = ()")
@@ -327,7 +335,7 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             out.line("state.sequence_nr = number + 1")
             out.line(f"made = {node_class_name(entry)}(number)")
             out.line("node = made")
-            _emit_edges(out, inputs)
+            _emit_edges(out, inputs, _counts_number(entry))
             _emit_saves(out, entry, formulas)
         out.line("below = keyset & AFTER_AUTOGRAD")
         tuple_of = "(" + ", ".join(names) + ",)"
@@ -377,13 +385,15 @@ def _needs_grad(argument: Argument) -> str:
     return f"needs_grad({argument.name})"
 
 
-def _emit_edges(out: Source, inputs: list[Argument]) -> None:
+def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> None:
     if not any(argument.type.is_list for argument in inputs):
         edges: list[str] = []
         for position, argument in enumerate(inputs):
             function = "optional_edge" if argument.type.optional else "gradient_edge"
             out.line(f"edge{position} = {function}({argument.name})")
             edges.append(f"edge{position}")
+        if counts_number:
+            edges.append("NO_EDGE")
         out.line(f"made.set_next_edges(({', '.join(edges)},))")
         return
     out.line("edge_list: list[Edge] = []")

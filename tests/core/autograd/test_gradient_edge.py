@@ -215,3 +215,12 @@ def test_increment_version_takes_only_tensors() -> None:
         increment(1)
     with pytest.raises(RuntimeError, match="expects each element of the iterable to be a tensor"):
         increment([1])
+
+
+def test_increment_version_leaves_inference_tensors_alone() -> None:
+    with plugrad.inference_mode():
+        x = plugrad.ones(1)
+    y = plugrad.ones(1)
+    plugrad.autograd.graph.increment_version(x)
+    plugrad.autograd.graph.increment_version([x, y])
+    assert y._version == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -110,3 +112,43 @@ def test_recomputing_within_backward_is_told_when_inputs_are_chosen() -> None:
     plugrad.autograd.grad(s, x)
     assert seen == [True, False, False]
     assert plugrad.autograd._is_checkpoint_valid()
+
+
+EDGES: list[Callable[[Any, Any], Any]] = [
+    lambda lib, x: x + 2,
+    lambda lib, x: 2 - x,
+    lambda lib, x: x - 2,
+    lambda lib, x: x * 2,
+    lambda lib, x: x / 2,
+    lambda lib, x: x.clone().mul_(2),
+    lambda lib, x: x**2,
+    lambda lib, x: x % 2,
+    lambda lib, x: x + lib.ones(2),
+    lambda lib, x: lib.cat([x, lib.ones(2)]),
+    lambda lib, x: x.sum(),
+    lambda lib, x: lib.where(x > 0, x, lib.ones(2)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(EDGES)))
+def test_an_edge_for_every_operand_that_may_be_differentiated(
+    number: int, torch_oracle: ModuleType
+) -> None:
+    def edges(lib: Any) -> list[Any]:
+        x = lib.ones(2, requires_grad=True)
+        found = EDGES[number](lib, x).grad_fn.next_functions
+        return [
+            (None if node is None else type(node).__name__ == "AccumulateGrad", n)
+            for node, n in found
+        ]
+
+    assert edges(plugrad) == edges(torch_oracle)
+
+
+def test_the_edge_of_a_number_gets_no_gradient() -> None:
+    x = leaf(3.0)
+    y = x * 2
+    seen: list[Any] = []
+    y.grad_fn.register_hook(lambda outputs, inputs: seen.append(outputs))
+    y.sum().backward()
+    assert [grad and grad.tolist() for grad in seen[0]] == [[2.0], None]

@@ -98,6 +98,6 @@ def test_the_words_are_pytorch_s(toy: ToyBackend, torch_oracle: ModuleType, root
 @pytest.mark.parametrize("place", PLACES)
 def test_the_number_of_gradients(toy: ToyBackend, place: str) -> None:
     x = leaf(place) * 1
-    x.grad_fn.register_hook(lambda outputs, inputs: (outputs[0], outputs[0]))
+    x.grad_fn.register_hook(lambda outputs, inputs: (*outputs, outputs[0]))
     with pytest.raises(RuntimeError, match="has returned an incorrect number of values"):
         x.sum().backward()
