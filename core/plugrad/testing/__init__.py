@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from plugrad.testing.assert_close import assert_close
-from plugrad.testing.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from plugrad.testing.gradcheck import gradcheck, gradgradcheck
+from plugrad.testing.gradcheck_jacobians import GradcheckError
 from plugrad.testing.naive_engine import NaiveEngine, naive_backward, naive_grad
 
 __all__ = [

@@ -1,9 +1,4 @@
-"""gradcheck and gradgradcheck: gradients against finite differences, real and complex.
-
-Complex numbers count as two real ones. If `x` holds n complex numbers and `y = func(x)` holds m,
-the Jacobian that is compared has 2n rows and 2m columns, real and imaginary parts in turn. Backward
-gives the column of Re(y_k) for the output gradient 1 and that of Im(y_k) for 1j.
-"""
+"""gradcheck and gradgradcheck: gradients against finite differences, real and complex."""
 
 from __future__ import annotations
 
@@ -14,13 +9,26 @@ from typing import Any
 import numpy as np
 
 import plugrad
-from plugrad.testing.host_values import from_host, is_tensor, to_host
+from plugrad.testing import gradcheck_rules as rules
+from plugrad.testing.gradcheck_jacobians import (
+    Array,
+    Direction,
+    GradcheckError,
+    analytical_jacobians,
+    analytical_products,
+    as_tuple,
+    differentiable,
+    directional_derivatives,
+    numerical_jacobians,
+    wanted_inputs,
+)
+from plugrad.testing.host_values import from_host, is_tensor
 
-Array = np.ndarray[Any, Any]
-
-
-class GradcheckError(RuntimeError):
-    """The gradient that backward computes is not the one that finite differences give."""
+NO_FORWARD_MODE = "{}: {}=True needs forward-mode differentiation, which is not built yet"
+FAST_FAIL_SLOW_OK = (
+    "Fast gradcheck failed but element-wise differences are small. This means that the test "
+    "might've passed in slow_mode! Pass fast_mode=False to compare element by element."
+)
 
 
 def gradcheck(
@@ -43,57 +51,69 @@ def gradcheck(
 ) -> bool:
     """Compare the gradients of `func` with central differences.
 
+    A function with complex outputs is checked as two functions, of the real and of the imaginary
+    parts.
+
     Args:
         func: takes tensors and returns a tensor or a sequence of tensors.
-        inputs: its arguments; those that require grad should be float64 or complex128.
+        inputs: its arguments; those that require grad should be float64 or complex128. While
+            differences are taken, they hold other values.
         eps: the step of the finite differences.
         atol: absolute tolerance.
-        rtol: relative tolerance.
+        rtol: relative tolerance, to the numerical Jacobian.
         raise_exception: False returns False where True raises.
         nondet_tol: by how much two backward passes over the same graph may differ.
         check_undefined_grad: also check that undefined output gradients count as zero.
         check_grad_dtypes: also check that gradients have the dtype of their inputs.
-        check_batched_grad: not available yet.
-        check_batched_forward_grad: not available yet.
-        check_forward_ad: not available yet.
-        check_backward_ad: False checks nothing but the arguments.
+        check_batched_grad: also check that a pass over a batch of gradients gives what one pass
+            for each gives.
+        check_batched_forward_grad: needs forward mode, which is not built yet.
+        check_forward_ad: needs forward mode, which is not built yet.
+        check_backward_ad: checking nothing at all is an error.
         fast_mode: compare along one random direction per pair of input and output.
-        masked: takes no effect: every tensor is dense.
+        masked: True forgives small gradients where they should be exactly zero, for inputs of
+            which not every element counts.
 
     Raises:
         GradcheckError: a gradient is wrong.
         ValueError: no input requires grad.
-        NotImplementedError: one of the checks that are not available was asked for.
+        RuntimeError: an input has elements that share memory.
+        AssertionError: options that exclude one another; or what `func` returns changes shape or
+            dtype with its inputs' values.
+        NotImplementedError: an option that needs forward mode.
 
     >>> import plugrad
-    >>> from plugrad.testing import gradcheck
     >>> x = plugrad.tensor([0.5, 1.0], dtype=plugrad.float64, requires_grad=True)
-    >>> gradcheck(plugrad.sin, (x,))
+    >>> plugrad.autograd.gradcheck(plugrad.sin, (x,))
     True
     """
-    asked = (
-        ("check_batched_grad", check_batched_grad),
-        ("check_batched_forward_grad", check_batched_forward_grad),
-        ("check_forward_ad", check_forward_ad),
+    _require(
+        check_forward_ad or check_backward_ad,
+        "Expected at least one of check_forward_ad or check_backward_ad to be True",
     )
-    for name, value in asked:
-        if value:
-            raise NotImplementedError(f"gradcheck: {name}=True is not available yet")
-    arguments = _as_tuple(inputs)
+    _require(
+        not check_batched_grad or check_backward_ad,
+        "Setting check_batched_grad=True requires check_backward_ad to be True",
+    )
+    _require(
+        not check_batched_forward_grad or check_forward_ad,
+        "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
+    )
+    if check_forward_ad:
+        raise NotImplementedError(NO_FORWARD_MODE.format("gradcheck", "check_forward_ad"))
+    arguments = as_tuple(inputs)
     _check_inputs(arguments)
-    if not check_backward_ad:
-        return True
-    check = _Check(func, arguments, eps, atol, rtol)
+    check = _Check(func, arguments, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
     try:
-        if fast_mode:
-            check.along_random_directions()
-        else:
-            check.element_by_element()
-        check.deterministic(nondet_tol)
-        if check_grad_dtypes:
-            check.grad_dtypes()
+        check.backward_mode()
+        outputs = differentiable(check.result)
+        if check_batched_grad:
+            rng = np.random.default_rng(0)
+            for index, output in enumerate(outputs):
+                rules.check_batched(arguments, output, index, rng)
+        rules.check_scales_with_gradient(outputs, arguments, masked)
         if check_undefined_grad:
-            check.undefined_gradients()
+            rules.check_undefined(func, arguments)
     except GradcheckError:
         if raise_exception:
             raise
@@ -122,31 +142,47 @@ def gradgradcheck(
 ) -> bool:
     """Compare the gradients of gradients of `func` with central differences.
 
-    Runs `gradcheck` on the function from inputs and output gradients to input gradients. Without
-    `grad_outputs` they are random, the same in every call. The other arguments are gradcheck's.
+    Runs `gradcheck` on the function from inputs and output gradients to input gradients.
+
+    Args:
+        grad_outputs: the output gradients; default random ones in [-1, 1] that require grad, the
+            same in every call.
+        gen_non_contig_grad_outputs: random ones are to be non-contiguous.
+        check_fwd_over_rev: needs forward mode, which is not built yet.
+        check_rev_over_rev: checking nothing at all is an error.
+
+    The other arguments, and what is raised, are gradcheck's.
 
     >>> import plugrad
-    >>> from plugrad.testing import gradgradcheck
     >>> x = plugrad.tensor([0.5, 1.0], dtype=plugrad.float64, requires_grad=True)
-    >>> gradgradcheck(plugrad.sin, (x,))
+    >>> plugrad.autograd.gradgradcheck(plugrad.sin, (x,))
     True
     """
+    _require(
+        check_fwd_over_rev or check_rev_over_rev,
+        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True",
+    )
+    _require(
+        not check_undefined_grad or check_rev_over_rev,
+        "Setting check_undefined_grad=True requires check_rev_over_rev to be True",
+    )
+    _require(
+        not check_batched_grad or check_rev_over_rev,
+        "Setting check_batched_grad=True requires check_rev_over_rev to be True",
+    )
     if check_fwd_over_rev:
-        raise NotImplementedError("gradgradcheck: check_fwd_over_rev=True is not available yet")
-    arguments = _as_tuple(inputs)
-    _check_inputs(arguments)
-    if not check_rev_over_rev:
-        return True
+        raise NotImplementedError(NO_FORWARD_MODE.format("gradgradcheck", "check_fwd_over_rev"))
+    arguments = as_tuple(inputs)
     if grad_outputs is None:
-        outputs = _differentiable(func(*arguments))
+        outputs = differentiable(func(*arguments))
         seeds = _random_like(outputs, gen_non_contig_grad_outputs)
     else:
-        seeds = _as_tuple(grad_outputs)
+        seeds = as_tuple(grad_outputs)
+    split = len(arguments)
 
     def grad_of_func(*values: Any) -> tuple[Any, ...]:
-        split = len(values) - len(seeds)
-        wanted = _unique(values[:split])
-        results = _differentiable(func(*values[:split]))
+        results = differentiable(func(*values[:split]))
+        wanted = wanted_inputs(values[:split])
         grads = plugrad.autograd.grad(
             results, wanted, values[split:], create_graph=True, allow_unused=True
         )
@@ -168,69 +204,53 @@ def gradgradcheck(
     )
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-
-
-def _differentiable(result: Any) -> tuple[Any, ...]:
-    return tuple(out for out in _as_tuple(result) if is_tensor(out) and out.requires_grad)
-
-
-def _unique(values: Sequence[Any]) -> list[Any]:
-    """The tensors that require grad, each once, in order."""
-    found = {id(v): v for v in values if is_tensor(v) and v.requires_grad}
-    return list(found.values())
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
 
 
 def _check_inputs(arguments: tuple[Any, ...]) -> None:
     wanted = [i for i, v in enumerate(arguments) if is_tensor(v) and v.requires_grad]
+    for i in wanted:
+        tensor = arguments[i]
+        if tensor.dtype not in (plugrad.float64, plugrad.complex128):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. ",
+                stacklevel=3,
+            )
+        steps = zip(tensor.stride(), tensor.shape, strict=True)
+        if not all(step > 0 or size <= 1 for step, size in steps):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                "that are non-overlapping to be able to compute the numerical gradients correctly. "
+                "You should call .contiguous on the input before passing it to gradcheck."
+            )
     if not wanted:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
-    for i in wanted:
-        if arguments[i].dtype not in (plugrad.float64, plugrad.complex128):
-            warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or "
-                "complex. This check will likely fail if all the inputs are not of double "
-                "precision floating point or complex.",
-                stacklevel=3,
-            )
 
 
 def _random_like(outputs: tuple[Any, ...], non_contiguous: bool) -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     seeds = []
     for output in outputs:
-        values = _complex_or_real(rng.standard_normal(_real_size(output)), output)
+        shape = tuple(output.shape)
+        values: Array = rng.uniform(-1.0, 1.0, shape)
+        if output.dtype.is_complex:
+            values = values + 1j * rng.uniform(-1.0, 1.0, shape)
         seed = from_host(values, output)
-        if non_contiguous and seed.ndim:
+        if non_contiguous and shape:
             seed = from_host(np.stack([values, values], axis=-1), output).select(-1, 0)
         seeds.append(seed.detach().requires_grad_())
     return tuple(seeds)
 
 
-def _real_size(tensor: Any) -> int:
-    return int(tensor.numel()) * (2 if tensor.dtype.is_complex else 1)
-
-
-def _coordinates(tensor: Any) -> Array:
-    """The values as a flat vector of real numbers."""
-    wide = np.complex128 if tensor.dtype.is_complex else np.float64
-    return np.array(to_host(tensor), dtype=wide, order="C").reshape(-1).view(np.float64)
-
-
-def _complex_or_real(coordinates: Array, like: Any) -> Array:
-    """The inverse of `_coordinates`."""
-    values = np.ascontiguousarray(coordinates)
-    if like.dtype.is_complex:
-        values = values.view(np.complex128)
-    return values.reshape(tuple(like.shape))
-
-
 class _Check:
-    """One run of gradcheck: the function, its inputs, the graph of one call."""
+    """One run: the function, its inputs, and what is compared how."""
 
     def __init__(
         self,
@@ -239,214 +259,167 @@ class _Check:
         eps: float,
         atol: float,
         rtol: float,
+        nondet_tol: float,
+        check_grad_dtypes: bool,
+        fast_mode: bool,
     ) -> None:
         self.func = func
         self.arguments = arguments
         self.eps = eps
         self.atol = atol
         self.rtol = rtol
-        self.inputs = _unique(arguments)
-        self.outputs = _differentiable(func(*arguments))
-        self.rng = np.random.default_rng(0)
+        self.nondet_tol = nondet_tol
+        self.check_grad_dtypes = check_grad_dtypes
+        self.compare = self._along_random_directions if fast_mode else self._element_by_element
+        self.inputs = wanted_inputs(arguments)
+        self.result = func(*arguments)
 
-    def element_by_element(self) -> None:
-        """Compare whole Jacobians, one row per input and one column per output element."""
-        if not self.outputs:
-            self._expect_zero()
+    def backward_mode(self) -> None:
+        """Compare all Jacobians: of a function with complex outputs those of its two parts."""
+        outputs = [out for out in as_tuple(self.result) if is_tensor(out)]
+        if not any(out.dtype.is_complex for out in outputs):
+            self.compare(self.func, self.result, [""] * len(outputs))
             return
-        analytical = self._analytical_jacobians()
-        for i, tensor in enumerate(self.inputs):
-            directions = np.eye(_real_size(tensor))
-            rows = [self._difference(i, direction) for direction in directions]
-            for j, output in enumerate(self.outputs):
-                empty = np.zeros((0, _real_size(output)))
-                numerical = np.array([row[j] for row in rows]) if rows else empty
-                self._compare(i, j, numerical, analytical[i][j], self.atol)
+        for part in ("imaginary", "real"):
+            prefixes = [
+                f"While considering the {part} part of complex outputs only, "
+                if out.dtype.is_complex
+                else ""
+                for out in differentiable(self.result)
+            ]
+            func = _part(self.func, part)
+            self.compare(func, func(*self.arguments), prefixes)
 
-    def along_random_directions(self) -> None:
-        """Compare u^T J v for one random pair of unit vectors u and v per input and output."""
-        if not self.outputs:
-            self._expect_zero()
-            return
-        vectors = [self._unit_vector(_real_size(output)) for output in self.outputs]
-        products = [
-            self._backward([v if k == j else None for k, v in enumerate(vectors)])
-            for j in range(len(self.outputs))
-        ]
-        for i, tensor in enumerate(self.inputs):
-            u = self._unit_vector(_real_size(tensor))
-            differences = self._difference(i, u)
-            for j, v in enumerate(vectors):
-                numerical = np.array([[differences[j] @ v]])
-                analytical = np.array([[u @ products[j][i]]])
-                # The sum over elements adds up what each may be off by.
-                self._compare(i, j, numerical, analytical, self.atol * float(u.sum() * v.sum()))
-
-    def deterministic(self, tolerance: float) -> None:
-        """Two passes over the same graph must give the same."""
-        if not self.outputs:
-            return
-        vectors = [self._unit_vector(_real_size(output)) for output in self.outputs]
-        first, second = self._backward(vectors), self._backward(vectors)
-        for a, b in zip(first, second, strict=True):
-            if a.size and float(np.abs(a - b).max()) > tolerance:
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and "
-                    "grad_output multiple times gives different values, although analytical "
-                    f"gradient matches numerical gradient. The tolerance for nondeterminism was "
-                    f"{tolerance}."
-                )
-
-    def grad_dtypes(self) -> None:
-        """Gradients must have the dtype of their inputs."""
-        for i, grad in enumerate(self._grads([None] * len(self.outputs))):
-            if grad is not None and grad.dtype is not self.inputs[i].dtype:
-                raise GradcheckError(
-                    f"Expected gradient of input {i} to have dtype {self.inputs[i].dtype}, "
-                    f"but got {grad.dtype}"
-                )
-
-    def undefined_gradients(self) -> None:
-        """Undefined output gradients must count as zero, all of them and each by itself."""
-        if not self.outputs:
-            return
-        count = len(self.outputs)
-        self._expect_zero_grads(list(range(count)))
-        if count > 1:
-            for j in range(count):
-                self._expect_zero_grads([j])
-
-    def _expect_zero_grads(self, undefined: list[int]) -> None:
-        outputs = _differentiable(self.func(*self.arguments))
-        roots = [_Undefined.apply(outputs[j]) for j in undefined]
-        try:
-            grads = plugrad.autograd.grad(
-                roots, self.inputs, [plugrad.ones_like(root) for root in roots], allow_unused=True
-            )
-        except RuntimeError as error:
-            raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at "
-                f'"Notes about undefined output gradients" in the documentation: {error}'
-            ) from error
-        for grad in grads:
-            if grad is not None and bool(np.any(to_host(grad) != 0)):
-                raise GradcheckError(
-                    "Expected all input grads to be undefined or zero when all output grads are "
-                    "undefined or zero."
-                )
-
-    def _expect_zero(self) -> None:
-        """No output requires grad: then no input may matter."""
-        results = [out for out in _as_tuple(self.func(*self.arguments)) if is_tensor(out)]
-        wanted = [k for k, out in enumerate(results) if out.dtype.is_differentiable]
-        for i, tensor in enumerate(self.inputs):
-            for direction in np.eye(_real_size(tensor)):
-                step = self.eps * direction
-                high, low = (
-                    [out for out in _as_tuple(self._call(i, s)) if is_tensor(out)]
-                    for s in (step, -step)
-                )
-                for k in wanted:
-                    change = (_coordinates(high[k]) - _coordinates(low[k])) / (2 * self.eps)
-                    if change.size and float(np.abs(change).max()) > self.atol:
-                        raise GradcheckError("Numerical gradient for function expected to be zero")
-
-    def _call(self, index: int, step: Array) -> Any:
-        """The function with `step` added to the coordinates of one input."""
-        moved = self.inputs[index]
-        values = _complex_or_real(_coordinates(moved) + step, moved)
-        replacement = from_host(values, moved).requires_grad_()
-        return self.func(*[replacement if v is moved else v for v in self.arguments])
-
-    def _difference(self, index: int, direction: Array) -> list[Array]:
-        """The derivative of every output along `direction` in the space of one input."""
-        step = self.eps * direction
-        high = _differentiable(self._call(index, step))
-        low = _differentiable(self._call(index, -step))
-        return [
-            (_coordinates(a) - _coordinates(b)) / (2 * self.eps)
-            for a, b in zip(high, low, strict=True)
-        ]
-
-    def _grads(self, vectors: Sequence[Array | None]) -> Sequence[Any]:
-        """Backward from the outputs that have a vector; with ones from all when none has."""
-        seeds = {
-            j: from_host(_complex_or_real(vector, self.outputs[j]), self.outputs[j])
-            for j, vector in enumerate(vectors)
-            if vector is not None
-        }
-        if not seeds:
-            seeds = {j: plugrad.ones_like(output) for j, output in enumerate(self.outputs)}
-        roots = [self.outputs[j] for j in seeds]
-        found: Sequence[Any] = plugrad.autograd.grad(
-            roots, self.inputs, list(seeds.values()), retain_graph=True, allow_unused=True
-        )
-        return found
-
-    def _backward(self, vectors: Sequence[Array | None]) -> list[Array]:
-        """The coordinates of the gradient of every input."""
-        found = []
-        for i, grad in enumerate(self._grads(vectors)):
-            tensor = self.inputs[i]
-            if grad is None:
-                found.append(np.zeros(_real_size(tensor)))
-                continue
-            if tuple(grad.shape) != tuple(tensor.shape):
-                raise GradcheckError(
-                    f"Analytical gradient of input {i} has incorrect size: expected "
-                    f"{tuple(tensor.shape)}, got {tuple(grad.shape)}"
-                )
-            if grad.dtype.is_complex != tensor.dtype.is_complex:
-                raise GradcheckError(
-                    f"Analytical gradient of input {i} has incorrect type: expected "
-                    f"{tensor.dtype}, got {grad.dtype}"
-                )
-            found.append(_coordinates(grad))
-        return found
-
-    def _analytical_jacobians(self) -> list[list[Array]]:
-        """[input][output] -> matrix, from one backward pass per output coordinate."""
-        jacobians = [
-            [np.zeros((_real_size(tensor), _real_size(output))) for output in self.outputs]
+    def _element_by_element(
+        self, func: Callable[..., Any], result: Any, prefixes: Sequence[str]
+    ) -> None:
+        results = [out for out in as_tuple(result) if is_tensor(out)]
+        outputs = differentiable(result)
+        numerical = [
+            numerical_jacobians(func, self.arguments, results, tensor, self.eps)
             for tensor in self.inputs
         ]
-        for j, output in enumerate(self.outputs):
-            for column, unit in enumerate(np.eye(_real_size(output))):
-                vectors: list[Array | None] = [None] * len(self.outputs)
-                vectors[j] = unit
-                for i, grad in enumerate(self._backward(vectors)):
-                    jacobians[i][j][:, column] = grad
-        return jacobians
-
-    def _unit_vector(self, size: int) -> Array:
-        vector = self.rng.random(size) + 0.1
-        return vector / max(float(np.linalg.norm(vector)), 1.0)
-
-    def _compare(self, i: int, j: int, numerical: Array, analytical: Array, atol: float) -> None:
-        if np.allclose(analytical, numerical, rtol=self.rtol, atol=atol, equal_nan=True):
+        if not outputs:
+            _expect_zero([matrix for matrices in numerical for matrix in matrices], 0.0)
             return
-        difference = np.abs(analytical - numerical)
-        row, column = np.unravel_index(int(np.argmax(difference)), difference.shape)
-        parts = ""
-        if self.inputs[i].dtype.is_complex or self.outputs[j].dtype.is_complex:
-            parts = "\n(complex numbers are listed as real and imaginary part)"
-        raise GradcheckError(
-            f"Jacobian mismatch for output {j} with respect to input {i},\n"
-            f"numerical:{numerical}\nanalytical:{analytical}\n"
-            f"Greatest difference: {difference[row, column]} at ({row}, {column}), row = input "
-            f"element, column = output element{parts}"
+        kept = [index for index, out in enumerate(results) if out.requires_grad]
+        for j, output in enumerate(outputs):
+            analytical = analytical_jacobians(
+                self.arguments, output, self.nondet_tol, self.check_grad_dtypes
+            )
+            for i, matrix in enumerate(analytical):
+                expected = numerical[i][kept[j]]
+                if not self._close(matrix, expected, self.atol):
+                    raise GradcheckError(_mismatch(prefixes[j], i, j, expected, matrix))
+
+    def _along_random_directions(
+        self, func: Callable[..., Any], result: Any, prefixes: Sequence[str]
+    ) -> None:
+        """Compare u^T J v for a random pair of unit vectors u and v per input and output."""
+        rng = np.random.default_rng(0)
+        results = [out for out in as_tuple(result) if is_tensor(out)]
+        outputs = differentiable(result)
+        directions = [_direction(tensor, rng) for tensor in self.inputs]
+        vectors = [_unit_vector(int(output.numel()), rng) for output in outputs]
+        changes = [
+            directional_derivatives(func, self.arguments, tensor, u, self.eps)
+            for tensor, u in zip(self.inputs, directions, strict=True)
+        ]
+        if not outputs:
+            _expect_zero([change for of_input in changes for change in of_input], self.nondet_tol)
+            return
+        kept = [index for index, out in enumerate(results) if out.requires_grad]
+        products = [
+            analytical_products(self.arguments, output, v, self.nondet_tol, self.check_grad_dtypes)
+            for output, v in zip(outputs, vectors, strict=True)
+        ]
+        for i, u in enumerate(directions):
+            for j, v in enumerate(vectors):
+                numerical = np.asarray((changes[i][kept[j]] * v).sum())
+                analytical = np.asarray(_along(products[j][i], u))
+                # A sum over elements adds up what each may be off by.
+                atol = self.atol * _sum(u) * float(v.sum())
+                if not self._close(analytical, numerical, atol):
+                    message = _mismatch(prefixes[j], i, j, numerical, analytical)
+                    raise GradcheckError(message + self._in_slow_mode(func, results, outputs, i, j))
+
+    def _in_slow_mode(
+        self,
+        func: Callable[..., Any],
+        results: Sequence[Any],
+        outputs: Sequence[Any],
+        i: int,
+        j: int,
+    ) -> str:
+        """The whole Jacobians of what failed along a direction."""
+        place = [index for index, out in enumerate(results) if out.requires_grad][j]
+        numerical = numerical_jacobians(func, self.arguments, results, self.inputs[i], self.eps)
+        analytical = analytical_jacobians(self.arguments, outputs[j], float("inf"), False)
+        message = (
+            "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
+            "in fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
+            f"Numerical:\n {_shown(numerical[place])}\nAnalytical:\n{_shown(analytical[i])}\n\n"
+            "The max per-element difference (slow mode) is: "
+            f"{np.abs(numerical[place] - analytical[i]).max()}.\n"
+        )
+        if self._close(analytical[i], numerical[place], self.atol):
+            message += FAST_FAIL_SLOW_OK
+        return message
+
+    def _close(self, analytical: Array, numerical: Array, atol: float) -> bool:
+        return bool(np.allclose(analytical, numerical, rtol=self.rtol, atol=atol))
+
+
+def _part(func: Callable[..., Any], part: str) -> Callable[..., Any]:
+    """The function of the real, or imaginary, parts of the outputs that are complex."""
+
+    def parts(*arguments: Any) -> tuple[Any, ...]:
+        return tuple(
+            (out.real if part == "real" else out.imag)
+            if is_tensor(out) and out.dtype.is_complex
+            else out
+            for out in as_tuple(func(*arguments))
         )
 
+    return parts
 
-class _Undefined(plugrad.autograd.Function):
-    """The identity, whose gradient is undefined."""
 
-    @staticmethod
-    def forward(ctx: Any, tensor: Any) -> Any:
-        """A copy, so that the result is a tensor of its own."""
-        return tensor.clone()
+def _expect_zero(changes: Sequence[Array], tolerance: float) -> None:
+    """No output requires grad: then no input may matter."""
+    for change in changes:
+        if change.size and float(np.abs(change).max()) > tolerance:
+            raise GradcheckError("Numerical gradient for function expected to be zero")
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> None:
-        """Nothing."""
-        return
+
+def _mismatch(prefix: str, i: int, j: int, numerical: Array, analytical: Array) -> str:
+    return (
+        f"{prefix}Jacobian mismatch for output {j} with respect to input {i},\n"
+        f"numerical:{_shown(numerical)}\nanalytical:{_shown(analytical)}\n"
+    )
+
+
+def _shown(values: Array) -> str:
+    return repr(plugrad.from_numpy(np.array(values)))
+
+
+def _unit_vector(size: int, rng: np.random.Generator) -> Array:
+    vector = rng.random(size)
+    return vector / (float(np.linalg.norm(vector)) or 1.0)
+
+
+def _direction(tensor: Any, rng: np.random.Generator) -> Direction:
+    size = int(tensor.numel())
+    real = _unit_vector(size, rng)
+    return (real, _unit_vector(size, rng)) if tensor.dtype.is_complex else real
+
+
+def _along(product: Array, direction: Direction) -> Any:
+    """A column of the Jacobian times a direction, part by part if the input is complex."""
+    if isinstance(direction, tuple):
+        return product.real @ direction[0] + 1j * (product.imag @ direction[1])
+    return product @ direction
+
+
+def _sum(direction: Direction) -> float:
+    parts = direction if isinstance(direction, tuple) else (direction,)
+    return float(sum(part.sum() for part in parts))

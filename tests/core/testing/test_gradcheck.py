@@ -54,14 +54,13 @@ def test_a_missing_gradient_is_caught(fast_mode: bool) -> None:
         gradcheck(wrong, leaf(1.0, 2.0), fast_mode=fast_mode)
 
 
-def test_the_message_shows_both_jacobians_and_the_worst_element() -> None:
+def test_the_message_shows_both_jacobians() -> None:
     wrong = function(lambda x: x * 2, lambda x, g: g * plugrad.tensor([2.0, 5.0]).to(g.dtype))
     with pytest.raises(GradcheckError) as caught:
         gradcheck(wrong, leaf(1.0, 2.0))
     text = str(caught.value)
-    assert "numerical:" in text
-    assert "analytical:" in text
-    assert "at (1, 1)" in text
+    assert "numerical:tensor([[2.0000, 0.0000],\n        [0.0000, 2.0000]]" in text
+    assert "analytical:tensor([[2., 0.],\n        [0., 5.]]" in text
 
 
 @MODES
@@ -107,7 +106,7 @@ def test_real_to_complex() -> None:
 
 def test_a_forgotten_conjugate_is_caught() -> None:
     wrong = function(lambda z: z * z, lambda z, g: g * 2 * z)
-    with pytest.raises(GradcheckError, match="real and imaginary part"):
+    with pytest.raises(GradcheckError, match="the imaginary part of complex outputs only"):
         gradcheck(wrong, leaf(1 + 2j, dtype=plugrad.complex128))
 
 
@@ -160,14 +159,6 @@ def test_undefined_gradients_must_count_as_zero() -> None:
 
 def test_grad_dtypes_are_checked_on_request() -> None:
     assert gradcheck(lambda x: x * 2, leaf(1.0), check_grad_dtypes=True)
-
-
-@pytest.mark.parametrize(
-    "option", ["check_forward_ad", "check_batched_grad", "check_batched_forward_grad"]
-)
-def test_checks_that_are_not_available_say_so(option: str) -> None:
-    with pytest.raises(NotImplementedError, match=option):
-        gradcheck(lambda x: x * 2, leaf(1.0), **{option: True})
 
 
 @MODES

@@ -1,0 +1,27 @@
+"""Makes `from plugrad.autograd.gradcheck import GradcheckError` work beside the function.
+
+PyTorch has a function and a module of this name. Here what is imported under the module's name is
+the function, and what the module has is an attribute of it, so that whoever comes first, the
+name `plugrad.autograd.gradcheck` can be called.
+"""
+
+# Interpreted: it takes its own place in `sys.modules`.
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+_kit: Any = importlib.import_module("plugrad.testing.gradcheck")
+_older: Any = importlib.import_module("plugrad.testing.gradcheck_older")
+_function: Any = _kit.gradcheck
+
+for _module, _names in (
+    (_kit, ("gradcheck", "gradgradcheck", "GradcheckError")),
+    (_older, _older.__all__),
+):
+    for _name in _names:
+        setattr(_function, _name, getattr(_module, _name))
+
+sys.modules[__name__] = _function
