@@ -60,7 +60,7 @@ class AccumulateGradBase(Node):
     def __init__(self, variable: TensorBase) -> None:
         super().__init__(MAX_SEQUENCE_NR)
         self.variable = variable
-        self.add_input_metadata(variable)
+        self._add_input_metadata(variable)
         self.update_grad_dtype()
 
     @final
@@ -69,7 +69,7 @@ class AccumulateGradBase(Node):
         variable = self.variable
         meta = variable.meta
         code: int = OWN_GRAD_DTYPE if meta is None else int(meta.grad_dtype)
-        metadata = self.metadata0
+        metadata = self._metadata0
         if metadata is None:
             return
         if code == OWN_GRAD_DTYPE:

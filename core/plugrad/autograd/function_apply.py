@@ -107,7 +107,7 @@ def apply_function(
         and not _is_one_of(output, args)
     ):
         # What nearly all Functions do.
-        set_gradient_edge(output, ctx, ctx.add_input_metadata(output))
+        set_gradient_edge(output, ctx, ctx._add_input_metadata(output))
     else:
         outputs = _tie_outputs(ctx, state, args, outputs, recorded, kept)
     if ctx.to_save is not None:
@@ -187,7 +187,7 @@ def _note_inputs(ctx: FunctionNode, state: LocalState, args: tuple[Any, ...]) ->
     for index, value in enumerate(args):
         if isinstance(value, TensorBase):
             edges.append(gradient_edge(value) if needed[index] else NO_EDGE)
-    ctx.set_next_edges(tuple(edges))
+    ctx._set_next_edges(tuple(edges))
     return True
 
 
@@ -269,7 +269,7 @@ def _tie_outputs(
     for index, output in enumerate(outputs):
         if not isinstance(output, TensorBase):
             if recorded:
-                ctx.add_input_metadata(None)
+                ctx._add_input_metadata(None)
             tied.append(output)
             continue
         identity = id(output)
@@ -289,14 +289,14 @@ def _tie_outputs(
             result = _without_gradient(output, is_input)
         if not differentiable:
             if recorded:
-                ctx.add_input_metadata(None)
+                ctx._add_input_metadata(None)
                 ctx._note_constant_output(index, output)
         else:
             differentiable_count += 1
             if is_modified:
                 _tie_modified(ctx, output, args, len(outputs))
             else:
-                set_gradient_edge(result, ctx, ctx.add_input_metadata(result))
+                set_gradient_edge(result, ctx, ctx._add_input_metadata(result))
         if not (is_input and is_modified):
             set_creation_meta(result, IN_CUSTOM_FUNCTION)
         returned.add(identity)
@@ -386,14 +386,14 @@ def delayed_error(message: str, tensors: list[Any]) -> tuple[Any, ...]:
     """The tensors again (None stays None), with a grad_fn that raises when it runs."""
     node = Error(message)
     sources: list[TensorBase | None] = list(tensors)
-    node.set_next_edges(collect_next_edges(sources))
+    node._set_next_edges(collect_next_edges(sources))
     made: list[Any] = []
     for tensor in sources:
         if tensor is None:
-            node.add_input_metadata(None)
+            node._add_input_metadata(None)
             made.append(None)
         else:
             result = detached(tensor)
-            set_gradient_edge(result, node, node.add_input_metadata(result))
+            set_gradient_edge(result, node, node._add_input_metadata(result))
             made.append(result)
     return tuple(made)

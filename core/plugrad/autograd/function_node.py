@@ -156,12 +156,12 @@ class FunctionNode(Node):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         """Handles on the saved tensors, to pack them."""
-        if self.released:
+        if self._released:
             raise_freed()
         return tuple([SavedTensor(self, "_saved", index) for index in range(len(self._saved))])
 
     def _unpack(self) -> tuple[Any, ...]:
-        if self.released:
+        if self._released:
             raise_freed()
         found: list[Any] = []
         for item in self._saved:
@@ -178,10 +178,10 @@ class FunctionNode(Node):
         """Free the saved tensors now, inside `backward`, unless the graph is kept."""
         task: Any = current_state().graph_task
         if task is not None and not task.keep_graph:
-            self.release_variables()
+            self._release_variables()
 
-    def release_variables(self) -> None:
-        self.released = True
+    def _release_variables(self) -> None:
+        self._released = True
         if self._saved:
             self._saved = []
 
@@ -225,7 +225,7 @@ class FunctionNode(Node):
 
     def _zeros(self, index: i64) -> Any:
         """Zeros like an output; None for one that is no tensor."""
-        metadata = self.input_metadata(index)
+        metadata = self._metadata_of_input(index)
         if metadata is None:
             constant = self._constant_outputs
             if constant is None or not self._materialize_constant:
@@ -250,7 +250,7 @@ class FunctionNode(Node):
                     found.append(None)
                 elif isinstance(value, TensorBase):
                     if value.dtype.category == COMPLEX:
-                        check_complex(self.next_edges[len(found)])
+                        check_complex(self._next_edges[len(found)])
                     found.append(value)
                 else:
                     raise RuntimeError(f"expected Variable or None (got {type_name(value)})")
@@ -283,7 +283,7 @@ def check_complex(edge: Edge) -> None:
     function = edge.function
     if function is None:
         return
-    metadata = function.input_metadata(edge.input_nr)
+    metadata = function._metadata_of_input(edge.input_nr)
     if metadata is not None and metadata.dtype.category != COMPLEX:
         raise RuntimeError(
             "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) "

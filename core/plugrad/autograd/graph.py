@@ -226,7 +226,7 @@ class _Place:
             # Its accumulator may be made later, by the next graph.
             self.leaf = weakref.ref(tensor)
             return
-        hooks = node.ensure_hooks()
+        hooks = node._ensure_hooks()
         if hooks.token is None:
             hooks.token = _Token()
         self.token = weakref.ref(hooks.token)

@@ -204,6 +204,8 @@ def _checked_edge(item: Any) -> Edge:
             f"GradientEdge's first object must be a Node, but got {type(node).__name__}"
         )
     number: int = item.output_nr
-    if not 0 <= number < node.num_inputs():
-        raise IndexError(f"{node.name()} has no output {number}, but only {int(node.num_inputs())}")
+    if not 0 <= number < node._num_inputs():
+        raise IndexError(
+            f"{node.name()} has no output {number}, but only {int(node._num_inputs())}"
+        )
     return Edge(node, number)

@@ -46,7 +46,7 @@ def retain_grad(tensor: TensorBase) -> None:
     if node is None or meta.retains_grad:
         return
     number: int = meta.output_nr
-    node.ensure_hooks().retains_grad[number] = weakref.ref(tensor)
+    node._ensure_hooks().retains_grad[number] = weakref.ref(tensor)
     meta.retains_grad = True
 
 

@@ -98,7 +98,7 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
         with out.block(header):
             number = _stands_for_tensor(entry, scalars)
             if fields or number:
-                with out.block("if self.released:"):
+                with out.block("if self._released:"):
                     out.line("raise_freed()")
             _emit_apply(out, entry, formulas, lists)
         if fields or number:
@@ -123,14 +123,14 @@ def _counts_number(entry: Entry) -> bool:
 def _emit_release(out: Source, fields: list[str], always: bool) -> None:
     """Only a node that did save something complains when it runs again."""
     out.line()
-    with out.block("def release_variables(self) -> None:"):
+    with out.block("def _release_variables(self) -> None:"):
         if always:
-            out.line("self.released = True")
+            out.line("self._released = True")
             for field in fields:
                 out.line(f"self.{field} = None")
         else:
             with out.block(f"if {' or '.join(f'self.{field} is not None' for field in fields)}:"):
-                out.line("self.released = True")
+                out.line("self._released = True")
                 for field in fields:
                     out.line(f"self.{field} = None")
 
@@ -151,7 +151,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
     inputs = differentiable_arguments(entry)
     has_lists = any(argument.type.is_list for argument in inputs)
     total = len(inputs) + _counts_number(entry)
-    count = "len(self.next_edges)" if has_lists else str(total)
+    count = "len(self._next_edges)" if has_lists else str(total)
     if not any(formula.uses_grads for formula in formulas):
         out.line("grad_in = grads[0]")
         with out.block("if grad_in is None:"):
@@ -161,7 +161,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
         with out.block("if not any_defined(grads):"):
             out.line(f"return [None] * {count}")
         out.line("given: list[Any] = list(grads)")
-    out.line("edges = wanted_edges(self) if self.partial else self.next_edges")
+    out.line("edges = wanted_edges(self) if self._partial else self._next_edges")
     out.line(
         f"found: list[TensorBase | None] = [None] * {count}"
         if has_lists
@@ -394,7 +394,7 @@ def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> Non
             edges.append(f"edge{position}")
         if counts_number:
             edges.append("NO_EDGE")
-        out.line(f"made.set_next_edges(({', '.join(edges)},))")
+        out.line(f"made._set_next_edges(({', '.join(edges)},))")
         return
     out.line("edge_list: list[Edge] = []")
     for argument in inputs:
@@ -406,7 +406,7 @@ def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> Non
         else:
             out.line(f"edge_list.append(optional_edge({name}))")
     out.line("edges = tuple(edge_list)")
-    out.line("made.set_next_edges(edges)")
+    out.line("made._set_next_edges(edges)")
 
 
 def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:

@@ -43,14 +43,14 @@ class CopySlices(Node):
         if view.depends_on_strides():
             self.strides = strides(base)
             self.offset = storage_offset(base)
-        edges: list[Edge] = list(inner.next_edges)
+        edges: list[Edge] = list(inner._next_edges)
         edges[position] = gradient_edge(base)
-        self.set_next_edges(tuple(edges))
+        self._set_next_edges(tuple(edges))
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         grad = grads[0]
         if grad is None:
-            return [None] * len(self.next_edges)
+            return [None] * len(self._next_edges)
         inner = self.inner
         if inner is None:
             raise_freed()
@@ -60,7 +60,7 @@ class CopySlices(Node):
         outputs = inner.apply([operators["clone"](part)])
         found: list[TensorBase | None] = list(outputs)
         into_view = outputs[self.position]
-        if into_view is None or self.next_edges[self.position].function is None:
+        if into_view is None or self._next_edges[self.position].function is None:
             found[self.position] = None
         else:
             operators["copy_"](part, into_view)
@@ -79,9 +79,9 @@ class CopySlices(Node):
         laid_out: TensorBase = place
         return laid_out
 
-    def release_variables(self) -> None:
+    def _release_variables(self) -> None:
         if self.inner is not None:
-            self.inner.release_variables()
+            self.inner._release_variables()
             self.inner = None
 
 

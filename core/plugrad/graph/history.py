@@ -113,11 +113,11 @@ def set_history(tensor: TensorBase | None, node: Node) -> None:
     """Make `node` the grad_fn of a forward output. A gradient that nobody asked for may be missing;
     integer outputs, which come after the others, carry none and are no inputs of the node."""
     if tensor is None:
-        node.add_input_metadata(None)
+        node._add_input_metadata(None)
         return
     if tensor.dtype.category < FLOATING:
         return
-    number = node.add_input_metadata(tensor)
+    number = node._add_input_metadata(tensor)
     set_gradient_edge(tensor, node, number)
 
 
@@ -224,19 +224,19 @@ def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
         RuntimeError: the tensor is a view and `node` has other outputs.
     """
     if tensor.dtype.category < FLOATING:
-        node.add_input_metadata(None)
+        node._add_input_metadata(None)
         return
     view = tensor.view_info
     if view is None:
-        number = node.add_input_metadata(tensor)
+        number = node._add_input_metadata(tensor)
         _replace_grad_fn(tensor, node, number)
         return
-    node.add_input_metadata(tensor)
-    if node.num_inputs() != 1:
+    node._add_input_metadata(tensor)
+    if node._num_inputs() != 1:
         raise RuntimeError("Functions which modify views in-place must return a single Variable")
     base = view.base
     slices: Node = _factories.copy_slices(base, view, node, position)
-    slices.add_input_metadata(base)
+    slices._add_input_metadata(base)
     _replace_grad_fn(base, slices, 0)
     refresh_view(tensor)
 
@@ -255,8 +255,8 @@ def move_hooks(meta: AutogradMeta, node: Node, number: i64) -> None:
     """
     meta.hooks = None
     former = meta.grad_fn
-    if former is None or former.hooks is None or not meta.retains_grad:
+    if former is None or former._node_hooks is None or not meta.retains_grad:
         return
-    reference = former.hooks.retains_grad.pop(int(meta.output_nr), None)
+    reference = former._node_hooks.retains_grad.pop(int(meta.output_nr), None)
     if reference is not None:
-        node.ensure_hooks().retains_grad[int(number)] = reference
+        node._ensure_hooks().retains_grad[int(number)] = reference

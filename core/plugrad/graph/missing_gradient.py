@@ -56,7 +56,7 @@ class MissingGradientKernel:
 
     def _tie(self, inputs: list[TensorBase], out: Any) -> None:
         node = NotImplementedNode(self.op)
-        node.set_next_edges(collect_next_edges([*inputs]))
+        node._set_next_edges(collect_next_edges([*inputs]))
         for tensor in _tensors(out if isinstance(out, (tuple, list)) else (out,)):
             if not needs_grad(tensor):
                 set_history(tensor, node)

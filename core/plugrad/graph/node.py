@@ -114,29 +114,32 @@ class Node:
     It lives as long as a tensor whose `grad_fn` it is, or a node with an edge to it. Saved
     tensors go when it has run, unless the graph is retained.
 
+    Names that are not PyTorch's begin with an underscore: a node is also the `ctx` of a custom
+    Function, to which users give attributes of their own.
+
     Attributes:
-        next_edges: where the outputs go.
-        sequence_nr: counts up per thread; the later node runs first.
-        topological_nr: longest path to a leaf; a path X -> Y implies a larger number at X.
-        has_parent: set once the number was read; after that edges must not be added.
-        partial: set while the node runs in a pass that does not want every gradient.
-        owner, pending, buffer: the engine's notes while a backward pass runs over the node.
+        _next_edges: where the outputs go.
+        _number: the sequence number; counts up per thread, and the later node runs first.
+        _topological_nr: longest path to a leaf; a path X -> Y implies a larger number at X.
+        _has_parent: set once the number was read; after that edges must not be added.
+        _partial: set while the node runs in a pass that does not want every gradient.
+        _owner, _pending, _buffer: the engine's notes while a backward pass runs over the node.
     """
 
     def __init__(self, sequence_nr: i64) -> None:
-        self.next_edges: tuple[Edge, ...] = ()
-        self.sequence_nr: i64 = sequence_nr
-        self.topological_nr: i64 = 0
-        self.pending: i64 = 0
-        self.has_parent: bool = False
-        self.released: bool = False
-        self.partial: bool = False
-        self.metadata0: InputMetadata | None = None
-        self.more_metadata: list[InputMetadata | None] | None = None
-        self.hooks: NodeHooks | None = None
-        self.owner: object = None
-        self.buffer: object = None
-        self.extra: dict[Any, Any] | None = None
+        self._next_edges: tuple[Edge, ...] = ()
+        self._number: i64 = sequence_nr
+        self._topological_nr: i64 = 0
+        self._pending: i64 = 0
+        self._has_parent: bool = False
+        self._released: bool = False
+        self._partial: bool = False
+        self._metadata0: InputMetadata | None = None
+        self._more_metadata: list[InputMetadata | None] | None = None
+        self._node_hooks: NodeHooks | None = None
+        self._owner: object = None
+        self._buffer: object = None
+        self._extra: dict[Any, Any] | None = None
         if _creation.listener is not None:
             _creation.listener(self)
 
@@ -144,7 +147,7 @@ class Node:
         """Gradients for `next_edges` from those of the inputs; None stands for zero."""
         raise NotImplementedError(f"{self.name()}.apply")
 
-    def release_variables(self) -> None:
+    def _release_variables(self) -> None:
         """Let go of saved tensors."""
 
     def name(self) -> str:
@@ -152,83 +155,83 @@ class Node:
         return type(self).__name__
 
     @final
-    def set_next_edges(self, edges: tuple[Edge, ...]) -> None:
-        if self.has_parent:
+    def _set_next_edges(self, edges: tuple[Edge, ...]) -> None:
+        if self._has_parent:
             raise RuntimeError(
                 f"{self.name()}: edges cannot change once another node points to this one, or "
                 "topological numbers would lie"
             )
-        self.next_edges = edges
+        self._next_edges = edges
         top: i64 = 0
         for edge in edges:
             function = edge.function
             if function is not None:
-                function.has_parent = True
-                if function.topological_nr >= top:
-                    top = function.topological_nr + 1
-        self.topological_nr = top
+                function._has_parent = True
+                if function._topological_nr >= top:
+                    top = function._topological_nr + 1
+        self._topological_nr = top
 
     @final
-    def add_next_edge(self, edge: Edge) -> None:
-        self.set_next_edges((*self.next_edges, edge))
+    def _add_next_edge(self, edge: Edge) -> None:
+        self._set_next_edges((*self._next_edges, edge))
 
     @final
-    def should_compute_output(self, index: i64) -> bool:
+    def _should_compute_output(self, index: i64) -> bool:
         """Whether anybody wants output `index`."""
-        return self.next_edges[index].function is not None
+        return self._next_edges[index].function is not None
 
     @final
-    def add_input_metadata(self, tensor: TensorBase | None) -> i64:
+    def _add_input_metadata(self, tensor: TensorBase | None) -> i64:
         """Note how the next input looks; returns its number. None for an undefined input."""
         metadata: InputMetadata | None = None
         if tensor is not None:
             metadata = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
-        if self.more_metadata is not None:
-            self.more_metadata.append(metadata)
-            return len(self.more_metadata)
-        if self.metadata0 is None:
+        if self._more_metadata is not None:
+            self._more_metadata.append(metadata)
+            return len(self._more_metadata)
+        if self._metadata0 is None:
             if metadata is None:
-                self.metadata0 = UNDEFINED_INPUT
+                self._metadata0 = UNDEFINED_INPUT
             else:
-                self.metadata0 = metadata
+                self._metadata0 = metadata
             return 0
-        self.more_metadata = [metadata]
+        self._more_metadata = [metadata]
         return 1
 
     @final
-    def num_inputs(self) -> i64:
-        if self.more_metadata is not None:
-            return len(self.more_metadata) + 1
-        return 0 if self.metadata0 is None else 1
+    def _num_inputs(self) -> i64:
+        if self._more_metadata is not None:
+            return len(self._more_metadata) + 1
+        return 0 if self._metadata0 is None else 1
 
     @final
-    def input_metadata(self, index: i64) -> InputMetadata | None:
+    def _metadata_of_input(self, index: i64) -> InputMetadata | None:
         if index == 0:
-            first = self.metadata0
+            first = self._metadata0
             return None if first is UNDEFINED_INPUT else first
-        if self.more_metadata is None:
+        if self._more_metadata is None:
             return None
-        return self.more_metadata[index - 1]
+        return self._more_metadata[index - 1]
 
     @final
-    def ensure_hooks(self) -> NodeHooks:
-        hooks = self.hooks
+    def _ensure_hooks(self) -> NodeHooks:
+        hooks = self._node_hooks
         if hooks is None:
             hooks = NodeHooks()
-            self.hooks = hooks
+            self._node_hooks = hooks
         return hooks
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Pairs of node and input number that the outputs go to."""
-        return tuple((edge.function, edge.input_nr) for edge in self.next_edges)
+        return tuple((edge.function, edge.input_nr) for edge in self._next_edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for whatever a user wants to keep with the node."""
-        if self.extra is None:
-            self.extra = {}
-        return self.extra
+        if self._extra is None:
+            self._extra = {}
+        return self._extra
 
     @property
     def requires_grad(self) -> bool:
@@ -238,20 +241,23 @@ class Node:
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
         return tuple(
-            [self.input_metadata(index) or UNDEFINED_INPUT for index in range(self.num_inputs())]
+            [
+                self._metadata_of_input(index) or UNDEFINED_INPUT
+                for index in range(self._num_inputs())
+            ]
         )
 
     def _sequence_nr(self) -> int:
-        number: int = self.sequence_nr
+        number: int = self._number
         return HIGHEST_SEQUENCE_NR if number == MAX_SEQUENCE_NR else number
 
     def _set_sequence_nr(self, number: int) -> None:
         if number < 0:
             raise OverflowError("can't convert negative int to unsigned")
-        if self.sequence_nr == MAX_SEQUENCE_NR:
+        if self._number == MAX_SEQUENCE_NR:
             # The engine knows accumulators, which may have hooks elsewhere, by this number.
-            self.ensure_hooks()
-        self.sequence_nr = min(number, int(MAX_SEQUENCE_NR))
+            self._ensure_hooks()
+        self._number = min(number, int(MAX_SEQUENCE_NR))
 
     def __call__(self, *grads: Any) -> Any:
         """Run the node alone, without its hooks: gradients of its inputs from those given.
@@ -259,7 +265,7 @@ class Node:
         Raises:
             TypeError: not one Tensor or None for each of its inputs.
         """
-        count: int = self.num_inputs()
+        count: int = self._num_inputs()
         if len(grads) != count:
             raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
         given: list[TensorBase | None] = []
@@ -275,7 +281,7 @@ class Node:
 
         Returns a handle with `remove()`.
         """
-        hooks = self.ensure_hooks()
+        hooks = self._ensure_hooks()
         if hooks.post is None:
             hooks.post = OrderedDict()
         return register(hooks.post, fn)
@@ -285,7 +291,7 @@ class Node:
 
         Returns a handle with `remove()`.
         """
-        hooks = self.ensure_hooks()
+        hooks = self._ensure_hooks()
         if hooks.pre is None:
             hooks.pre = OrderedDict()
         return register(hooks.pre, fn)
@@ -302,7 +308,7 @@ class Node:
         meta = tensor.meta
         if meta is None or meta.hooks is None:
             raise RuntimeError("_register_hook_dict: the tensor has no _backward_hooks")
-        self.ensure_hooks().tensor_pre.append((meta.hooks, int(meta.output_nr)))
+        self._ensure_hooks().tensor_pre.append((meta.hooks, int(meta.output_nr)))
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -335,7 +341,7 @@ def wanted_edges(node: Node) -> tuple[Edge, ...]:
 
     With `inputs=`, a pass may need only some of the gradients that a node could compute.
     """
-    edges = node.next_edges
+    edges = node._next_edges
     task: Any = current_state().graph_task
     if task is None:
         return edges

@@ -89,7 +89,7 @@ class SavedTensor:
         return variable
 
     def _is_freed(self) -> bool:
-        return self._node is not None and self._node.released
+        return self._node is not None and self._node._released
 
 
 def make_saved_tensor(tensor: TensorBase) -> SavedTensor:
@@ -149,7 +149,7 @@ def _saved_value(node: Node, name: str) -> Any:
     if isinstance(kept, SavedVariable):
         return kept.unpack(node)
     if kept is None or isinstance(kept, list):
-        if node.released:
+        if node._released:
             raise_freed()
         if kept is None:
             return None

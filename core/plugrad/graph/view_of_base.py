@@ -34,8 +34,8 @@ class ViewOfBase(Node):
         super().__init__(next_sequence_nr())
         self.nodes: list[Node] = []
         self.output_nrs: list[int] = []
-        self.set_next_edges((gradient_edge(base),))
-        self.add_input_metadata(tensor)
+        self._set_next_edges((gradient_edge(base),))
+        self._add_input_metadata(tensor)
 
     def take_over(self, last: Node, output_nr: int, count: int) -> None:
         """Run `count` nodes, which follow one another from `last` on, in place of this one."""
@@ -44,7 +44,7 @@ class ViewOfBase(Node):
             assert node is not None
             self.nodes.append(node)
             self.output_nrs.append(output_nr)
-            edge = node.next_edges[0]
+            edge = node._next_edges[0]
             node = edge.function
             output_nr = edge.input_nr
 
@@ -53,14 +53,14 @@ class ViewOfBase(Node):
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         grad = grads[0]
-        if self.next_edges[0].function is None:
+        if self._next_edges[0].function is None:
             return [None]
         for position, node in enumerate(self.nodes):
             if grad is None:
                 break
             if position > 0:
                 grad = _fit(grad, node, self.output_nrs[position])
-            inputs: list[TensorBase | None] = [None] * node.num_inputs()
+            inputs: list[TensorBase | None] = [None] * node._num_inputs()
             inputs[self.output_nrs[position]] = grad
             grad = node.apply(inputs)[0]
         return [grad]
@@ -68,7 +68,7 @@ class ViewOfBase(Node):
 
 def _fit(grad: TensorBase, node: Node, input_nr: int) -> TensorBase:
     """Sum a gradient to the shape of a view that the next one expanded."""
-    metadata = node.input_metadata(input_nr)
+    metadata = node._metadata_of_input(input_nr)
     sizes = sizes_of(grad)
     if metadata is None or metadata.shape == sizes:
         return grad

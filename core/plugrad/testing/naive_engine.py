@@ -95,7 +95,7 @@ class NaivePass:
         while ready:
             node = heapq.heappop(ready)[2]
             current_state().grad_enabled = create
-            arrived = [grads.pop((node, i), None) for i in range(node.num_inputs())]
+            arrived = [grads.pop((node, i), None) for i in range(node._num_inputs())]
             outputs = None
             if self.wants(node):
                 outputs = self._run_node(node, arrived, found, keep)
@@ -124,22 +124,22 @@ class NaivePass:
             if (result := hook(tuple(grads))) is not None:
                 grads = checked_results(hook, grads, result)
         seen = tuple(grads)
-        node.partial = bool(self.targets)
+        node._partial = bool(self.targets)
         outputs = node.apply(grads)
-        node.partial = False
+        node._partial = False
         for i, (function, nr) in enumerate(node.next_functions):
             if function is not None:
-                outputs[i] = _fit(outputs[i], function.input_metadata(nr))
+                outputs[i] = _fit(outputs[i], function._metadata_of_input(nr))
         for hook in _hooks_of(node, "post"):
             if (result := hook(tuple(outputs), seen)) is not None:
                 outputs = checked_results(hook, outputs, result)
         if not keep:
-            node.release_variables()
+            node._release_variables()
         return outputs
 
 
 def _run_tensor_hooks(node: Any, grads: list[Any]) -> None:
-    dicts = [] if node.hooks is None else list(node.hooks.tensor_pre)
+    dicts = [] if node._node_hooks is None else list(node._node_hooks.tensor_pre)
     if hasattr(node, "variable") and node.variable._backward_hooks:
         dicts = [(node.variable._backward_hooks, 0)]
     for hooks, nr in dicts:
@@ -147,14 +147,16 @@ def _run_tensor_hooks(node: Any, grads: list[Any]) -> None:
             if (result := hook(grads[nr])) is not None:
                 check_result(hook, grads[nr], result)
                 grads[nr] = result
-    for nr, reference in [] if node.hooks is None else list(node.hooks.retains_grad.items()):
+    for nr, reference in (
+        [] if node._node_hooks is None else list(node._node_hooks.retains_grad.items())
+    ):
         tensor, grad = reference(), grads[nr]
         if tensor is not None and grad is not None:
             tensor.grad = grad.clone() if tensor.grad is None else tensor.grad + grad
 
 
 def _hooks_of(node: Any, kind: str) -> list[Any]:
-    hooks = None if node.hooks is None else getattr(node.hooks, kind)
+    hooks = None if node._node_hooks is None else getattr(node._node_hooks, kind)
     return [] if hooks is None else list(hooks.values())
 
 
@@ -208,7 +210,7 @@ class NaiveEngine(ImperativeEngine):
         self, roots: Any, grads: Any, keep: bool, create: bool, accumulate: bool, wanted: Any
     ) -> list[Any]:
         given = [
-            _fit(g, e.function.input_metadata(e.input_nr))
+            _fit(g, e.function._metadata_of_input(e.input_nr))
             for g, e in zip(grads, roots, strict=True)
         ]
         task = NaivePass(roots, wanted, accumulate)

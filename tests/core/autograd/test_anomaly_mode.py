@@ -94,4 +94,4 @@ def test_another_thread_sees_the_mode() -> None:
 
 def test_a_node_costs_no_metadata_when_it_is_off() -> None:
     y = plugrad.ones(1, requires_grad=True) * 2
-    assert y.grad_fn.extra is None
+    assert y.grad_fn._extra is None

@@ -450,3 +450,25 @@ def test_the_graph_of_a_function_is_freed_without_the_garbage_collector(lib: Any
         assert [item() for item in gone] == [None] * 4
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hooks", "buffer", "owner", "pending", "extra", "num_inputs", "input_metadata", "saved"],
+)
+def test_ctx_attributes_of_any_name_are_the_users(lib: Any, name: str) -> None:
+    class Scale(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            setattr(ctx, name, 3)
+            return x * 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * getattr(ctx, name)
+
+    x = lib.ones(2, requires_grad=True)
+    y = Scale.apply(x)
+    y.grad_fn.register_hook(lambda *_: None)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]

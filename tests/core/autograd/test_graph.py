@@ -155,46 +155,46 @@ def test_topological_number_is_the_longest_way_to_a_leaf() -> None:
     a = x * 2
     b = a.exp().sin()
     c = a + b
-    assert node_of(a).topological_nr == 0
-    assert [t.grad_fn.topological_nr for t in (a, b, c)] == [1, 3, 4]
+    assert node_of(a)._topological_nr == 0
+    assert [t.grad_fn._topological_nr for t in (a, b, c)] == [1, 3, 4]
 
 
 def test_a_node_without_edges_has_topological_number_zero() -> None:
-    assert Node(0).topological_nr == 0
+    assert Node(0)._topological_nr == 0
 
 
 def test_edges_may_not_change_once_the_node_has_a_parent() -> None:
     y = leaf() * 2
-    assert not y.grad_fn.has_parent
-    y.grad_fn.set_next_edges(y.grad_fn.next_edges)
+    assert not y.grad_fn._has_parent
+    y.grad_fn._set_next_edges(y.grad_fn._next_edges)
     z = y.exp()
-    assert y.grad_fn.has_parent
+    assert y.grad_fn._has_parent
     with pytest.raises(RuntimeError, match=r"MulBackward0.*edges cannot change"):
-        y.grad_fn.set_next_edges(z.grad_fn.next_edges)
+        y.grad_fn._set_next_edges(z.grad_fn._next_edges)
     with pytest.raises(RuntimeError, match="edges cannot change"):
-        y.grad_fn.add_next_edge(Edge(z.grad_fn, 0))
+        y.grad_fn._add_next_edge(Edge(z.grad_fn, 0))
 
 
 def test_add_next_edge_raises_the_topological_number() -> None:
     node, y = Node(0), leaf() * 2
-    node.add_next_edge(Edge(y.grad_fn, 0))
-    assert node.topological_nr == 2
+    node._add_next_edge(Edge(y.grad_fn, 0))
+    assert node._topological_nr == 2
     assert node.next_functions == ((y.grad_fn, 0),)
 
 
 def test_input_metadata_describes_the_outputs() -> None:
     node = (leaf() * plugrad.ones(3, 1)).grad_fn
-    assert node.num_inputs() == 1
-    metadata = node.input_metadata(0)
+    assert node._num_inputs() == 1
+    metadata = node._metadata_of_input(0)
     assert tuple(metadata.shape) == (3, 2)
     assert metadata.dtype is plugrad.float64
-    assert (leaf(1.0, 2.0, 3.0) * 1).unbind(0)[0].grad_fn.num_inputs() == 3
+    assert (leaf(1.0, 2.0, 3.0) * 1).unbind(0)[0].grad_fn._num_inputs() == 3
 
 
 def test_should_compute_output_tells_which_arguments_require_grad() -> None:
     node = (leaf() * plugrad.ones(2, dtype=plugrad.float64)).grad_fn
-    assert node.should_compute_output(0)
-    assert not node.should_compute_output(1)
+    assert node._should_compute_output(0)
+    assert not node._should_compute_output(1)
 
 
 def test_unneeded_gradients_are_not_computed() -> None:

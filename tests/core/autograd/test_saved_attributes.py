@@ -107,7 +107,7 @@ def test_lists_are_shown_as_tuples() -> None:
     with pytest.raises(RuntimeError, match="None is forbidden"):
         raw[0].register_hooks(identity, identity)
     (node,) = [y.grad_fn for y in [x[:, indices]]]
-    node.release_variables()
+    node._release_variables()
     with pytest.raises(RuntimeError, match=FREED):
         node._saved_indices  # noqa: B018
 

@@ -57,10 +57,10 @@ def _note_creation(node: Node) -> None:
     parent = current_state().node
     if parent is not None:
         notes[PARENT_KEY] = parent
-    if node.extra is None:
-        node.extra = notes
+    if node._extra is None:
+        node._extra = notes
     else:
-        node.extra.update(notes)
+        node._extra.update(notes)
 
 
 def _format_stack() -> list[str]:
@@ -101,7 +101,7 @@ def report_error(node: Node) -> None:
 
     Never raises: the error that is on its way must not be lost.
     """
-    extra = node.extra
+    extra = node._extra
     stack: Any = None if extra is None else extra.get(TRACEBACK_KEY)
     if stack is None:
         _warn(

@@ -101,7 +101,7 @@ class Engine:
         try:
             with self._claims:
                 task.compute_dependencies(root, lowest)
-            buffer = InputBuffer(root.num_inputs() if single else 0)
+            buffer = InputBuffer(root._num_inputs() if single else 0)
             if single:
                 buffer.add(roots[0].input_nr, grads[0], False, None)
                 grads[0] = None
@@ -401,7 +401,7 @@ class Engine:
     ) -> None:
         """Run a node; add its outputs to the inputs of the next nodes; queue those complete."""
         grads = inputs.values
-        hooks = node.hooks
+        hooks = node._node_hooks
         exec_info = task.exec_info
         if exec_info is not None:
             info = exec_info.get(node)
@@ -416,14 +416,14 @@ class Engine:
                 return
             # As in PyTorch, hooks do not change what is captured from a node that runs itself.
             task.capture(info, grads)
-            node.partial = True
-        if hooks is not None or node.sequence_nr == MAX_SEQUENCE_NR:
+            node._partial = True
+        if hooks is not None or node._number == MAX_SEQUENCE_NR:
             _run_tensor_hooks(node, hooks, grads)
         if OVERRIDES.active:
             outputs = self._call_without_overrides(state, task, node, grads, hooks)
         else:
             outputs = self._call_function(state, task, node, grads, hooks)
-        edges = node.next_edges
+        edges = node._next_edges
         count: i64 = len(edges)
         if ANOMALY.enabled:
             check_outputs(node, outputs)
@@ -472,15 +472,15 @@ class Engine:
             grads = run_pre_hooks(hooks, grads)
             seen = tuple(grads)
         outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
-        node.partial = False
-        edges = node.next_edges
+        node._partial = False
+        edges = node._next_edges
         if edges:
             validate_outputs(edges, outputs, node)
-        hooks = node.hooks  # also those that were registered just now
+        hooks = node._node_hooks  # also those that were registered just now
         if hooks is not None:
             outputs = run_post_hooks(hooks, outputs, seen)
         if not task.keep_graph:
-            node.release_variables()
+            node._release_variables()
         return outputs
 
     def _hand_on(
@@ -489,17 +489,17 @@ class Engine:
         """Add a gradient to a node's inputs; queue the node if it was the last."""
         if not task.wants(function):
             return
-        if function.owner is task:
-            held: Any = function.buffer
-            buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
+        if function._owner is task:
+            held: Any = function._buffer
+            buffer: InputBuffer = InputBuffer(function._num_inputs()) if held is None else held
             buffer.add(input_nr, grad, task.create_graph, task.snapshot.trace)
-            function.pending -= 1
-            if function.pending == 0:
-                function.buffer = None
-                function.owner = None  # last: from here on another pass may claim the node
+            function._pending -= 1
+            if function._pending == 0:
+                function._buffer = None
+                function._owner = None  # last: from here on another pass may claim the node
                 self._enqueue(task, function, buffer)
             elif held is None:
-                function.buffer = buffer
+                function._buffer = buffer
             return
         complete = task.add_to_dicts(function, input_nr, grad)
         if complete is not None:
@@ -532,18 +532,18 @@ class Engine:
         with task.lock:
             if task.error is not None or task.finished:
                 return
-            if function.owner is task:
-                held: Any = function.buffer
-                buffer: InputBuffer = InputBuffer(function.num_inputs()) if held is None else held
-                function.buffer = buffer
+            if function._owner is task:
+                held: Any = function._buffer
+                buffer: InputBuffer = InputBuffer(function._num_inputs()) if held is None else held
+                function._buffer = buffer
                 buffer.add_in_order(
                     input_nr, grad, task.create_graph, task.snapshot.trace, producer
                 )
-                function.pending -= 1
-                if function.pending > 0:
+                function._pending -= 1
+                if function._pending > 0:
                     return
-                function.buffer = None
-                function.owner = None  # last: from here on another pass may claim the node
+                function._buffer = None
+                function._owner = None  # last: from here on another pass may claim the node
             else:
                 complete = task.add_to_dicts(function, input_nr, grad, producer)
                 if complete is None:

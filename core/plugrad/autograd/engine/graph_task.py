@@ -141,7 +141,7 @@ class GraphTask:
         info = exec_info.get(node)
         if info is None or not info.should_execute():
             return False
-        if info.captures is not None and not node.next_edges:
+        if info.captures is not None and not node._next_edges:
             raise RuntimeError(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running "
                 "autograd.grad(). This is currently not supported."
@@ -165,7 +165,7 @@ class GraphTask:
         they are complete."""
         waiting = self.not_ready.get(function)
         if waiting is None:
-            waiting = InputBuffer(function.num_inputs())
+            waiting = InputBuffer(function._num_inputs())
             self.not_ready[function] = waiting
         waiting.add_in_order(input_nr, grad, self.create_graph, self.snapshot.trace, producer)
         left = self.dependencies[function] - 1
@@ -181,22 +181,22 @@ class GraphTask:
         stack: list[Node] = [root]
         while stack:
             node = stack.pop()
-            if node.topological_nr < min_topological_nr:
+            if node._topological_nr < min_topological_nr:
                 continue
-            for edge in node.next_edges:
+            for edge in node._next_edges:
                 function = edge.function
                 if function is None:
                     continue
-                owner = function.owner
+                owner = function._owner
                 if owner is self:
-                    function.pending += 1
+                    function._pending += 1
                 elif (owner is None or _is_finished(owner)) and not (
                     # The other pass may let go of a node while its edges are being counted here.
                     shared and function in self.dependencies
                 ):
-                    function.owner = self
-                    function.pending = 1
-                    function.buffer = None
+                    function._owner = self
+                    function._pending = 1
+                    function._buffer = None
                     stack.append(function)
                 else:
                     shared = True
@@ -262,7 +262,7 @@ def _reachable(root: Node | None) -> dict[int, Node]:
         if id(node) in found:
             continue
         found[id(node)] = node
-        stack.extend([edge.function for edge in node.next_edges if edge.function is not None])
+        stack.extend([edge.function for edge in node._next_edges if edge.function is not None])
     return found
 
 
@@ -280,13 +280,13 @@ def _mark_needed(exec_info: dict[Node, ExecInfo], root: Node, min_topological_nr
     while stack:
         frame = stack[-1]
         node = frame.node
-        edges = node.next_edges
+        edges = node._next_edges
         count: i64 = len(edges)
         pushed = False
         while frame.next_child < count:
             child = edges[frame.next_child].function
             frame.next_child += 1
-            if child is None or child in seen or child.topological_nr < min_topological_nr:
+            if child is None or child in seen or child._topological_nr < min_topological_nr:
                 continue
             seen.add(child)
             stack.append(_Frame(child))

@@ -33,7 +33,7 @@ class NodeTask:
         self.node = node
         self.inputs = inputs
         self.depth: i64 = FIRST if graph_task is None else graph_task.reentrant_depth
-        self.sequence_nr: i64 = FIRST if node is None else node.sequence_nr
+        self.sequence_nr: i64 = FIRST if node is None else node._number
 
 
 def _is_more_urgent(a: NodeTask, b: NodeTask) -> bool:

@@ -18,7 +18,7 @@ class GraphRoot(Node):
     def __init__(self, edges: tuple[Edge, ...], grads: list[TensorBase | None]) -> None:
         super().__init__(0)
         self.grads = grads
-        self.set_next_edges(edges)
+        self._set_next_edges(edges)
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         return list(self.grads)
@@ -42,8 +42,8 @@ def min_topological_nr(outputs: list[Edge]) -> i64:
     smallest: i64 = -1
     for edge in outputs:
         function = edge.function
-        if function is not None and (smallest < 0 or function.topological_nr < smallest):
-            smallest = function.topological_nr
+        if function is not None and (smallest < 0 or function._topological_nr < smallest):
+            smallest = function._topological_nr
     return smallest if smallest > 0 else 0
 
 
@@ -53,7 +53,7 @@ def validate_roots(roots: tuple[Edge, ...], grads: list[TensorBase | None]) -> N
         grad = grads[index]
         if function is None or grad is None:
             continue
-        metadata = function.input_metadata(edge.input_nr)
+        metadata = function._metadata_of_input(edge.input_nr)
         if metadata is not None and (
             grad.dtype is not metadata.dtype
             or grad.device is not metadata.device

@@ -33,7 +33,7 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], no
         function = edge.function
         grad = grads[index]
         if function is not None and grad is not None:
-            metadata = function.input_metadata(edge.input_nr)
+            metadata = function._metadata_of_input(edge.input_nr)
             if metadata is not None and (
                 grad.dtype is not metadata.dtype
                 or grad.device is not metadata.device

@@ -174,7 +174,7 @@ class Recorder(Trace):
                 key = id(meta.grad_fn)
                 known = self.makers.get(key)
                 # What an operator calls comes first, and knows better.
-                if known is None or not _covers(known, meta.grad_fn.sequence_nr):
+                if known is None or not _covers(known, meta.grad_fn._number):
                     self.makers[key] = record
 
     def _note_numbers(self, record: Record) -> None:
@@ -189,12 +189,12 @@ class Recorder(Trace):
             number += 1
 
     def _maker_of(self, node: Node) -> Record | None:
-        number = node.sequence_nr
+        number = node._number
         maker = self.makers.get(id(node))
         if maker is not None and _covers(maker, number):
             return maker
         # The roots of a pass have no inputs, and no number worth looking up.
-        return None if node.num_inputs() == 0 else self.by_number.get(number)
+        return None if node._num_inputs() == 0 else self.by_number.get(number)
 
     def enter_node(self, node: Node) -> None:
         record = Record(EVALUATE, name_of(node), self._log())
@@ -221,8 +221,8 @@ class Recorder(Trace):
             self._end(record)
 
     def _link(self, record: Record, node: Node) -> None:
-        if node.num_inputs() > 0 and node.sequence_nr < MAX_SEQUENCE_NR:
-            record.first_nr = node.sequence_nr
+        if node._num_inputs() > 0 and node._number < MAX_SEQUENCE_NR:
+            record.first_nr = node._number
         record.forward = self._maker_of(node)
 
     def enter_function(
@@ -234,7 +234,7 @@ class Recorder(Trace):
         if self.with_stack:
             record.stack = _stack(record.parent)
         if recorded:
-            record.first_nr = ctx.sequence_nr
+            record.first_nr = ctx._number
             record.end_nr = record.first_nr + 1
             self._note_numbers(record)
         self._begin(record)

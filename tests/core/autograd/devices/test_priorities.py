@@ -153,7 +153,7 @@ def test_what_cannot_lead_to_an_input_is_not_even_looked_at(toy: ToyBackend, pla
     y = (middle * 5).sum()
     plugrad.autograd.grad(y, middle)
     # The node right below is counted, the one below that is not.
-    assert deep.grad_fn.owner is None
+    assert deep.grad_fn._owner is None
 
 
 @pytest.mark.parametrize("place", PLACES)
