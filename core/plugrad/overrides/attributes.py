@@ -41,13 +41,13 @@ def make_tensor_overridable() -> None:
         if isinstance(value, (FunctionType, MethodDescriptorType)):
             setattr(cls, name, _overridable_method(name, value))
         elif isinstance(value, property):
-            setattr(cls, name, _overridable_property(value.fget, value.fset, value.fdel))
+            setattr(cls, name, _overridable_property(name, value.fget, value.fset, value.fdel))
     for name in OF_THE_BASE:
         native: Any = vars(TensorBase).get(name)
         if native is None:
             setattr(cls, name, _overridable_entry(name))
         else:
-            setattr(cls, name, _overridable_property(native.__get__, None, None, INTERPRETED))
+            setattr(cls, name, _overridable_property(name, native.__get__, None, None, INTERPRETED))
 
 
 def _overridable_method(name: str, original: Any) -> Any:
@@ -62,7 +62,7 @@ def _overridable_method(name: str, original: Any) -> Any:
 
 
 def _overridable_property(
-    getter: Any, setter: Any, deleter: Any, of_the_base: bool = False
+    name: str, getter: Any, setter: Any, deleter: Any, of_the_base: bool = False
 ) -> property:
     def get(tensor: Any) -> Any:
         if of_the_base and _is_asked_by_core():
@@ -82,6 +82,7 @@ def _overridable_property(
         if override_call(made.__delete__, (tensor,), (tensor,), {}) is PROCEED:
             deleter(tensor)
 
+    get.__name__ = name
     made = property(
         get,
         None if setter is None else set_,
@@ -100,7 +101,7 @@ def _overridable_entry(name: str) -> property:
     def set_(tensor: Any, value: Any) -> None:
         vars(tensor)[name] = value
 
-    return _overridable_property(get, set_, None, True)
+    return _overridable_property(name, get, set_, None, True)
 
 
 def _is_asked_by_core() -> bool:

@@ -167,8 +167,15 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     for funcs in get_overridable_functions().values():
         for func in funcs:
             known = getattr(signatures, getattr(func, "__name__", ""), None)
-            found[func] = _stand_in(inspect.signature(known) if known else None)
+            found[func] = _stand_in(_signature(func) or _signature(known))
     return found
+
+
+def _signature(func: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(func)
+    except (TypeError, ValueError):  # of a compiled function, or none
+        return None
 
 
 def _stand_in(signature: inspect.Signature | None) -> Callable[..., int]:

@@ -9,6 +9,7 @@ it finds is called by `plugrad.overrides`, which is interpreted and not imported
 from __future__ import annotations
 
 import importlib
+import threading
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from plugrad.device import Device
@@ -53,13 +54,17 @@ class Overrides:
         self.active: bool = False
         self.functions: dict[tuple[str, str], Any] = {}
         self.machinery: Any = None
+        self._lock: Any = threading.RLock()
 
     def activate(self) -> None:
         """From now on, public functions look."""
-        if not self.active:
-            self.active = True
-            self.machinery = importlib.import_module("plugrad.overrides.handling")
-            self.machinery.make_tensor_overridable()
+        if self.active:
+            return
+        with self._lock:
+            if not self.active:
+                self.machinery = importlib.import_module("plugrad.overrides.handling")
+                self.machinery.make_tensor_overridable()
+                self.active = True
 
 
 OVERRIDES: Final = Overrides()

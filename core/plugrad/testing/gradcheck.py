@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import plugrad
+from plugrad.overrides import is_tensor_like
 from plugrad.testing import gradcheck_rules as rules
 from plugrad.testing.gradcheck_jacobians import (
     Array,
@@ -22,7 +23,7 @@ from plugrad.testing.gradcheck_jacobians import (
     numerical_jacobians,
     wanted_inputs,
 )
-from plugrad.testing.host_values import from_host, is_tensor
+from plugrad.testing.host_values import from_host
 
 NO_FORWARD_MODE = "{}: {}=True needs forward-mode differentiation, which is not built yet"
 FAST_FAIL_SLOW_OK = (
@@ -210,7 +211,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _check_inputs(arguments: tuple[Any, ...]) -> None:
-    wanted = [i for i, v in enumerate(arguments) if is_tensor(v) and v.requires_grad]
+    wanted = [i for i, v in enumerate(arguments) if is_tensor_like(v) and v.requires_grad]
     for i in wanted:
         tensor = arguments[i]
         if tensor.dtype not in (plugrad.float64, plugrad.complex128):
@@ -276,7 +277,7 @@ class _Check:
 
     def backward_mode(self) -> None:
         """Compare all Jacobians: of a function with complex outputs those of its two parts."""
-        outputs = [out for out in as_tuple(self.result) if is_tensor(out)]
+        outputs = [out for out in as_tuple(self.result) if is_tensor_like(out)]
         if not any(out.dtype.is_complex for out in outputs):
             self.compare(self.func, self.result, [""] * len(outputs))
             return
@@ -293,7 +294,7 @@ class _Check:
     def _element_by_element(
         self, func: Callable[..., Any], result: Any, prefixes: Sequence[str]
     ) -> None:
-        results = [out for out in as_tuple(result) if is_tensor(out)]
+        results = [out for out in as_tuple(result) if is_tensor_like(out)]
         outputs = differentiable(result)
         numerical = [
             numerical_jacobians(func, self.arguments, results, tensor, self.eps)
@@ -317,7 +318,7 @@ class _Check:
     ) -> None:
         """Compare u^T J v for a random pair of unit vectors u and v per input and output."""
         rng = np.random.default_rng(0)
-        results = [out for out in as_tuple(result) if is_tensor(out)]
+        results = [out for out in as_tuple(result) if is_tensor_like(out)]
         outputs = differentiable(result)
         directions = [_direction(tensor, rng) for tensor in self.inputs]
         vectors = [_unit_vector(int(output.numel()), rng) for output in outputs]
@@ -376,7 +377,7 @@ def _part(func: Callable[..., Any], part: str) -> Callable[..., Any]:
     def parts(*arguments: Any) -> tuple[Any, ...]:
         return tuple(
             (out.real if part == "real" else out.imag)
-            if is_tensor(out) and out.dtype.is_complex
+            if is_tensor_like(out) and out.dtype.is_complex
             else out
             for out in as_tuple(func(*arguments))
         )

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import plugrad
-from plugrad.testing.host_values import from_host, is_tensor, to_host
+from plugrad.overrides import is_tensor_like
+from plugrad.testing.host_values import from_host, to_host
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -33,12 +34,12 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 def differentiable(result: Any) -> tuple[Any, ...]:
     """The outputs that require grad."""
-    return tuple(out for out in as_tuple(result) if is_tensor(out) and out.requires_grad)
+    return tuple(out for out in as_tuple(result) if is_tensor_like(out) and out.requires_grad)
 
 
 def wanted_inputs(inputs: Sequence[Any]) -> list[Any]:
     """The inputs that require grad."""
-    return [value for value in inputs if is_tensor(value) and value.requires_grad]
+    return [value for value in inputs if is_tensor_like(value) and value.requires_grad]
 
 
 def backward_from(output: Any, inputs: Sequence[Any], vector: Any) -> tuple[Any, ...]:
@@ -110,7 +111,7 @@ def _outputs_at(func: Function, inputs: Sequence[Any], target: Any, step: Array)
     original = target.data
     target.data = from_host(to_host(original) + step.reshape(tuple(target.shape)), original)
     try:
-        return tuple(out.clone() for out in as_tuple(func(*inputs)) if is_tensor(out))
+        return tuple(out.clone() for out in as_tuple(func(*inputs)) if is_tensor_like(out))
     finally:
         target.data = original
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -64,6 +65,14 @@ def test_every_overridable_function_can_be_called_for() -> None:
     stand_ins = get_testing_overrides()
     assert stand_ins[plugrad.add](1, 2) == -1
     assert plugrad.Tensor.add in stand_ins
+    assert list(inspect.signature(stand_ins[plugrad.tensordot]).parameters) == ["a", "b", "dims"]
+
+
+def test_readers_of_properties_know_their_names() -> None:
+    class Some(plugrad.Tensor):
+        pass
+
+    assert plugrad.Tensor.grad_fn.fget.__name__ == "grad_fn"
 
 
 def test_methods_and_properties() -> None:
