@@ -111,14 +111,19 @@ class Engine:
                 task.init_to_execute(root, outputs, accumulate_grad, lowest)
                 if not accumulate_grad:
                     task.captured = [None] * len(outputs)
-            if worker is None:
-                self._enqueue(task, root, buffer)
-            else:
-                task.worker = worker
-                self._share(task)
-                task.outstanding_tasks = 1
-                device = buffer.device()
-                self._send(task, NodeTask(task, root, buffer), device)
+            try:
+                if worker is None:
+                    self._enqueue(task, root, buffer)
+                else:
+                    task.worker = worker
+                    self._share(task)
+                    task.outstanding_tasks = 1
+                    device = buffer.device()
+                    self._send(task, NodeTask(task, root, buffer), device)
+            except BaseException as error:
+                if not task.shared:
+                    raise
+                task.fail(error)
             self._run(state, task)
             return task.captured
         finally:
@@ -131,12 +136,11 @@ class Engine:
     def _run(self, state: LocalState, task: GraphTask) -> None:
         """Drive a pass to its end on this thread, or on another one if the stack is deep."""
         if state.depth >= self._max_depth:
-            self._hand_over(task)
+            self._hand_over(state, task)
         else:
             self._drive_nested(state, task)
         error = task.error
         if error is not None:
-            task.error = None
             try:
                 raise error
             finally:
@@ -186,13 +190,14 @@ class Engine:
                     self._evaluate_watched(state, task, node, inputs)
                 else:
                     self._evaluate(state, task, node, inputs)
+                if task.shared:
+                    with task.lock:
+                        task.outstanding_tasks -= 1
             except BaseException as error:
                 if not task.shared:
                     raise
                 task.fail(error)
             if task.shared:
-                with task.lock:
-                    task.outstanding_tasks -= 1
                 self._drive_shared(state, task)
                 return
             task.outstanding_tasks -= 1
@@ -216,20 +221,21 @@ class Engine:
                     raise
                 task.fail(error)
 
-    def _hand_over(self, task: GraphTask) -> None:
+    def _hand_over(self, state: LocalState, task: GraphTask) -> None:
         """Let a thread of the pool drive a pass; wait for it."""
         self._share(task)
-        with self._threads_lock:
-            if self._pool is None:
-                self._pool = ReentrantPool(self._primitives, self._drive_for_another)
-            pool = self._pool
         handover = Handover(task, self._primitives)
         try:
+            with self._threads_lock:
+                if self._pool is None:
+                    self._pool = ReentrantPool(self._primitives, self._drive_for_another)
+                pool = self._pool
             pool.submit(handover)
         except BaseException as error:
-            if handover.take():
-                raise
             task.fail(error)
+            if handover.take():  # nobody drives it: there is only the end of others to wait for
+                self._drive_nested(state, task)
+                return
         while not handover.done:
             try:
                 handover.wait()

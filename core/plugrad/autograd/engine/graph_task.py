@@ -102,11 +102,10 @@ class GraphTask:
 
     def is_complete(self) -> bool:
         """Whether the owner need wait no longer; under the lock."""
-        return (
-            self.outstanding_tasks == 0
-            or (self.error is not None and self.running == 0)
-            or self.finished
-        )
+        if self.finished:
+            return True
+        # An owner that was interrupted while it handed a node on may have miscounted.
+        return self.running == 0 if self.error is not None else self.outstanding_tasks == 0
 
     def fail(self, error: BaseException) -> None:
         """Note an error; the first one is what the owner raises. Not under the lock."""
@@ -233,10 +232,12 @@ class GraphTask:
 
         Nodes may still name it as their owner; what it refers to must not lead back to them.
         """
-        if self.shared:
-            with self.lock:  # an owner that was interrupted twice leaves other threads behind
-                self.finished = True
-        self.finished = True
+        try:
+            if self.shared:
+                with self.lock:  # an owner that was interrupted twice leaves other threads behind
+                    self.finished = True
+        finally:
+            self.finished = True
         self.error = None
         self.exec_info = None
         self.captured = []

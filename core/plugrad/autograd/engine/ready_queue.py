@@ -90,9 +90,10 @@ class ReadyQueue:
     def close_if_empty(self) -> bool:
         """Say that nobody will `get` any more, unless there is something to get."""
         with self._lock:
-            if not self._heap:
+            empty = not self._heap
+            if empty:
                 self.closed = True
-        return self.closed
+        return empty  # it may have been reopened by now
 
     def push(self, task: NodeTask) -> None:
         heap = self._heap

@@ -1,0 +1,80 @@
+"""An engine whose threads and locks are those of a schedule explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from plugrad._shells import Tensor
+from plugrad.autograd.engine.engine import MAX_DEPTH, Engine
+from plugrad.autograd.imperative_engine import ImperativeEngine, run_backward
+from plugrad.dispatch.backend import active_backends
+from plugrad.testing.schedule_explorer import Scheduler
+
+
+class _Explored(ImperativeEngine):
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def run_backward(
+        self,
+        tensors: Any,
+        grad_tensors: Any,
+        keep_graph: Any,
+        create_graph: Any,
+        inputs: Any = None,
+        allow_unreachable: Any = False,
+        accumulate_grad: Any = False,
+    ) -> tuple[Any, ...]:
+        return run_backward(
+            tensors,
+            grad_tensors,
+            bool(keep_graph),
+            bool(create_graph),
+            inputs,
+            bool(allow_unreachable),
+            bool(accumulate_grad),
+            self.engine.execute,
+        )
+
+
+@contextmanager
+def explored_engine(scheduler: Scheduler, max_depth: int = MAX_DEPTH) -> Iterator[Engine]:
+    """Within it, backward passes run on an engine under a scheduler; at its end the threads end.
+
+    To be entered by the program that is explored. Devices get fresh queues from their backends,
+    so that those of a plugin are explored as well, as far as their locks are the scheduler's.
+
+    Args:
+        max_depth: so many passes nest on one stack before another thread's is used.
+
+    >>> import plugrad
+    >>> from plugrad.testing.schedule_explorer import RandomWalk, explore
+    >>> from plugrad.testing.explored_engine import explored_engine
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> y = (x * x).sum()
+    >>> def program(scheduler):
+    ...     with explored_engine(scheduler):
+    ...         other = scheduler.start_thread("other", lambda: y.backward(retain_graph=True))
+    ...         y.backward(retain_graph=True)
+    ...         other.join()
+    ...     assert x.grad.tolist() == [4., 4.]
+    ...     x.grad = None
+    >>> explore(program, RandomWalk(seed=0), 20)
+    20
+    """
+    engine = Engine(scheduler, max_depth)
+    queues = {active: dict(active.queues) for active in active_backends()}
+    before = Tensor._execution_engine
+    for active in queues:
+        active.queues.clear()
+    Tensor._execution_engine = _Explored(engine)
+    try:
+        yield engine
+        engine.stop()
+    finally:
+        Tensor._execution_engine = before
+        for active, known in queues.items():
+            active.queues.clear()
+            active.queues.update(known)
