@@ -8,7 +8,6 @@ from mypy_extensions import mypyc_attr
 
 from plugrad.autograd.engine.callbacks import queue_callback
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.autograd.engine.roots import Identity
 from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.properties import output_nr
@@ -90,8 +89,8 @@ class ImperativeEngine:
     def is_checkpoint_valid(self) -> bool:
         """Whether recomputing with a backward pass of its own reaches all that it should: not in
         one that takes gradients of chosen inputs only."""
-        task: GraphTask | None = current_state().graph_task
-        return task is None or task.can_checkpoint
+        task: Any = current_state().graph_task  # another engine's may be of another class
+        return task is None or bool(task.can_checkpoint)
 
 
 DEFAULT_ENGINE: Final = ImperativeEngine()
