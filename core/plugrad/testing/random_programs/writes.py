@@ -111,7 +111,7 @@ def detach(draft: Draft, choice: Choice) -> None:
 
 
 def data(draft: Draft, choice: Choice) -> None:
-    x = choice.variable(draft)
+    x = choice.variable(draft, lambda v: not v.inference)
     if x is None:
         return
     shape, place, dtype = x.shape, x.device, x.dtype
