@@ -6,7 +6,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from plugrad.graph.history import grad_fn_of, has_grad_fn
+from plugrad.graph.history import grad_fn_of
 from plugrad.graph.removable_handle import RemovableHandle, register
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 
@@ -38,13 +38,12 @@ def retain_grad(tensor: TensorBase) -> None:
     """
     if not needs_grad(tensor):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if not has_grad_fn(tensor):
-        # Nor is it one if its base was written to, until it is asked for its grad_fn.
+    meta = materialize_meta(tensor)
+    # A view whose base was written to is not brought up to date by the question alone.
+    if meta.grad_fn is None or meta.retains_grad:
         return
     node = grad_fn_of(tensor)
-    meta = materialize_meta(tensor)
-    if node is None or meta.retains_grad:
-        return
+    assert node is not None
     number: int = meta.output_nr
     node._ensure_hooks().retains_grad[number] = weakref.ref(tensor)
     meta.retains_grad = True

@@ -147,3 +147,13 @@ def test_a_view_of_a_leaf_is_refused_before_its_memory_is_looked_at(lib: Any) ->
     view = lib.ones(1, requires_grad=True).expand(3)
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
         view[...] = 0.5
+
+
+def test_a_stale_view_that_retains_its_gradient_may_be_asked_again(lib: Any) -> None:
+    leaf = lib.ones(2, requires_grad=True)
+    view, _ = leaf.chunk(2)
+    view.retain_grad()
+    with lib.no_grad():
+        leaf[0] = 0.5
+    view.retain_grad()
+    assert view.retains_grad

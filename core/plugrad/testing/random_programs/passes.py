@@ -77,10 +77,11 @@ def grad(draft: Draft, choice: Choice) -> None:
     call = f"lib.autograd.grad({_listed(names)}, {_listed(wanted)}, {grads}{options})"
     recorded = "create_graph" in options
     made = []
+    memory = draft.fresh()  # gradients of several inputs may be one tensor
     for x in inputs:
         number = draft.fresh()
         made.append(
-            Variable(f"g{number}", x.shape, x.dtype, number, False, recorded, device=x.device)
+            Variable(f"g{number}", x.shape, x.dtype, memory, False, recorded, device=x.device)
         )
     left = ", ".join(x.name for x in made)
     draft.add(f"{left}, = {call}", names + wanted, [x.name for x in made])

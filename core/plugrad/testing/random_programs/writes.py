@@ -85,9 +85,7 @@ def part(draft: Draft, choice: Choice) -> None:
     if y is None or choice.chance(3):
         draft.add(f"{mode} {x.name}[{index}] = 0.75".strip(), [x.name])
         return
-    # Gradients of two inputs may be one tensor.
-    shared = x.memory == y.memory or (x.name[0] == y.name[0] == "g")
-    other = f"{y.name}.clone()" if shared else y.name
+    other = f"{y.name}.clone()" if x.memory == y.memory else y.name
     draft.add(f"{mode} {x.name}[{index}] = {other}".strip(), [x.name, y.name])
     if not mode:
         _written(draft, x, y)
