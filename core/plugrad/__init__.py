@@ -23,6 +23,18 @@ from plugrad import graph as _graph  # before the floors that build on it
 # isort: split
 from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
+from plugrad._typed_tensors import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from plugrad.graph import copy_slices as _copy_slices  # registers its node class
 from plugrad.graph import missing_gradient as _missing_gradient  # registers itself
 from plugrad.graph import view_of_base as _view_of_base  # registers its node class
@@ -98,6 +110,8 @@ pi = _math.pi
 e = _math.e
 newaxis = None
 strided = "strided"
+contiguous_format = "contiguous_format"
+preserve_format = "preserve_format"
 
 _install_trace()
 
@@ -107,12 +121,42 @@ def is_tensor(obj: _Any) -> _builtins.bool:
     return isinstance(obj, Tensor)
 
 
+def is_floating_point(input: Tensor) -> _builtins.bool:
+    """Whether a tensor's dtype is a floating point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> _builtins.bool:
+    """Whether a tensor's dtype is complex."""
+    return input.is_complex()
+
+
+def is_signed(input: Tensor) -> _builtins.bool:
+    """Whether a tensor's dtype has negative values."""
+    return input.is_signed()
+
+
+def is_nonzero(input: Tensor) -> _builtins.bool:
+    """`bool(input)`; RuntimeError unless there is exactly one element."""
+    return input.is_nonzero()
+
+
+def is_same_size(input: Tensor, other: Tensor) -> _builtins.bool:
+    """Whether two shapes are equal."""
+    return input.is_same_size(other)
+
+
+def numel(input: Tensor) -> _builtins.int:
+    """The number of a tensor's elements."""
+    return input.numel()
+
+
 def is_inference(input: Tensor) -> _builtins.bool:
     """Whether a tensor was made in `inference_mode`."""
     return input.is_inference()
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("overrides", "profiler"):  # loaded when they are first used
+    if name in ("overrides", "profiler", "_C"):  # loaded when they are first used
         return _importlib.import_module(f"plugrad.{name}")
     return plugins.load_namespace(name)

@@ -10,6 +10,7 @@ from typing import Any
 
 from plugrad._generated import calls, functions
 from plugrad._generated.methods import TensorMethods
+from plugrad._tensor_attributes import TensorAttributes
 from plugrad.autograd import accumulate_grad, grad_dtype, properties, retain
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
 from plugrad.autograd.run_backward import backward
@@ -29,7 +30,7 @@ class AccumulateGrad(accumulate_grad.AccumulateGradBase):
     """The node at a leaf; the leaf refers to it weakly."""
 
 
-class Tensor(TensorMethods):
+class Tensor(TensorAttributes, TensorMethods):
     """A multi-dimensional array of one dtype on one device, which autograd can follow."""
 
     __module__ = "plugrad"
@@ -59,11 +60,14 @@ class Tensor(TensorMethods):
 
     __torch_function__ = __plugrad_function__
 
-    requires_grad = property(TensorBase.needs_grad, properties.set_requires_grad)
+    requires_grad = property(
+        TensorBase.needs_grad, properties.set_requires_grad, properties.refuse_deletion
+    )
     grad = property(
         properties.grad_of, properties.set_grad, lambda self: properties.set_grad(self, None)
     )
     grad_fn = property(history.grad_fn_of)
+    _grad_fn = property(history.grad_fn_of, properties.set_grad_fn, properties.refuse_deletion)
     grad_dtype = property(grad_dtype.grad_dtype_of, grad_dtype.set_grad_dtype)
     _backward_hooks = property(
         retain.backward_hooks, retain.set_backward_hooks, retain.delete_backward_hooks
@@ -75,7 +79,7 @@ class Tensor(TensorMethods):
     )
     is_leaf = property(properties.is_leaf)
     output_nr = property(properties.output_nr)
-    data = property(properties.data_of, properties.set_data)
+    data = property(properties.data_of, properties.set_data, properties.refuse_deletion)
     _version = property(TensorBase.version)
     T = property(functions.numpy_T)
     mT = property(functions.mT)

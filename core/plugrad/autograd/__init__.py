@@ -19,10 +19,12 @@ from plugrad.autograd.grad_mode import (
 )
 from plugrad.autograd.run_backward import backward, grad
 from plugrad.autograd.variable import Variable
+from plugrad.autograd.version_counter import _unsafe_preserve_version_counter
 
 __all__ = [
     "Function",
     "Variable",
+    "_unsafe_preserve_version_counter",
     "backward",
     "detect_anomaly",
     "enable_grad",

@@ -93,7 +93,8 @@ class AccumulateGradBase(Node):
             with _locks.locks[(id(meta) >> 6) % STRIPES]:
                 grad = meta.grad
                 if grad is None:
-                    meta.grad = _own(grads, variable)
+                    # The engine keeps what hooks are to see of a node that has some.
+                    meta.grad = _own(grads, variable, 0 if self.hooks is None else 1)
                 elif current_state().grad_enabled:
                     meta.grad = call_add_Tensor(grad, _first(grads))
                 else:
@@ -109,14 +110,16 @@ def _first(grads: list[TensorBase | None]) -> TensorBase:
     return grad
 
 
-def _own(grads: list[TensorBase | None], variable: TensorBase) -> TensorBase:
+def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> TensorBase:
     """A gradient that may be written to later: the one that arrived if nobody else can see it.
+
+    As in PyTorch, hooks after the node may: what they get is then the leaf's gradient itself.
 
     With a graph being recorded, the gradient stays part of it, as a copy.
     """
     if current_state().grad_enabled:
-        return call_clone(_first(grads))
-    if is_unshared(grads, 0):
+        return _copy_like(_first(grads), variable)
+    if is_unshared(grads, 0, others):
         grad = _first(grads)
         return grad if _has_layout_of(grad, variable) else _with_layout_of(grad, variable)
     return _with_layout_of(_first(grads), variable)
@@ -162,6 +165,10 @@ def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:
     """A copy whose elements lie in memory as the variable's do."""
     if _has_layout_of(grad, variable) or grad.dtype is not variable.dtype:
         return call_clone(grad)
+    return _copy_like(grad, variable)
+
+
+def _copy_like(grad: TensorBase, variable: TensorBase) -> TensorBase:
     copy: TensorBase = operators["empty_strided"](
         sizes_of(variable), _layout_for(variable), dtype=grad.dtype, device=grad.device
     )

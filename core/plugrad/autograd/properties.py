@@ -139,6 +139,26 @@ def data_of(tensor: TensorBase) -> TensorBase:
     return result
 
 
+def refuse_deletion(tensor: TensorBase) -> None:
+    """`del tensor.data` and the like.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError("Deleting tensor attributes is not allowed; they can only be assigned to")
+
+
+def set_grad_fn(tensor: TensorBase, value: Any) -> None:
+    """`tensor._grad_fn = None` cuts the tensor out of the graph.
+
+    Raises:
+        RuntimeError: something else is assigned.
+    """
+    if value is not None:
+        raise RuntimeError("_grad_fn can be only set to None")
+    detach_(tensor)
+
+
 def set_data(tensor: TensorBase, value: Any) -> None:
     """Assign `.data`: the tensor takes over another one's array; the graph does not notice.
 

@@ -16,6 +16,7 @@ from plugrad.codegen.kernel import (
     emit_declaration,
     emit_node,
     formulas_of,
+    node_class_name,
 )
 from plugrad.codegen.methods import emit_methods
 from plugrad.codegen.model import Entry, EntryError, parse_entries
@@ -63,6 +64,7 @@ from plugrad.graph.support import (
     any_defined,
     any_edge,
     copy_of,
+    name_node_class,
     save_list,
     set_history_list,
     unpack_list,
@@ -226,6 +228,10 @@ def generate_family(
             if any(entry.is_function for entry in group.entries):
                 key = f"({namespace!r}, {group.name!r})"
                 last.line(f"OVERRIDES.functions[{key}] = {group.name}")
+    for entry, formulas in taken:
+        if formulas and entry.functional is None:
+            name = names[entry.schema.full_name]
+            last.line(f"name_node_class({node_class_name(entry)}, {name!r})")
     return text + out.text() + last.text()
 
 

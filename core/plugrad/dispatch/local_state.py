@@ -35,7 +35,7 @@ class LocalState:
         graph_task: the backward pass that this thread works for, or None.
         worker: the engine's thread of a device that this is, or None.
         depth: how many backward passes are nested on this thread.
-        node: the node that this thread runs, as far as anomaly mode or a trace is on; or None.
+        node: the node of a backward pass that this thread runs, or None.
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
         function_modes: the modes that see every call of a function, innermost last; None for none.
     """

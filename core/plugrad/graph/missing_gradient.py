@@ -11,6 +11,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, set_missing_gradient
 from plugrad.graph.history import collect_next_edges, next_sequence_nr, set_history
 from plugrad.graph.node import Node
+from plugrad.graph.support import name_node_class
 from plugrad.tensor.base import TensorBase, needs_grad
 
 
@@ -72,4 +73,5 @@ def _tensors(values: Any) -> list[TensorBase]:
     return found
 
 
+name_node_class(NotImplementedNode, "NotImplemented")
 set_missing_gradient(MissingGradientKernel)

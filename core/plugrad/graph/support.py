@@ -62,6 +62,15 @@ def set_history_list(tensors: Any, node: Node) -> None:
         set_history(tensor, node)
 
 
+def name_node_class(cls: Any, name: str) -> None:
+    """Call a generated class what its nodes are called: `type(x.grad_fn).__name__` is looked at.
+
+    The source calls it otherwise, since two operators of a family may name their nodes alike.
+    """
+    setattr(cls, "__name__", name)  # noqa: B010  # native code assigns no attributes to classes
+    setattr(cls, "__qualname__", name)  # noqa: B010
+
+
 def copy_of(tensor: TensorBase) -> TensorBase:
     """A copy of what an in-place operator is about to overwrite and its gradient needs."""
     copy: TensorBase = operators["clone"](tensor)

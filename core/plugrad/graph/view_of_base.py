@@ -14,7 +14,7 @@ from typing import Final, final
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.history import gradient_edge, next_sequence_nr, set_view_of_base
 from plugrad.graph.node import Node
-from plugrad.graph.support import operators
+from plugrad.graph.support import name_node_class, operators
 from plugrad.tensor.base import TensorBase, ViewInfo, needs_grad, sizes_of
 
 # Their gradients have another dtype, so their nodes run one by one as the engine runs nodes.
@@ -104,4 +104,5 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
     return node
 
 
+name_node_class(ViewOfBase, "AsStridedBackward0")
 set_view_of_base(view_of_base)

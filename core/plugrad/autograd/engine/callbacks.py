@@ -9,6 +9,7 @@ from mypy_extensions import i64
 
 from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.dispatch.local_state import current_state
+from plugrad.graph.node import Node
 
 
 @final
@@ -53,6 +54,51 @@ def current_graph_task_id() -> int:
                 _numbers.last += 1
                 running.number = _numbers.last
     return running.number
+
+
+def current_autograd_node() -> Node | None:
+    """The node of a backward pass that the calling thread runs, or None."""
+    node: Node | None = current_state().node
+    return node
+
+
+def will_engine_execute_node(node: Any) -> bool:
+    """Whether the running pass runs a node, ran it, or captures a gradient there.
+
+    Raises:
+        RuntimeError: not within a pass; no node; a leaf's, at which a gradient is captured.
+    """
+    if not isinstance(node, Node):
+        raise RuntimeError("_will_engine_execute_node expects an grad_fn")
+    task = current_state().graph_task
+    if task is None:
+        raise RuntimeError(
+            "_will_engine_execute_node: should only be called during the backward pass"
+        )
+    running: GraphTask = task
+    return running.will_execute(id(node))
+
+
+def execution_order() -> list[Node]:
+    """The nodes that the running pass runs, in their order; without multithreading only.
+
+    Raises:
+        RuntimeError: not within a pass, or it may use the threads of devices.
+    """
+    task = current_state().graph_task
+    if task is None:
+        raise RuntimeError(
+            "_current_graph_task_execution_order: should only be called during the backward pass"
+        )
+    running: GraphTask = task
+    if running.snapshot.multithreading:
+        raise RuntimeError(
+            "_current_graph_task_execution_order: expects the current backward to be executed "
+            "with multithreading disabled, e.g. by running:\n\n"
+            ">>> with plugrad.autograd.set_multithreading_enabled(False):\n"
+            "...     loss.backward()\n"
+        )
+    return running.execution_order()
 
 
 def is_checkpoint_valid() -> bool:

@@ -160,6 +160,7 @@ class Engine:
     def _drive_nested(self, state: LocalState, task: GraphTask) -> None:
         """`_drive`, as one more level on this thread's stack; afterwards its state is as before."""
         outer = state.graph_task
+        outer_node = state.node
         state.depth += 1
         try:
             if task.shared:
@@ -169,6 +170,7 @@ class Engine:
         finally:
             state.depth -= 1
             state.graph_task = outer
+            state.node = outer_node
             task.snapshot.restore(state)
 
     def _drive_alone(self, state: LocalState, task: GraphTask) -> None:
@@ -348,6 +350,7 @@ class Engine:
                 task.running += 1
         if runs:
             outer = state.graph_task
+            outer_node = state.node
             before = Snapshot(state)
             try:
                 task.snapshot.restore(state)
@@ -361,6 +364,7 @@ class Engine:
             except BaseException as error:
                 task.fail(error)
             state.graph_task = outer
+            state.node = outer_node
             before.restore(state)
         del node, inputs
         with task.lock:
@@ -386,8 +390,6 @@ class Engine:
         self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
     ) -> None:
         """`_evaluate` for those who want to know of it: anomaly mode, a trace."""
-        outer = state.node
-        state.node = node
         trace = state.trace
         if trace is not None:
             trace.enter_node(node)
@@ -398,7 +400,6 @@ class Engine:
                 report_error(node)
             raise
         finally:
-            state.node = outer
             if trace is not None:
                 trace.leave_node(node)
 
@@ -406,6 +407,7 @@ class Engine:
         self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
     ) -> None:
         """Run a node; add its outputs to the inputs of the next nodes; queue those complete."""
+        state.node = node
         grads = inputs.values
         hooks = node._node_hooks
         exec_info = task.exec_info

@@ -147,6 +147,34 @@ class GraphTask:
             )
         return True
 
+    def execution_order(self) -> list[Node]:
+        """The nodes that the pass runs, or captures gradients at, in the order it does so."""
+        root = self.root
+        if root is None:
+            return []
+        waiting: dict[int, int] = {}
+        for node in _reachable(root).values():
+            for edge in node.next_edges:
+                if edge.function is not None:
+                    number = id(edge.function)
+                    waiting[number] = waiting.get(number, 0) + 1
+        order: list[Node] = []
+        ready: list[Node] = [root]
+        while ready:
+            # As in the engine's queue: the highest number first, of equal ones the first come.
+            node = max(ready, key=_sequence_nr_of)
+            ready.remove(node)
+            if node.num_inputs() > 0:  # the root of a pass with several roots is nobody's node
+                order.append(node)
+            for edge in node.next_edges:
+                function = edge.function
+                if function is None:
+                    continue
+                waiting[id(function)] -= 1
+                if waiting[id(function)] == 0 and self.wants(function):
+                    ready.append(function)
+        return order
+
     def capture(self, info: ExecInfo, grads: list[TensorBase | None]) -> None:
         """Keep those inputs of a node that were asked for."""
         if info.captures is not None:
@@ -248,6 +276,10 @@ class GraphTask:
         self.root = None
         self.nodes = None
         self.notes = None
+
+
+def _sequence_nr_of(node: Node) -> int:
+    return node.sequence_nr
 
 
 def _is_finished(owner: object) -> bool:

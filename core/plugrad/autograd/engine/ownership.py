@@ -12,10 +12,11 @@ from plugrad.dtype import float32
 from plugrad.tensor.base import TensorBase
 
 
-def is_unshared(grads: list[TensorBase | None], index: i64) -> bool:
+def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> bool:
     """Whether the list is the only holder of a gradient, and the gradient that of its array.
 
-    Reference counts tell. The caller must hold no reference of its own beyond the list's.
+    Reference counts tell. The caller must hold no reference of its own beyond the list's, or say
+    how many `others` there are that do not count.
     """
     if _unshared.tensor < 0:
         _measure()
@@ -26,7 +27,7 @@ def is_unshared(grads: list[TensorBase | None], index: i64) -> bool:
         return False
     grad = None
     return (
-        _reference_count(grads, index) <= _unshared.tensor
+        _reference_count(grads, index) <= _unshared.tensor + others
         and _array_reference_count(grads, index) <= _unshared.array
     )
 

@@ -1,0 +1,54 @@
+"""Names that PyTorch keeps in `torch._C`, as far as programs reach for them: autograd's internals.
+
+They are here so that such programs run; what there is a public name for is better had by that.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it only renames.
+import weakref
+from typing import Any
+
+from plugrad._C import _autograd, _functions
+from plugrad.autograd.engine.callbacks import current_autograd_node as _current_autograd_node
+from plugrad.autograd.engine.callbacks import current_graph_task_id as _current_graph_task_id
+from plugrad.autograd.engine.callbacks import execution_order as _current_graph_task_execution_order
+from plugrad.autograd.engine.callbacks import will_engine_execute_node as _will_engine_execute_node
+from plugrad.autograd.grad_mode import is_grad_enabled, set_grad_enabled
+
+__all__ = [
+    "_WeakTensorRef",
+    "_autograd",
+    "_current_autograd_node",
+    "_current_graph_task_execution_order",
+    "_current_graph_task_id",
+    "_functions",
+    "_set_grad_enabled",
+    "_will_engine_execute_node",
+    "is_grad_enabled",
+]
+
+
+def _set_grad_enabled(enabled: bool) -> None:
+    set_grad_enabled(enabled)
+
+
+class _WeakTensorRef:
+    """A weak reference to a tensor.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2)
+    >>> ref = plugrad._C._WeakTensorRef(x)
+    >>> ref.expired()
+    False
+    >>> del x
+    >>> ref.expired()
+    True
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self._ref = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._ref() is None

@@ -1,0 +1,122 @@
+"""What tensors say about themselves where plugrad has one answer only, and older spellings."""
+
+from __future__ import annotations
+
+# Interpreted: it is mixed into an interpreted class.
+import warnings
+from typing import Any
+
+from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.creation import tensor
+
+
+def _never(doc: str) -> property:
+    return property(lambda self: False, doc=doc)
+
+
+class TensorAttributes:
+    """Mixed into `Tensor`."""
+
+    layout = property(lambda self: "strided", doc="How elements lie in memory: with strides.")
+    name = property(lambda self: None, doc="None: tensors have no names.")
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether it lives on a GPU.")
+    is_meta = property(lambda self: self.device.type == "meta", doc="Whether it has no elements.")
+    is_mps = property(lambda self: self.device.type == "mps", doc="Whether it lives on Apple's.")
+    is_xpu = property(lambda self: self.device.type == "xpu", doc="Whether it lives on Intel's.")
+    is_sparse = _never("Whether zeros are left out: never.")
+    is_sparse_csr = _never("Whether zeros are left out, by rows: never.")
+    is_mkldnn = _never("Whether elements are in MKL-DNN's order: never.")
+    is_quantized = _never("Whether elements are quantized: never.")
+    is_nested = _never("Whether it holds tensors of several shapes: never.")
+
+    @property
+    def volatile(self) -> bool:
+        """False; grad modes took its place."""
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
+
+    def is_conj(self) -> bool:
+        """Whether elements are yet to be conjugated: never, since that is done at once."""
+        return False
+
+    def is_neg(self) -> bool:
+        """Whether elements are yet to be negated: never, since that is done at once."""
+        return False
+
+    def resolve_conj(self) -> Any:
+        """The tensor itself: elements are conjugated at once."""
+        return self
+
+    def resolve_neg(self) -> Any:
+        """The tensor itself: elements are negated at once."""
+        return self
+
+    def is_same_size(self: Any, other: Any) -> bool:
+        """Whether the shapes are equal."""
+        return bool(self.shape == other.shape)
+
+    def is_nonzero(self: Any) -> bool:
+        """`bool(tensor)`; RuntimeError unless there is exactly one element."""
+        return bool(self)
+
+    def get_device(self: Any) -> int:
+        """The index of the device; -1 for the host."""
+        return -1 if self.device.type == "cpu" else int(self.device.index or 0)
+
+    def data_ptr(self: Any) -> int:
+        """The address of the first element, where the array knows it; 0 of an empty tensor.
+
+        Raises:
+            RuntimeError: the backend's arrays have no address.
+        """
+        if self.numel() == 0:
+            return 0
+        interface = getattr(self.array, "__array_interface__", None)
+        if interface is None:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        return int(interface["data"][0])
+
+    def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the type, such as ``plugrad.FloatTensor``; or the tensor in a given type.
+
+        Raises:
+            TypeError: neither a dtype, nor a type or its name.
+            ValueError: there is no type of that name.
+        """
+        if dtype is None:
+            return type_of(self)
+        return self.to(dtype_of(dtype), non_blocking=non_blocking)
+
+    def new(self: Any, *args: Any) -> Any:
+        """A tensor of this dtype, on this device: of given sizes, or with given elements."""
+        return typed_tensor("new()", self.dtype, args).to(self.device)
+
+    def new_tensor(
+        self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Any:
+        """A leaf that copies `data`, of this dtype and on this device unless others are given."""
+        if isinstance(data, TensorBase):
+            warnings.warn(
+                "To copy construct from a tensor, it is recommended to use "
+                "sourceTensor.detach().clone() or "
+                "sourceTensor.detach().clone().requires_grad_(True), rather than "
+                "tensor.new_tensor(sourceTensor).",
+                stacklevel=2,
+            )
+            public: Any = data
+            made = (
+                public.detach()
+                .clone()
+                .to(
+                    dtype=self.dtype if dtype is None else dtype,
+                    device=self.device if device is None else device,
+                )
+            )
+            return made.requires_grad_(requires_grad)
+        return tensor(
+            data,
+            dtype=self.dtype if dtype is None else dtype,
+            device=self.device if device is None else device,
+            requires_grad=requires_grad,
+        )

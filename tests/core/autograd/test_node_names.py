@@ -1,0 +1,60 @@
+"""What nodes and their classes are called, and what a number beside a tensor leads to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def leaf(lib: Any) -> Any:
+    return lib.ones(3, requires_grad=True)
+
+
+def described(node: Any) -> str:
+    """The graph below a node by the names of the classes."""
+    if node is None:
+        return "None"
+    below = ", ".join(described(function) for function, _ in node.next_functions)
+    return f"{type(node).__name__}({below})"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x * x, "MulBackward0(AccumulateGrad(), AccumulateGrad())"),
+        (lambda x: x.exp().sum(), "SumBackward0(ExpBackward0(AccumulateGrad()))"),
+        (lambda x: x.max(0)[0], "MaxBackward0(AccumulateGrad())"),
+        (lambda x: x + 1, "AddBackward0(AccumulateGrad(), None)"),
+        (lambda x: 1 - x, "RsubBackward1(AccumulateGrad())"),
+        (lambda x: x - 1, "SubBackward0(AccumulateGrad(), None)"),
+        (lambda x: 2 * x, "MulBackward0(AccumulateGrad(), None)"),
+        (lambda x: x / 2, "DivBackward0(AccumulateGrad(), None)"),
+        (lambda x: x**2, "PowBackward0(AccumulateGrad())"),
+        (lambda x: x.clone().mul_(2), "MulBackward0(CloneBackward0(AccumulateGrad()), None)"),
+    ],
+)
+def test_the_class_of_a_node_has_its_name(lib: Any, function: Any, expected: str) -> None:
+    node = function(leaf(lib)).grad_fn
+    assert described(node) == expected
+    assert type(node).__name__ == node.name()
+
+
+def test_a_view_of_a_base_that_was_written_to(lib: Any) -> None:
+    base = leaf(lib).clone()
+    view = base[:2]
+    base.mul_(2)
+    assert type(view.grad_fn).__name__ == "AsStridedBackward0"
+    view += 1
+    assert type(base.grad_fn).__name__ == "CopySlices"
+
+
+def test_a_gradient_that_is_recorded_is_a_copy(lib: Any) -> None:
+    x = leaf(lib)
+    y = leaf(lib)
+    with pytest.warns(UserWarning, match="create_graph=True"):
+        (x * y).sum().backward(create_graph=True)
+    node = x.grad.grad_fn
+    assert type(node).__name__ == "CopyBackwards"
+    assert node.next_functions[0] == (None, 0)
+    x.grad = y.grad = None

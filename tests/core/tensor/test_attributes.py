@@ -1,0 +1,87 @@
+"""What tensors say about themselves."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import plugrad
+
+
+@pytest.fixture(params=["plugrad", "torch"])
+def lib(request: pytest.FixtureRequest) -> Any:
+    if request.param == "torch":
+        oracle: ModuleType = request.getfixturevalue("torch_oracle")
+        return oracle
+    return plugrad
+
+
+FALSE = ["is_cuda", "is_meta", "is_mps", "is_xpu", "is_sparse", "is_sparse_csr", "is_mkldnn"]
+
+
+@pytest.mark.parametrize("name", [*FALSE, "is_quantized", "is_nested"])
+def test_what_is_not_so(lib: Any, name: str) -> None:
+    assert getattr(lib.ones(2), name) is False
+
+
+def test_functions_that_tell_of_a_tensor(lib: Any) -> None:
+    x = lib.ones(2, 3)
+    assert lib.is_floating_point(x)
+    assert not lib.is_complex(x)
+    assert lib.is_signed(x)
+    assert not lib.is_signed(x.to(lib.uint8))
+    assert lib.numel(x) == 6
+    assert lib.is_nonzero(lib.ones(1))
+    assert lib.is_same_size(x, lib.zeros(2, 3))
+    assert not lib.is_same_size(x, lib.zeros(3, 2))
+
+
+def test_layout_device_and_name(lib: Any) -> None:
+    x = lib.ones(2)
+    assert x.layout == lib.strided
+    assert x.get_device() == -1
+    assert x.name is None
+
+
+def test_nothing_is_put_off(lib: Any) -> None:
+    x = lib.ones(2)
+    assert not x.is_conj()
+    assert not x.is_neg()
+    assert x.resolve_conj() is x
+    assert x.resolve_neg() is x
+
+
+def test_views_share_an_address(lib: Any) -> None:
+    x = lib.zeros(4)
+    assert x.data_ptr() == x.view(2, 2).data_ptr() == x.detach().data_ptr()
+    assert x[1:].data_ptr() == x.data_ptr() + x.element_size()
+    assert x.clone().data_ptr() != x.data_ptr()
+    assert lib.zeros(0).data_ptr() == 0
+
+
+def test_volatile_warns(lib: Any) -> None:
+    with pytest.warns(UserWarning, match="volatile"):
+        assert not lib.ones(1).volatile
+
+
+@pytest.mark.parametrize("name", ["data", "requires_grad", "_grad_fn"])
+def test_what_cannot_be_deleted(lib: Any, name: str) -> None:
+    with pytest.raises(RuntimeError):
+        delattr(lib.ones(2, requires_grad=True), name)
+
+
+def test_grad_fn_may_be_cut_off(lib: Any) -> None:
+    y = lib.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="_grad_fn can be only set to None"):
+        y._grad_fn = 3
+    y._grad_fn = None
+    assert y.grad_fn is None
+    assert not y.requires_grad
+
+
+def test_memory_formats_have_names(lib: Any) -> None:
+    x = lib.ones(2, 3).t()
+    assert x.clone(memory_format=lib.contiguous_format).is_contiguous()
+    assert not x.clone(memory_format=lib.preserve_format).is_contiguous()
