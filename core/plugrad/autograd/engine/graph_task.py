@@ -154,7 +154,7 @@ class GraphTask:
             return []
         waiting: dict[int, int] = {}
         for node in _reachable(root).values():
-            for edge in node.next_edges:
+            for edge in node._next_edges:
                 if edge.function is not None:
                     number = id(edge.function)
                     waiting[number] = waiting.get(number, 0) + 1
@@ -164,9 +164,9 @@ class GraphTask:
             # As in the engine's queue: the highest number first, of equal ones the first come.
             node = max(ready, key=_sequence_nr_of)
             ready.remove(node)
-            if node.num_inputs() > 0:  # the root of a pass with several roots is nobody's node
+            if node._num_inputs() > 0:  # the root of a pass with several roots is nobody's node
                 order.append(node)
-            for edge in node.next_edges:
+            for edge in node._next_edges:
                 function = edge.function
                 if function is None:
                     continue
@@ -279,7 +279,7 @@ class GraphTask:
 
 
 def _sequence_nr_of(node: Node) -> int:
-    return node.sequence_nr
+    return node._number
 
 
 def _is_finished(owner: object) -> bool:
