@@ -94,7 +94,7 @@ class AccumulateGradBase(Node):
                 grad = meta.grad
                 if grad is None:
                     # The engine keeps what hooks are to see of a node that has some.
-                    meta.grad = _own(grads, variable, 0 if self._hooks is None else 1)
+                    meta.grad = _own(grads, variable, 0 if self._node_hooks is None else 1)
                 elif current_state().grad_enabled:
                     meta.grad = call_add_Tensor(grad, _first(grads))
                 else:
