@@ -55,6 +55,7 @@ from plugrad.graph.history import (
     optional_edge,
     optional_needs_grad,
     rebase_history,
+    replace_history,
     set_history,
 )
 from plugrad.graph.node import NO_EDGE, Edge, Node, wanted_edges
@@ -107,7 +108,7 @@ from plugrad.tensor.arguments import (
     write_out,
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.alias_kernels import MutationKernel, ViewKernel
+from plugrad.tensor.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
 from plugrad.tensor.kernel_factory import BackendSelectKernel
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.overloads import call_overload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrad.codegen.formula import Formula, analyse, local_name
-from plugrad.codegen.model import Entry
+from plugrad.codegen.model import INPLACE_VIEW, Entry
 from plugrad.codegen.signature import default_source, native_type, returns_one_tensor
 from plugrad.codegen.source import Source
 from plugrad.dispatch.schema import Argument
@@ -37,6 +37,9 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         out.line(f"{op}.doc = {_one_line(entry.doc)!r}")
     if entry.is_factory:
         out.line(f"{op}.register(BACKEND_SELECT_KEY, BackendSelectKernel({op}))")
+    elif entry.structure == INPLACE_VIEW:
+        view = "OP_" + entry.schema.full_name.replace("_.", ".").removesuffix("_").replace(".", "_")
+        out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, InplaceViewKernel({op}, {view}))")
     elif entry.schema.mutates:
         out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, MutationKernel({op}))")
     elif entry.schema.is_view and not entry.composite:
@@ -367,7 +370,8 @@ def _direct_kernel(entry: Entry) -> tuple[str, str]:
     names = [argument.name for argument in arguments]
     if entry.schema.is_inplace:
         others = "".join(f"{name}, " for name in names[1:])
-        return "MutationKernel", f"compute(state, below, {names[0]}, ({others}))"
+        kind = "InplaceViewKernel" if entry.structure == INPLACE_VIEW else "MutationKernel"
+        return kind, f"compute(state, below, {names[0]}, ({others}))"
     if entry.structure == "unary":
         return "UnaryKernel", f"compute({names[0]})"
     if entry.structure:
@@ -453,7 +457,9 @@ def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
 
 
 def _emit_history(out: Source, entry: Entry) -> None:
-    if entry.schema.is_inplace:
+    if entry.structure == INPLACE_VIEW:
+        out.line("replace_history(self, node)")
+    elif entry.schema.is_inplace:
         out.line("rebase_history(self, node)")
     elif returns_one_tensor(entry):
         out.line("set_history(out, node)")

@@ -40,7 +40,9 @@ AUGMENTED_DUNDERS = frozenset(
         *("and", "or", "xor", "lshift", "rshift"),
     }
 )
-STRUCTURES = ("", "unary", "binary", "binary_alpha")
+# Like `t_`: makes its tensor a view of itself, and writes no element.
+INPLACE_VIEW = "inplace_view"
+STRUCTURES = ("", "unary", "binary", "binary_alpha", INPLACE_VIEW)
 RESULTS = ("promote", "float", "bool", "real")
 
 

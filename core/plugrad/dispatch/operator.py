@@ -159,7 +159,8 @@ class Operator:
 
     Attributes:
         namespace, name, overload: the parts of its name.
-        structure: "unary", "binary" or "binary_alpha" if the core promotes and broadcasts for it.
+        structure: "unary", "binary" or "binary_alpha" if the core promotes and broadcasts for it;
+            "inplace_view" if it makes its tensor a view of itself.
         result: how a structured operator's dtype follows: "promote", "float" or "bool".
         prepare: checks and normalises arguments before a raw kernel sees them, or None.
         differentiable: whether a gradient flows; composites inherit it from what they call.

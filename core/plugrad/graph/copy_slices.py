@@ -12,6 +12,7 @@ from typing import Any, final
 
 from mypy_extensions import i64
 
+from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.history import (
     gradient_edge,
     next_sequence_nr,
@@ -34,6 +35,7 @@ class CopySlices(Node):
 
     def __init__(self, base: TensorBase, view: ViewInfo, inner: Node, position: i64) -> None:
         super().__init__(next_sequence_nr())
+        follow_base(view)
         # Not `view` itself: it holds the base, whose grad_fn this is going to be.
         self.steps = view.steps
         self.inner: Node | None = inner

@@ -241,6 +241,18 @@ def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
     refresh_view(tensor)
 
 
+def replace_history(tensor: TensorBase, node: Node) -> None:
+    """Make `node` the grad_fn of a tensor that an in-place view operator, such as `t_`, changed.
+
+    Nothing was written, so the base of a view keeps its own; else this is `rebase_history`.
+    """
+    if tensor.dtype.category < FLOATING:
+        node._add_input_metadata(None)
+        return
+    number = node._add_input_metadata(tensor)
+    _replace_grad_fn(tensor, node, number)
+
+
 def _replace_grad_fn(tensor: TensorBase, node: Node, number: i64) -> None:
     meta = materialize_meta(tensor)
     move_hooks(meta, node, number)

@@ -322,10 +322,14 @@ def name_of(node: Node) -> str:
 
 
 def operator_name(node: Node) -> str:
-    """The name of the forward operator: ``Exp`` for ``ExpBackward0``."""
+    """The name of the forward operator: ``Exp`` for ``ExpBackward0``, ``Sum1`` for
+    ``SumBackward1``."""
     name = name_of(node)
     stem = name.rstrip("0123456789")
-    return stem[: -len("Backward")] if stem.endswith("Backward") and stem != "Backward" else name
+    if not stem.endswith("Backward") or stem == "Backward":
+        return name
+    number = name[len(stem) :]
+    return stem[: -len("Backward")] + ("" if number == "0" else number)
 
 
 # The dtype of a gradient that may have any.

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from plugrad.dispatch.local_state import current_state
+from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.history import gradient_edge, next_sequence_nr, set_view_of_base
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
@@ -83,6 +84,7 @@ def _fit(grad: TensorBase, node: Node, input_nr: int) -> TensorBase:
 
 def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
     """A grad_fn for a view that leads to its base's."""
+    follow_base(view)
     base = view.base
     if not needs_grad(base):
         return ViewOfBase(tensor, base)

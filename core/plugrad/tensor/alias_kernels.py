@@ -5,6 +5,7 @@ An in-place operator that a backend does not have is the functional one and a `c
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Final, NoReturn, final
 
 from mypy_extensions import i64
@@ -23,6 +24,7 @@ from plugrad.tensor.base import (
     INFERENCE_MODE,
     MULTI_OUTPUT_NODE,
     NO_GRAD_MODE,
+    Geometry,
     TensorBase,
     ViewInfo,
     bump_version,
@@ -32,6 +34,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.interop import storage_offset, strides
 from plugrad.tensor.kernels import broadcast_shapes, check_alpha, to_host
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import (
@@ -224,9 +227,15 @@ def make_view_info(
     step = (op, args, position)
     outer = source.view_info
     if outer is None:
-        return ViewInfo(source, [step], version_of(source), creation)
+        made = ViewInfo(source, [step], version_of(source), creation)
+        storage = source.storage
+        if storage is not None and storage.geometries is not None:
+            made.geometries = len(storage.geometries)
+        return made
     creation = propagate_creation_meta(outer.creation_meta, creation)
-    return ViewInfo(outer.base, [*outer.steps, step], version_of(source), creation)
+    made = ViewInfo(outer.base, [*outer.steps, step], version_of(source), creation)
+    made.geometries = outer.geometries
+    return made
 
 
 @final
@@ -273,4 +282,77 @@ class MutationKernel:
             else:
                 kernel(below, target, *args)
         bump_version(target)
+        return target
+
+
+@final
+class ArrayViewKernel:
+    """An in-place view operator on a backend: the functional one's array takes the place of the
+    tensor's."""
+
+    def __init__(self, functional: Operator, active: ActiveBackend) -> None:
+        self.functional = functional
+        self.active = active
+        self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        storage = target.storage
+        if storage is not None and storage.has_views and not self.active.backend.mutable:
+            raise NotImplementedError(
+                f"{self.functional.name}_: backend {self.active.name!r} has immutable arrays, on "
+                "which tensors that have views cannot be changed in place yet"
+            )
+        view: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
+        target.replace_array(view.array)
+        return target
+
+
+@final
+class InplaceViewKernel:
+    """ADInplaceOrView of an in-place view operator, such as `t_`.
+
+    PyTorch counts it as a write. A view stays one of its base, one step further. A base keeps in
+    mind what it was, since that is where its views start from; see `graph/former_geometry.py`.
+    """
+
+    def __init__(self, op: Operator, functional: Operator) -> None:
+        self.op = op
+        self.functional = functional
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        return self.compute(current_state(), keyset, target, args)
+
+    def compute(
+        self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
+    ) -> TensorBase:
+        """Change the tensor, and count that."""
+        if _writes.listener is not None:
+            _writes.listener(target)
+        former: Geometry | None = None
+        storage = target.storage
+        if storage is not None and storage.has_views and target.view_info is None:
+            former = (
+                weakref.ref(target),
+                sizes_of(target),
+                strides(target),
+                storage_offset(target),
+            )
+        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        if state.trace is not None:
+            state.trace.dispatch("redispatch", self.op, below, (target, *args))
+        else:
+            self.op.lookup_dense(below)(below, target, *args)
+        bump_version(target)
+        if former is not None and storage is not None:
+            geometries = storage.geometries
+            if geometries is None:
+                geometries = []
+                storage.geometries = geometries
+            geometries.append(former)
+        view = target.view_info
+        if view is not None:
+            step = (self.functional, args, -1)
+            changed = ViewInfo(view.base, [*view.steps, step], view.version, view.creation_meta)
+            changed.geometries = view.geometries
+            target.view_info = changed
         return target

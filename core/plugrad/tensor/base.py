@@ -27,14 +27,23 @@ if TYPE_CHECKING:
     from plugrad.graph.node import Node
 
 
+# A weak reference to a tensor, and what its sizes, strides and storage offset were.
+Geometry = tuple[Any, tuple[int, ...], tuple[int, ...], int]
+
+
 @final
 class Storage:
     """What a tensor shares with its views: how often their memory was written to, and whether
-    there are any, which matters to backends whose arrays cannot be written to."""
+    there are any, which matters to backends whose arrays cannot be written to.
+
+    `geometries` are those that tensors here had while they had views, before operators such as
+    `t_` changed them: a weak reference to the tensor, sizes, strides, offset.
+    """
 
     def __init__(self) -> None:
         self.version: i64 = 0
         self.has_views: bool = False
+        self.geometries: list[Geometry] | None = None
 
 
 # How a view was made, which decides whether an in-place operator that is recorded may touch it.
@@ -57,6 +66,7 @@ class ViewInfo:
             was taken (-1: there is one).
         version: the storage's version when the view's grad_fn was last made.
         creation_meta: `CREATION_DEFAULT`, or why the view cannot be written to under autograd.
+        geometries: how many of the storage's former geometries `steps` take into account.
     """
 
     def __init__(
@@ -70,6 +80,7 @@ class ViewInfo:
         self.steps = steps
         self.version: i64 = version
         self.creation_meta: i64 = creation_meta
+        self.geometries: i64 = 0
 
     def replay(self, base: TensorBase) -> TensorBase:
         """The same view of another tensor of the base's shape; see `replay_view`."""

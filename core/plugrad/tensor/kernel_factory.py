@@ -14,7 +14,7 @@ from plugrad.dispatch.backend import (
 from plugrad.dispatch.library import set_raw_wrapper
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
-from plugrad.tensor.alias_kernels import CopyKernel, InplaceKernel
+from plugrad.tensor.alias_kernels import ArrayViewKernel, CopyKernel, InplaceKernel
 from plugrad.tensor.base import (
     TensorBase,
 )
@@ -49,6 +49,8 @@ def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
     if op.qualified_name == "plugrad::copy_":
         return CopyKernel(op)
     functional = _functional_of(op)
+    if op.structure == "inplace_view" and functional is not None:
+        return ArrayViewKernel(functional, active)
     if not active.backend.mutable:
         raw = None
     if raw is not None and (functional is None or not op.structure):

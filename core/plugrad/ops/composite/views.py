@@ -124,6 +124,10 @@ def swapaxes(self: Tensor, dim0: int, dim1: int) -> Tensor:
     return self.transpose(dim0, dim1)
 
 
+def swapaxes_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    return self.transpose_(dim0, dim1)
+
+
 def movedim_int(self: Tensor, source: int, destination: int) -> Tensor:
     return movedim(self, (source,), (destination,))
 
@@ -324,6 +328,12 @@ def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | N
     start = storage_offset_of(self)
     offset = start if storage_offset is None else storage_offset
     return F._as_strided(self, size, stride, offset, strides(self), start)
+
+
+def as_strided_(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:
+    start = storage_offset_of(self)
+    offset = start if storage_offset is None else storage_offset
+    return C.call__as_strided_(self, size, stride, offset, strides(self), start)
 
 
 def detach(self: Tensor) -> TensorBase:

@@ -1,0 +1,30 @@
+"""Views of a tensor whose own shape was changed in place since they were made.
+
+    v = base[0]; base.t_()          v starts from what base was, not from what it is
+
+The storage keeps the former geometries of such bases. A view that is about to be replayed goes
+back to the one it started from by strides, which always exists, before it takes its own steps.
+"""
+
+from __future__ import annotations
+
+from plugrad.graph.support import operators
+from plugrad.tensor.base import AS_STRIDED, ViewInfo
+from plugrad.tensor.interop import storage_offset, strides
+
+
+def follow_base(view: ViewInfo) -> None:
+    """Bring the steps of a view up to date with the geometry of its base."""
+    base = view.base
+    storage = base.storage
+    if storage is None or storage.geometries is None:
+        return
+    geometries = storage.geometries
+    known = view.geometries
+    view.geometries = len(geometries)
+    for position in range(known, len(geometries)):
+        of, sizes, steps, offset = geometries[position]
+        if of() is base:
+            arguments = (sizes, steps, offset, strides(base), storage_offset(base))
+            view.steps = [(operators[AS_STRIDED], arguments, -1), *view.steps]
+            return
