@@ -15,36 +15,26 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from plugrad.autograd.engine.anomaly import ANOMALY, check_outputs, report_error
+from plugrad.autograd.engine.anomaly import ANOMALY, report_error
 from plugrad.autograd.engine.callbacks import observers
-from plugrad.autograd.engine.device_thread import DeviceThread, device_queues
+from plugrad.autograd.engine.device_thread import DeviceThread, DeviceThreads, device_queues
 from plugrad.autograd.engine.graph_task import GraphTask
 from plugrad.autograd.engine.input_buffer import InputBuffer
 from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import NodeTask, ReadyQueue
 from plugrad.autograd.engine.reentrant_pool import Handover, ReentrantPool
 from plugrad.autograd.engine.roots import GraphRoot, min_topological_nr, validate_roots
-from plugrad.autograd.engine.run_hooks import (
-    run_leaf_hooks,
-    run_post_hooks,
-    run_pre_hooks,
-    run_tensor_pre_hooks,
-)
+from plugrad.autograd.engine.run_node import run_node
 from plugrad.autograd.engine.signals import let_python_look
-from plugrad.autograd.engine.validate import validate_outputs
-from plugrad.autograd.function_node import FunctionNode
 from plugrad.device import Device
-from plugrad.dispatch.backend import active_backends, find_backend
+from plugrad.dispatch.backend import active_backends
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
-from plugrad.graph.node import MAX_SEQUENCE_NR, Edge, Node, NodeHooks
+from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.overridable import IN_CORE, OVERRIDES
 
 # So many passes nest on one stack before another thread's is used. Interpreted code spends several
 # frames of Python's on each.
 MAX_DEPTH: Final = 20 if __file__.endswith(".py") else 60
-# How long the end of the process waits for a node that is still running.
-SHUTDOWN_SECONDS: Final = 10.0
 # After so many nodes, signals and waiting threads get their turn.
 NODES_BETWEEN_LOOKS: Final = 64
 
@@ -63,9 +53,9 @@ class Engine:
         self._max_depth: i64 = max_depth
         # Claiming nodes for a pass is one step: two passes may share nodes.
         self._claims: Any = primitives.lock()
-        self._threads: dict[Device, DeviceThread] = {}
-        self._threads_lock: Any = primitives.lock()
+        self._threads = DeviceThreads(primitives, self._run_task)
         self._pool: ReentrantPool | None = None
+        self._pool_lock: Any = primitives.lock()
 
     def execute(
         self,
@@ -228,7 +218,7 @@ class Engine:
         self._share(task)
         handover = Handover(task, self._primitives)
         try:
-            with self._threads_lock:
+            with self._pool_lock:
                 if self._pool is None:
                     self._pool = ReentrantPool(self._primitives, self._drive_for_another)
                 pool = self._pool
@@ -281,54 +271,6 @@ class Engine:
         task.share(self._primitives)
         for queue in device_queues():
             queue.fork()
-
-    def _thread_of(self, device: Device) -> DeviceThread:
-        """The thread that serves a device, started when it is first needed."""
-        active = find_backend(device.type)
-        known = self._threads.get(device)
-        if known is not None and known.serves(active):
-            return known
-        with self._threads_lock:
-            known = self._threads.get(device)
-            if known is not None:
-                if known.serves(active):
-                    return known
-                if known.active is not active:
-                    known.push(NodeTask(None, None, None))
-            made = DeviceThread(device, active, self._primitives)
-            main = _WorkerMain(self, made)
-            made.ready.closed = False
-            try:
-                made.thread = self._primitives.start_thread(f"plugrad-{device}", main.run)
-            except BaseException:
-                made.ready.closed = True
-                main.cancelled = True  # it may have started all the same
-                raise
-            self._threads[device] = made
-        return made
-
-    def _push(self, thread: DeviceThread, item: NodeTask) -> None:
-        """Give a device's thread something to do; another one takes its place if it has ended."""
-        thread.push(item)
-        if thread.ready.closed:
-            self._thread_of(thread.device)
-
-    def _serve(self, thread: DeviceThread) -> None:
-        """The main loop of a device's thread: whatever comes, from any pass, until told to end."""
-        state = current_state()
-        state.worker = thread
-        activated = False
-        while not (thread.stopping and thread.ready.close_if_empty()):
-            item = thread.pop()
-            task = item.graph_task
-            if task is not None and not activated:
-                try:
-                    thread.queue.activate()
-                    activated = True
-                except BaseException as error:
-                    task.fail(error)
-            self._run_task(state, item)
-            del item, task  # or the last pass would live until the next one
 
     def _run_task(self, state: LocalState, item: NodeTask) -> None:
         """Run one task of a shared pass; whatever it raises becomes the pass's error."""
@@ -408,33 +350,11 @@ class Engine:
     ) -> None:
         """Run a node; add its outputs to the inputs of the next nodes; queue those complete."""
         state.node = node
-        grads = inputs.values
-        hooks = node._node_hooks
-        exec_info = task.exec_info
-        if exec_info is not None:
-            info = exec_info.get(node)
-            if info is None:
-                # A single root off all wanted paths, which nobody filtered out: only its tensor
-                # learns of the gradient.
-                _run_tensor_hooks(node, hooks, grads)
-                return
-            if not info.needed:
-                _run_tensor_hooks(node, hooks, grads)
-                task.capture(info, grads)
-                return
-            # As in PyTorch, hooks do not change what is captured from a node that runs itself.
-            task.capture(info, grads)
-            node._partial = True
-        if hooks is not None or node._number == MAX_SEQUENCE_NR:
-            _run_tensor_hooks(node, hooks, grads)
-        if OVERRIDES.active:
-            outputs = self._call_without_overrides(state, task, node, grads, hooks)
-        else:
-            outputs = self._call_function(state, task, node, grads, hooks)
+        outputs = run_node(state, task, node, inputs)
+        if outputs is None:
+            return
         edges = node._next_edges
         count: i64 = len(edges)
-        if ANOMALY.enabled:
-            check_outputs(node, outputs)
         index: i64 = 0
         while index < count:
             edge = edges[index]
@@ -448,48 +368,6 @@ class Engine:
                 else:
                     self._hand_on(task, function, edge.input_nr, grad)
             index += 1
-
-    def _call_without_overrides(
-        self,
-        state: LocalState,
-        task: GraphTask,
-        node: Node,
-        grads: list[TensorBase | None],
-        hooks: NodeHooks | None,
-    ) -> list[TensorBase | None]:
-        """Run a node so that no `__plugrad_function__` sees formulas; a user's own node it does."""
-        before = state.overrides_off
-        if not isinstance(node, FunctionNode):
-            state.overrides_off = before | IN_CORE
-        try:
-            return self._call_function(state, task, node, grads, hooks)
-        finally:
-            state.overrides_off = before
-
-    def _call_function(
-        self,
-        state: LocalState,
-        task: GraphTask,
-        node: Node,
-        grads: list[TensorBase | None],
-        hooks: NodeHooks | None,
-    ) -> list[TensorBase | None]:
-        trace = state.trace
-        seen: tuple[TensorBase | None, ...] = ()
-        if hooks is not None:
-            grads = run_pre_hooks(hooks, grads)
-            seen = tuple(grads)
-        outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
-        node._partial = False
-        edges = node._next_edges
-        if edges:
-            validate_outputs(edges, outputs, node)
-        hooks = node._node_hooks  # also those that were registered just now
-        if hooks is not None:
-            outputs = run_post_hooks(hooks, outputs, seen)
-        if not task.keep_graph:
-            node._release_variables()
-        return outputs
 
     def _hand_on(
         self, task: GraphTask, function: Node, input_nr: i64, grad: TensorBase | None
@@ -570,16 +448,16 @@ class Engine:
                 if worker is None:
                     task.home.put(item)
                 else:
-                    self._push(worker, item)
+                    self._threads.push(worker, item)
                 return
-            thread = self._thread_of(device)
+            thread = self._threads.thread_of(device)
             with task.lock:
                 if thread not in task.devices:
                     task.devices.append(thread)
             inputs = item.inputs
             if inputs is not None:
                 inputs.order_before(thread)
-            self._push(thread, item)
+            self._threads.push(thread, item)
         except BaseException:
             with task.lock:
                 task.outstanding_tasks -= 1
@@ -589,53 +467,25 @@ class Engine:
 
     def stop(self) -> None:
         """Let all threads end when they have done what waits; new ones start when needed."""
-        with self._threads_lock:
-            threads = list(self._threads.values())
+        with self._pool_lock:
             pool = self._pool
             self._pool = None
-        for thread in threads:
-            thread.push(NodeTask(None, None, None))
         if pool is not None:
             pool.stop()
-        worker: DeviceThread | None = current_state().worker
-        for thread in threads:
-            if thread is not worker:
-                thread.thread.join(SHUTDOWN_SECONDS)
+        self._threads.stop()
 
     def forget_threads(self) -> None:
         """In the child of a fork, where only the thread that forked lives on."""
         self._claims = self._primitives.lock()
-        self._threads_lock = self._primitives.lock()
-        self._threads.clear()
+        self._pool_lock = self._primitives.lock()
         self._pool = None
+        self._threads = DeviceThreads(self._primitives, self._run_task)
         for active in active_backends():
             active.queues.clear()
         state = current_state()
         state.worker = None
         state.graph_task = None
         state.depth = 0
-
-
-@final
-class _WorkerMain:
-    """What a device's thread runs."""
-
-    def __init__(self, engine: Engine, thread: DeviceThread) -> None:
-        self._engine = engine
-        self._served = thread
-        self.cancelled: bool = False
-
-    def run(self) -> None:
-        with self._engine._threads_lock:
-            cancelled = self.cancelled
-        if not cancelled:
-            self._engine._serve(self._served)
-
-
-def _run_tensor_hooks(node: Node, hooks: NodeHooks | None, grads: list[TensorBase | None]) -> None:
-    if hooks is not None:
-        run_tensor_pre_hooks(hooks, grads)
-    run_leaf_hooks(node, grads)
 
 
 ENGINE: Final = Engine(Primitives())
