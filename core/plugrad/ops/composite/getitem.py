@@ -89,6 +89,10 @@ def setitem(self: Tensor, index: object, value: object) -> None:
         if source is not view:
             source = _without_leading_ones(source, len(sizes_of(view)))
             if sizes_of(source) != sizes_of(view):
+                if not sizes_of(source) and source.device is view.device:
+                    check_overlap(view, "copy_")
+                    view.fill_(source)
+                    return
                 source = F.expand(source, sizes_of(view))
             view.copy_(source)
     else:
