@@ -22,6 +22,7 @@ from plugrad.graph.node import NO_EDGE, Edge
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
+    CREATION_DEFAULT,
     IN_CUSTOM_FUNCTION,
     MULTI_OUTPUT_NODE,
     TensorBase,
@@ -51,6 +52,10 @@ NOT_RETURNED: Final = (
 NOT_AN_INPUT: Final = (
     "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
     "mutated should be passed to ctx.mark_dirty()."
+)
+NOT_A_PURE_VIEW: Final = (
+    "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue "
+    "if you need to support more."
 )
 VARIADIC: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -263,6 +268,8 @@ def _tie_outputs(
     constant = _take_non_differentiable(ctx)
     dirty = _take_dirty(ctx)
     inputs = {id(value) for value in args if isinstance(value, TensorBase)}
+    if ctx._is_pure_view and (len(outputs) != 1 or ctx._is_tensor.count(True) != 1):
+        raise RuntimeError(NOT_A_PURE_VIEW)
     returned: set[int] = set()
     tied: list[Any] = []
     differentiable_count = 0
@@ -298,7 +305,9 @@ def _tie_outputs(
             else:
                 set_gradient_edge(result, ctx, ctx._add_input_metadata(result))
         if not (is_input and is_modified):
-            set_creation_meta(result, IN_CUSTOM_FUNCTION)
+            # The operators that lead to a pure view stand for the Function when it is made anew.
+            creation = CREATION_DEFAULT if ctx._is_pure_view else IN_CUSTOM_FUNCTION
+            set_creation_meta(result, creation)
         returned.add(identity)
         tied.append(result)
     if differentiable_count > 1:
@@ -315,6 +324,8 @@ def _tie_modified(ctx: FunctionNode, output: TensorBase, args: tuple[Any, ...], 
     if needs_grad(output) and not has_grad_fn(output):
         raise RuntimeError(LEAF)
     if not _is_one_of(output, args):
+        if output.view_info is not None:
+            raise RuntimeError(NOT_AN_INPUT)
         warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=2)
     if output.view_info is not None and count > 1:
         raise RuntimeError(SEVERAL_OUTPUTS)

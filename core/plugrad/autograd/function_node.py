@@ -66,6 +66,8 @@ class FunctionNode(Node):
         self._saved: list[SavedVariable | None] = []
         # Shapes of the outputs that have no gradient, for zeros; the others are in the metadata.
         self._constant_outputs: dict[int, InputMetadata] | None = None
+        # Set by `forward`: what it returns is a view of its input, and no more.
+        self._is_pure_view: Any = False
         self._materialize: bool = True
         self._materialize_constant: bool = True
         self._read_once: bool = False

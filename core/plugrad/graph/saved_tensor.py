@@ -21,14 +21,20 @@ class SavedTensor:
     """
 
     def __init__(
-        self, node: Node | None, field: str, index: int = -1, own: SavedVariable | None = None
+        self,
+        node: Node | None = None,
+        field: str = "",
+        index: int = -1,
+        own: SavedVariable | None = None,
     ) -> None:
+        if field == "" and own is None:
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden")
         self._node = node
         self._field = field
         self._index = index
         self._own = own
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+    def register_hooks(self, pack_hook: Any = None, unpack_hook: Any = None) -> None:
         """Keep `pack_hook(tensor)` instead of the tensor, and `unpack_hook` of that gives it back.
 
         Raises:
@@ -37,7 +43,8 @@ class SavedTensor:
         """
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(
-                "register_hooks(): both hooks must be callable, but got "
+                "register_hooks(): incompatible function arguments. Both hooks must be callable, "
+                "but got "
                 f"{type(pack_hook).__name__} and {type(unpack_hook).__name__}"
             )
         variable = self._variable()
