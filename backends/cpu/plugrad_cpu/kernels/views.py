@@ -107,6 +107,19 @@ def as_strided(array: Array, size: Shape, stride: Shape, storage_offset: int) ->
     return strided(flat_memory(array), size, stride, storage_offset)
 
 
+def view_as_real(array: Array) -> Array:
+    parts = array.real
+    return np.lib.stride_tricks.as_strided(
+        parts, (*parts.shape, 2), (*parts.strides, parts.itemsize)
+    )
+
+
+def view_as_complex(array: Array) -> Array:
+    dtype = np.complex128 if array.dtype == np.float64 else np.complex64
+    result: Array = array.view(dtype)[..., 0]
+    return result
+
+
 def select_backward(grad: Array, input_sizes: Shape, dim: int, index: int) -> Array:
     result = np.zeros(input_sizes, grad.dtype)
     select(result, dim, index)[...] = grad
@@ -180,6 +193,8 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "unbind": unbind,
     "diagonal": diagonal,
     "_as_strided": as_strided,
+    "view_as_complex": view_as_complex,
+    "view_as_real": view_as_real,
     "select_backward": select_backward,
     "slice_backward": slice_backward,
     "diagonal_backward": diagonal_backward,

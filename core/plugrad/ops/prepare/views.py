@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from plugrad.dtype import float32, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop import storage_offset as storage_offset_of
+from plugrad.tensor.interop import strides
 
 Sizes = tuple[int, ...]
 
@@ -264,6 +267,33 @@ def as_strided(
 ) -> tuple[object, ...]:
     check_geometry(size, stride, storage_offset)
     return (self, size, stride, storage_offset)
+
+
+def view_as_real(self: TensorBase) -> tuple[object, ...]:
+    if not self.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return (self,)
+
+
+def view_as_complex(self: TensorBase) -> tuple[object, ...]:
+    if self.dtype not in (float32, float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {self.dtype.scalar_name}"
+        )
+    sizes = sizes_of(self)
+    if not sizes:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if sizes[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    steps = strides(self)
+    if steps[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(step % 2 for step in steps[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if storage_offset_of(self) % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return (self,)
 
 
 def select_backward(

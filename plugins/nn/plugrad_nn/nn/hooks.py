@@ -111,12 +111,8 @@ class BackwardHooks:
 
     def _observe_inputs(self, grads: Gradients) -> Gradients:
         if self._grad_outputs is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This "
-                "happens because the gradient in your nn.Module flows to the Module's input "
-                "without passing through the Module's output. Make sure that the output depends "
-                "on the input and that the loss is computed based on the output."
-            )
+            # A second backward, which comes to the input without passing the output.
+            return grads
         by_position: list[Tensor | None] = [None] * self._input_count
         for position, grad in zip(self._input_positions, grads, strict=True):
             by_position[position] = grad

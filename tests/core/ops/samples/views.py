@@ -263,6 +263,27 @@ CASES = [
         fails(IndexError, r"expected to be in range of \[-1, 0\], but got 1", T((2,))),
     ),
     case(
+        "view_as_real",
+        calls((T((2, 3), dtype="complex128"),), (T((), dtype="complex128"),)),
+        fails(RuntimeError, "view_as_real is only supported for complex tensors", M),
+        dtypes=("complex64",),
+        grad_dtypes=("complex128",),
+    ),
+    case(
+        "view_as_complex",
+        calls((T((3, 2)),), (T((2,)),), (T((2, 4, 2)),)),
+        fails(RuntimeError, "only supported for half, float and double", T((2,), dtype="int64")),
+        fails(RuntimeError, "must have one or more dimensions", T(())),
+        fails(RuntimeError, "must have a last dimension of size 2", M),
+        fails(
+            RuntimeError,
+            "must have a last dimension with stride 1",
+            T((2, 2), strides="transposed"),
+        ),
+        dtypes=("float32",),
+        grad_dtypes=("float64",),
+    ),
+    case(
         "as_strided",
         calls(
             (T((3, 4)), (2, 2), (4, 1)),
