@@ -137,3 +137,14 @@ def test_backward_hooks_agree_with_torch(torch: Any) -> None:
         product.sum().backward()
         results.append((seen, a.grad.tolist(), b.grad.tolist()))
     assert results[0] == results[1]
+
+
+def test_full_backward_hook_does_not_run_in_a_second_backward() -> None:
+    calls: list[str] = []
+    loss = nn.MSELoss()
+    loss.register_full_backward_hook(lambda *_: calls.append("hook"))
+    x = plugrad.ones(1, requires_grad=True)
+    (grad,) = plugrad.autograd.grad(loss(x, plugrad.zeros(1)), x, create_graph=True)
+    (second,) = plugrad.autograd.grad(grad, x)
+    assert calls == ["hook"]
+    assert second.tolist() == [2.0]

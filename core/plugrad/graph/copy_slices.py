@@ -22,7 +22,7 @@ from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
 from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of
-from plugrad.tensor.interop import storage_offset, strides
+from plugrad.tensor.interop import is_contiguous, storage_offset, strides
 
 
 @final
@@ -42,7 +42,7 @@ class CopySlices(Node):
         self.position: i64 = position
         self.strides: tuple[int, ...] | None = None
         self.offset: int = 0
-        if view.depends_on_strides():
+        if view.depends_on_strides() or not is_contiguous(base):
             self.strides = strides(base)
             self.offset = storage_offset(base)
         edges: list[Edge] = list(inner._next_edges)
@@ -72,7 +72,7 @@ class CopySlices(Node):
     def _copy(self, grad: TensorBase) -> TensorBase:
         """The gradient of the base in memory of its own, laid out so that the view can be taken."""
         if self.strides is None:
-            copy: TensorBase = operators["clone"](grad)
+            copy: TensorBase = operators["clone"](grad, memory_format="contiguous_format")
             return copy
         place: Any = operators["empty_strided"](
             sizes_of(grad), self.strides, dtype=grad.dtype, device=grad.device

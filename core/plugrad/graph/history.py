@@ -244,13 +244,14 @@ def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
 def replace_history(tensor: TensorBase, node: Node) -> None:
     """Make `node` the grad_fn of a tensor that an in-place view operator, such as `t_`, changed.
 
-    Nothing was written, so the base of a view keeps its own; else this is `rebase_history`.
+    Nothing was written, so the base of a view keeps its own. Hooks, and the gradient that is
+    retained, stay with the former grad_fn, and with the former shape.
     """
     if tensor.dtype.category < FLOATING:
         node._add_input_metadata(None)
         return
-    number = node._add_input_metadata(tensor)
-    _replace_grad_fn(tensor, node, number)
+    materialize_meta(tensor).hooks = None
+    set_gradient_edge(tensor, node, node._add_input_metadata(tensor))
 
 
 def _replace_grad_fn(tensor: TensorBase, node: Node, number: i64) -> None:

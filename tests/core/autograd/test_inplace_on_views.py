@@ -245,3 +245,14 @@ def test_a_base_whose_view_was_written_to_is_freed_without_the_garbage_collector
         assert [reference() for reference in gone] == [None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_views_that_need_the_strides_of_their_base(turned: bool) -> None:
+    x = plugrad.ones(2, 3, requires_grad=True)
+    base = x.t() * 1 if turned else x * 1
+    view = (base.t() if turned else base).view(-1)
+    view.mul_(2)
+    weights = plugrad.arange(6.0).view(3, 2)
+    out = (base * weights) if turned else (base.t() * weights)
+    assert grad_of(out.sum(), x) == [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]
