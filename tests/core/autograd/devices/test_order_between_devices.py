@@ -148,6 +148,40 @@ def test_passes_one_after_the_other_into_the_same_leaf(own_streams: LateBackend)
     assert x.grad.tolist() == [4.0 * (2 + 4 + 8)]
 
 
+def test_a_node_s_gradients_on_other_devices_are_waited_for(own_streams: LateBackend) -> None:
+    class Two(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1, x.to("late:1")
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0] + (grads[1] * 5).to("late:2")
+
+    x = values("late:2", 2.0)
+    here, there = Two.apply(x)
+    plugrad.autograd.backward([(here * 3).sum(), (there * 7).sum()])
+    assert (x.grad * 1).tolist() == [38.0]
+
+
+def test_a_thread_that_takes_over_comes_between_the_caller_s_work(own_streams: LateBackend) -> None:
+    before = values("late:0", 3.0)
+    made: list[Any] = []
+
+    def nested(level: int) -> Any:
+        def node(grad: Any) -> None:
+            if level == 0:
+                made.append(before * 2)
+                return
+            with plugrad.enable_grad():
+                then(leaf("cpu"), nested(level - 1)).sum().backward()
+
+        return node
+
+    then(leaf("cpu"), nested(engine_module.MAX_DEPTH + 1)).sum().backward()
+    assert (made[0] * 1).tolist() == [6.0]
+
+
 def nested(outer: str, inner: str) -> tuple[Any, Any]:
     """A pass on one device from within another's node; its inputs are made by that node."""
     total = values(inner, 0.0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import plugrad
-from plugrad.autograd.engine.engine import MAX_DEPTH
+from plugrad.autograd.engine.engine import ENGINE, MAX_DEPTH
 from plugrad.dispatch.local_state import current_state
 from tests.core.autograd.devices.graphs import Notes, device_threads, leaf, run_together, then
 from tests.core.autograd.devices.toy import ToyBackend
@@ -66,6 +67,10 @@ def test_passes_nest_on_one_thread_up_to_a_depth(toy: ToyBackend, devices: list[
 def test_threads_of_the_pool_serve_again(toy: ToyBackend) -> None:
     for _ in range(5):
         nest(["cpu"], 3 * MAX_DEPTH, nothing)
+        pool = ENGINE._pool
+        assert pool is not None
+        while len(pool._idle) < 2:  # they come to rest a moment after the pass is over
+            time.sleep(0.0001)
     reentrant = [name for name in device_threads() if "reentrant" in name]
     assert len(reentrant) == 2
 

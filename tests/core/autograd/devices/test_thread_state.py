@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import plugrad
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys, current_state
-from tests.core.autograd.devices.graphs import leaf, run_together, then
+from tests.core.autograd.devices.graphs import SECONDS, leaf, run_together, then
 from tests.core.autograd.devices.toy import ToyBackend
 
 PLACES = ["cpu", "toy:0"]
@@ -202,6 +204,23 @@ def test_passes_of_several_callers_keep_their_states_apart(toy: ToyBackend) -> N
         return run
 
     run_together(work(True, HARMLESS), work(False, 0), work(True, 0), work(False, HARMLESS))
+
+
+def test_an_idle_thread_holds_nothing_of_the_last_pass(toy: ToyBackend) -> None:
+    class Pack:
+        def __call__(self, tensor: Any) -> Any:
+            return tensor
+
+    pack = Pack()
+    gone = weakref.ref(pack)
+    y = (leaf("toy:0") * 2).sum()
+    with plugrad.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
+        y.backward()
+    del pack
+    end = time.monotonic() + SECONDS
+    while gone() is not None:  # the thread comes to rest a moment after the pass is over
+        assert time.monotonic() < end
+        time.sleep(0.0001)
 
 
 def test_state_travels_to_the_pool(toy: ToyBackend) -> None:
