@@ -7,9 +7,10 @@ from typing import Any
 
 from plugrad.autograd import functional, graph
 from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
-from plugrad.autograd.function import Function
+from plugrad.autograd.function import Function, NestedIOFunction
 from plugrad.autograd.grad_mode import (
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_grad_enabled,
     is_multithreading_enabled,
@@ -23,11 +24,13 @@ from plugrad.autograd.version_counter import _unsafe_preserve_version_counter
 
 __all__ = [
     "Function",
+    "NestedIOFunction",
     "Variable",
     "_unsafe_preserve_version_counter",
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "functional",
     "grad",
     "graph",

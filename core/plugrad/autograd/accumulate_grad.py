@@ -117,11 +117,14 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
 
     With a graph being recorded, the gradient stays part of it, as a copy.
     """
-    if current_state().grad_enabled:
+    state = current_state()
+    if state.grad_enabled:
         return _copy_like(_first(grads), variable)
     if is_unshared(grads, 0, others):
         grad = _first(grads)
-        return grad if _has_layout_of(grad, variable) else _with_layout_of(grad, variable)
+        if not state.grad_layout or _has_layout_of(grad, variable):
+            return grad
+        return _with_layout_of(grad, variable)
     return _with_layout_of(_first(grads), variable)
 
 

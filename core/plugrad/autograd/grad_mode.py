@@ -176,6 +176,34 @@ class set_multithreading_enabled(_SetAtOnce):
         state.multithreading = before
 
 
+class enforce_grad_layout_policy(_SetAtOnce):
+    """Says whether a leaf's `.grad` must lie in memory as the leaf does, at once; as a context
+    manager it puts the old mode back.
+
+    Without that, a gradient that nobody else can see becomes `.grad` as it is, whatever its
+    strides. It concerns this thread only, and the backward passes that it starts.
+
+    Raises:
+        TypeError: `enable` is no bool.
+
+    >>> import plugrad
+    >>> p = plugrad.ones(2, 3).t().requires_grad_()
+    >>> with plugrad.autograd.enforce_grad_layout_policy(False):
+    ...     p.sum().backward()
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
+
+    def switch(self, state: LocalState) -> Any:
+        before = state.grad_layout
+        state.grad_layout = self.mode
+        return before
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.grad_layout = before
+
+
 class inference_mode(ModeManager):
     """Context manager and decorator: nothing inside has to do with autograd.
 

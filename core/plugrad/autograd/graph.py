@@ -25,6 +25,7 @@ from plugrad.tensor.base import TensorBase, bump_version, is_inference
 __all__ = [
     "GradientEdge",
     "Node",
+    "RemovableHandle",
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",

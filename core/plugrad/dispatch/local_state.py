@@ -32,6 +32,7 @@ class LocalState:
         saved_tensor_hooks: the pairs of pack and unpack in force, innermost last; None for none.
         saved_tensor_hooks_error: why such hooks are forbidden now, or None.
         multithreading: whether backward may use the threads of devices.
+        grad_layout: whether a leaf's first gradient must lie in memory as the leaf does.
         graph_task: the backward pass that this thread works for, or None.
         worker: the engine's thread of a device that this is, or None.
         depth: how many backward passes are nested on this thread.
@@ -50,6 +51,7 @@ class LocalState:
         self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] | None = None
         self.saved_tensor_hooks_error: str | None = None
         self.multithreading: bool = True
+        self.grad_layout: bool = True
         self.graph_task: Any = None
         self.worker: Any = None
         self.depth: i64 = 0
@@ -125,6 +127,7 @@ class Snapshot:
         self.saved_tensor_hooks = state.saved_tensor_hooks
         self.saved_tensor_hooks_error = state.saved_tensor_hooks_error
         self.multithreading: bool = state.multithreading
+        self.grad_layout: bool = state.grad_layout
         self.overrides_off: i64 = state.overrides_off
         self.function_modes = state.function_modes
 
@@ -138,6 +141,7 @@ class Snapshot:
         state.saved_tensor_hooks = self.saved_tensor_hooks
         state.saved_tensor_hooks_error = self.saved_tensor_hooks_error
         state.multithreading = self.multithreading
+        state.grad_layout = self.grad_layout
         state.overrides_off = self.overrides_off
         state.function_modes = self.function_modes
 

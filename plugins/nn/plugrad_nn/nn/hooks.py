@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.autograd.graph import RemovableHandle
 
 Hook = Callable[..., Any]
 Gradients = tuple[Tensor | None, ...]
-
-_next_id = itertools.count()
-
-
-class RemovableHandle:
-    """Returned by every `register_*_hook`; `remove()`, or leaving a `with` block, ends the hook."""
-
-    def __init__(self, *tables: dict[int, Any]) -> None:
-        self.id = next(_next_id)
-        self._tables = tables
-
-    def remove(self) -> None:
-        for table in self._tables:
-            table.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.remove()
 
 
 def add_hook(

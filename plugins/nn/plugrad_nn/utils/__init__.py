@@ -1,5 +1,5 @@
-"""plugrad.utils: the home of plugrad.utils.data and .checkpoint, where PyTorch has them."""
+"""plugrad.utils: the home of plugrad.utils.data, .checkpoint and .hooks, where PyTorch has them."""
 
-from plugrad_nn.utils import checkpoint, data
+from plugrad_nn.utils import checkpoint, data, hooks
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "hooks"]

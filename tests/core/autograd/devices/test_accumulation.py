@@ -108,6 +108,17 @@ def test_the_gradient_lies_in_memory_as_the_leaf_does(toy: ToyBackend, place: st
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_the_policy_for_layouts_can_be_relaxed(toy: ToyBackend, place: str) -> None:
+    x = plugrad.ones(2, 3, device=place).t().detach().requires_grad_()
+    with plugrad.autograd.enforce_grad_layout_policy(False):
+        then(x, lambda grad: plugrad.ones(3, 2, device=place)).sum().backward()
+    assert x.grad.stride() == (2, 1)
+    x.grad = None
+    then(x, lambda grad: plugrad.ones(3, 2, device=place)).sum().backward()
+    assert x.grad.stride() == (1, 3)
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_the_gradient_of_a_leaf_with_gaps_has_none(toy: ToyBackend, place: str) -> None:
     x = plugrad.ones(2, 4, device=place)[:, :2].detach().requires_grad_()
     assert x.stride() == (4, 1)
