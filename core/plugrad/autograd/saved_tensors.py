@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Interpreted: users subclass what is in it.
 import contextlib
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, MutableMapping
@@ -188,6 +189,12 @@ class _Mutation:
 
     def __init__(self) -> None:
         self.allowed_by: _Mutations | None = None
+        self.lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        """In the child of a fork: whoever held the lock is not there."""
         self.lock = threading.Lock()
 
 

@@ -182,3 +182,31 @@ for module in (backend, keys, library, operator):
 works()
 """
     )
+
+
+def test_locks_beside_dispatch_are_free_in_the_child() -> None:
+    run(
+        """
+from plugrad.autograd import saved_tensors
+from plugrad.plugins import get_manager
+
+def hold(lock, held, done):
+    with lock:
+        held.set()
+        done.wait()
+
+done = threading.Event()
+for lock in (get_manager()._lock, saved_tensors._mutation.lock):
+    held = threading.Event()
+    threading.Thread(target=hold, args=(lock, held, done)).start()
+    held.wait()
+
+def child():
+    get_manager().discovered()
+    with plugrad.autograd.graph.allow_mutation_on_saved_tensors():
+        works()
+
+in_a_child(child)
+done.set()
+"""
+    )
