@@ -45,7 +45,7 @@ def _is_more_urgent(a: NodeTask, b: NodeTask) -> bool:
 
 @final
 class ReadyQueue:
-    """A binary heap of node tasks.
+    """The most urgent node task, and a binary heap of the others: mostly there are none.
 
     `push` and `pop` are for a queue that one thread alone uses; `put` and `get` for one that is
     shared, which `share` makes it. Many may `put`, one thread at a time may `get`.
@@ -57,6 +57,7 @@ class ReadyQueue:
     """
 
     def __init__(self) -> None:
+        self._first: NodeTask | None = None  # None: the heap is empty, too
         self._heap: list[NodeTask] = []
         self._lock: Any = None
         self._bell: Bell | None = None
@@ -82,7 +83,7 @@ class ReadyQueue:
         assert bell is not None
         while True:
             with self._lock:
-                if self._heap:
+                if self._first is not None:
                     return self.pop()
                 bell.prepare()
             bell.wait()
@@ -90,12 +91,30 @@ class ReadyQueue:
     def close_if_empty(self) -> bool:
         """Say that nobody will `get` any more, unless there is something to get."""
         with self._lock:
-            empty = not self._heap
+            empty = self._first is None
             if empty:
                 self.closed = True
         return empty  # it may have been reopened by now
 
     def push(self, task: NodeTask) -> None:
+        first = self._first
+        if first is None:
+            self._first = task
+        elif _is_more_urgent(task, first):
+            self._first = task
+            self._push_behind(first)
+        else:
+            self._push_behind(task)
+
+    def pop(self) -> NodeTask:
+        """The most urgent task; IndexError if there is none."""
+        first = self._first
+        if first is None:
+            raise IndexError("pop from an empty queue")
+        self._first = self._pop_behind() if self._heap else None
+        return first
+
+    def _push_behind(self, task: NodeTask) -> None:
         heap = self._heap
         heap.append(task)
         child: i64 = len(heap) - 1
@@ -108,8 +127,7 @@ class ReadyQueue:
             child = parent
         heap[child] = task
 
-    def pop(self) -> NodeTask:
-        """The most urgent task; IndexError if there is none."""
+    def _pop_behind(self) -> NodeTask:
         heap = self._heap
         last = heap.pop()
         size: i64 = len(heap)
@@ -130,4 +148,4 @@ class ReadyQueue:
         return top
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return 0 if self._first is None else len(self._heap) + 1
