@@ -6,11 +6,12 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.graph.history import set_history
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import SavedVariable, save
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, needs_grad
 
 
 @final
@@ -83,7 +84,16 @@ class CompositeInplace:
 
     def __init__(self, functional: Operator) -> None:
         self.functional = functional
+        # How many arguments, after the first, may be given by position, and what the others are.
+        arguments = functional.schema.arguments[1:]
+        self.keywords = [argument.name for argument in arguments if argument.kwarg_only]
+        self.positional: int = len(arguments) - len(self.keywords)
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
-        operators["copy_"](target, self.functional(target, *args))
+        source = target
+        if needs_grad(target) and current_state().grad_enabled:
+            # The gradients may need what is about to be overwritten.
+            source = operators["clone"](target)
+        keywords = dict(zip(self.keywords, args[self.positional :], strict=True))
+        operators["copy_"](target, self.functional(source, *args[: self.positional], **keywords))
         return target

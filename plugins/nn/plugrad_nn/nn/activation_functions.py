@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn.overridable import overridable
@@ -22,7 +24,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 @overridable
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
-    return _store(input, plugrad.silu(input), inplace)
+    return _maybe_inplace(plugrad.silu, input, inplace)
 
 
 @overridable
@@ -46,17 +48,24 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 @overridable
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, `negative_slope * x` elsewhere."""
-    return _store(input, plugrad.leaky_relu(input, negative_slope), inplace)
+    return _maybe_inplace(plugrad.leaky_relu, input, inplace, negative_slope)
 
 
 @overridable
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, `alpha * (exp(x) - 1)` elsewhere."""
-    return _store(input, plugrad.elu(input, alpha), inplace)
+    return _maybe_inplace(plugrad.elu, input, inplace, alpha)
 
 
-def _store(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    return input.copy_(result) if inplace else result
+def _maybe_inplace(
+    function: Callable[..., Tensor], input: Tensor, inplace: bool, *args: float
+) -> Tensor:
+    """`function(input, *args)`, which overwrites `input` if asked to."""
+    if not inplace:
+        return function(input, *args)
+    # Its gradient may need what is about to be overwritten.
+    before = input.clone() if input.requires_grad and plugrad.is_grad_enabled() else input
+    return input.copy_(function(before, *args))
 
 
 @overridable
@@ -82,7 +91,7 @@ def _implicit_dim(input: Tensor, dim: int | None) -> int:
 @overridable
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6)."""
-    return _store(input, plugrad.relu6(input), inplace)
+    return _maybe_inplace(plugrad.relu6, input, inplace)
 
 
 @overridable
@@ -92,43 +101,43 @@ def hardtanh(
     """x, held between `min_val` and `max_val`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _store(input, plugrad.hardtanh(input, min_val, max_val), inplace)
+    return _maybe_inplace(plugrad.hardtanh, input, inplace, min_val, max_val)
 
 
 @overridable
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where above `threshold`, `value` elsewhere."""
-    return _store(input, plugrad.threshold(input, threshold, value), inplace)
+    return _maybe_inplace(plugrad.threshold, input, inplace, threshold, value)
 
 
 @overridable
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled `elu` that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
-    return _store(input, plugrad.selu(input), inplace)
+    return _maybe_inplace(plugrad.selu, input, inplace)
 
 
 @overridable
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
-    return _store(input, plugrad.celu(input, alpha), inplace)
+    return _maybe_inplace(plugrad.celu, input, inplace, alpha)
 
 
 @overridable
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x))."""
-    return _store(input, plugrad.mish(input), inplace)
+    return _maybe_inplace(plugrad.mish, input, inplace)
 
 
 @overridable
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
-    return _store(input, plugrad.hardsigmoid(input), inplace)
+    return _maybe_inplace(plugrad.hardsigmoid, input, inplace)
 
 
 @overridable
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * hardsigmoid(x)."""
-    return _store(input, plugrad.hardswish(input), inplace)
+    return _maybe_inplace(plugrad.hardswish, input, inplace)
 
 
 @overridable

@@ -27,7 +27,7 @@ def add_hook(
     return handle
 
 
-class _Boundary(plugrad.autograd.Function):
+class BackwardHookFunction(plugrad.autograd.Function):
     """The identity in the forward pass; shows the gradients that come back to `observe`."""
 
     @staticmethod
@@ -121,7 +121,7 @@ def _pass_through(
     ]
     if not positions or not plugrad.is_grad_enabled():
         return [], values
-    through = _Boundary.apply(observe, *(values[position] for position in positions))
+    through = BackwardHookFunction.apply(observe, *(values[position] for position in positions))
     passed = list(values)
     for position, tensor in zip(positions, through, strict=True):
         passed[position] = tensor
