@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
+from plugrad.autograd.resizing import resize_, set_
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
 
@@ -120,3 +121,27 @@ class TensorAttributes:
             device=self.device if device is None else device,
             requires_grad=requires_grad,
         )
+
+    def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+        """Give the tensor another shape, in place; what is new is not initialised.
+
+        Raises:
+            RuntimeError: it requires grad; a size is negative.
+        """
+        sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+        resize_(self, tuple(sizes))
+        return self
+
+    def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+        """`resize_` to the shape of another tensor."""
+        resize_(self, tuple(the_template.shape))
+        return self
+
+    def set_(self: Any, source: Any = None) -> Any:
+        """Share another tensor's memory; without one, be empty.
+
+        Raises:
+            RuntimeError: the dtypes differ, or the tensor requires grad and grad mode is on.
+        """
+        set_(self, source)
+        return self

@@ -7,6 +7,7 @@ from typing import Any
 
 from plugrad._shells import AccumulateGrad
 from plugrad.autograd.function import Function
+from plugrad.autograd.graph import Node
 
 __all__ = ["AccumulateGrad", "DelayedError", "UndefinedGrad"]
 
@@ -57,3 +58,8 @@ class _Losing(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         return (None,) * len(grads)
+
+
+# As in PyTorch, what makes nodes counts as one of them.
+Node.register(DelayedError)
+Node.register(UndefinedGrad)

@@ -18,14 +18,20 @@ from plugrad.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from plugrad.autograd.gradients import calculate_shape as _calculate_shape
 from plugrad.autograd.run_backward import backward, grad
 from plugrad.autograd.variable import Variable
 from plugrad.autograd.version_counter import _unsafe_preserve_version_counter
+from plugrad.autograd.view_replay import _force_original_view_tracking, is_view_replay_enabled
+from plugrad.graph.saved_tensor import SavedTensor
 
 __all__ = [
     "Function",
     "NestedIOFunction",
+    "SavedTensor",
     "Variable",
+    "_calculate_shape",
+    "_force_original_view_tracking",
     "_unsafe_preserve_version_counter",
     "backward",
     "detect_anomaly",
@@ -37,6 +43,8 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "is_multithreading_enabled",
+    "is_view_replay_enabled",
+    "kineto_available",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
@@ -54,6 +62,11 @@ def variable(*args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(
         "plugrad.autograd.variable(...) is deprecated, use plugrad.tensor(...) instead"
     )
+
+
+def kineto_available() -> bool:
+    """True: the profiler records events by itself; there is no other one to fall back on."""
+    return True
 
 
 def _is_checkpoint_valid() -> bool:

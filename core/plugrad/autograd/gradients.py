@@ -40,6 +40,13 @@ def make_grads(
     return tuple(made)
 
 
+def calculate_shape(output: Any, grad: TensorBase, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes of an output, a tensor or a gradient edge, and of a gradient without its batch."""
+    given = sizes_of(grad)
+    shape = as_size(given[1:] if is_grads_batched else given)
+    return as_size(_looks(output)[0]), shape
+
+
 def _looks(output: Any) -> tuple[tuple[int, ...], DType]:
     if isinstance(output, TensorBase):
         return sizes_of(output), output.dtype

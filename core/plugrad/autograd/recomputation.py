@@ -13,6 +13,7 @@ from __future__ import annotations
 # Interpreted: mypyc subclasses no built-in exception.
 import contextlib
 import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -35,8 +36,43 @@ class CheckpointError(RuntimeError):
     """The recomputation of a checkpointed function did not go as the first run did."""
 
 
-# Numbers of what counts as a pass outside of one; those of passes are positive.
-_outside = itertools.count(1)
+# Numbers of what counts as a pass outside of one, below the -1 that means there is none.
+_outside = itertools.count(2)
+
+
+_groups = threading.local()
+
+
+class GraphExecGroup:
+    """Context manager: the backward passes within it count as one, for what checkpoints recompute.
+
+    What one pass recomputed serves the next one. No two of them may need the same saved tensor.
+
+    Raises:
+        RuntimeError: on entering, within another group; in backward, if passes overlap.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.recomputation import GraphExecGroup
+    >>> with GraphExecGroup():
+    ...     pass
+    """
+
+    def __enter__(self) -> None:
+        if _current_group() is not None:
+            raise RuntimeError(
+                "GraphExecGroup contexts cannot be nested. Tried to enter a GraphExecGroup "
+                "while one is in force already."
+            )
+        _groups.number = -next(_outside)
+
+    def __exit__(self, *exc_info: object) -> None:
+        _groups.number = None
+
+
+def _current_group() -> int | None:
+    """The number of the group in force on this thread, or None."""
+    number: int | None = getattr(_groups, "number", None)
+    return number
 
 
 class _Enough(BaseException):
@@ -104,14 +140,21 @@ class Region:
             raise self._explain(error) from error
 
     def _take(self, slot: _Slot) -> TensorBase:
-        number = current_graph_task_id()
-        if number < 0:
+        group = _current_group()
+        number = current_graph_task_id() if group is None else group
+        if number == -1:
             return self._take_outside(slot)
         if number not in slot.values:
             # Threads of several devices may come here at once. Each recomputes for itself: waiting
             # for the other could be waiting for oneself, if the function runs a pass of its own.
             self._recompute(number, slot)
         value = slot.values[number]
+        if value is None and group is not None:
+            raise RuntimeError(
+                "Performing two backward calls that overlap (i.e. require the same saved "
+                "activation in order to compute gradients) is not allowed while under the same "
+                "GraphExecGroup context."
+            )
         if value is None:
             raise CheckpointError(
                 "plugrad.utils.checkpoint: Unpack is being triggered for a tensor that was already "

@@ -23,6 +23,27 @@ _CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_compl
 
 
 @final
+class _Replay:
+    """Whether a view gets the nodes of its operators themselves; of all threads."""
+
+    def __init__(self) -> None:
+        self.enabled: bool = False
+
+
+_replay: Final = _Replay()
+
+
+def view_replay() -> bool:
+    """Whether a view whose base was written to gets the nodes of its operators."""
+    return _replay.enabled
+
+
+def set_view_replay(enabled: bool) -> None:
+    """Give such views the nodes of their operators, or the one node that stands for them."""
+    _replay.enabled = enabled
+
+
+@final
 class ViewOfBase(Node):
     """Gradient of several views, one of the other, as one node.
 
@@ -98,6 +119,8 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
     assert meta is not None
     last = meta.grad_fn
     assert last is not None
+    if _replay.enabled and meta.output_nr == 0:
+        return last
     for step in view.steps:
         if step[0].name in _CHANGE_DTYPE:
             return last

@@ -217,7 +217,17 @@ def random_(array: Array, low: int, high: int, generator: CpuGenerator) -> Array
     return array
 
 
+def complex_of_parts(real: Any, imag: Any) -> Any:
+    """Assembled part by part: real + 1j * imag would spread infinities and NaNs."""
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    result = np.empty(shape, np.dtype(f"c{real.dtype.itemsize * 2}"))
+    result.real = real
+    result.imag = imag
+    return result
+
+
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "complex": complex_of_parts,
     "empty": empty,
     "zeros": zeros,
     "ones": ones,

@@ -12,6 +12,8 @@ from plugrad.dtype import (
     FLOATING,
     INTEGER,
     DType,
+    float32,
+    float64,
     get_default_dtype,
     iinfo,
     int64,
@@ -336,3 +338,19 @@ def _largest(dtype: DType) -> int:
     if dtype.category == INTEGER:
         return int(iinfo(dtype).max)
     return 1 << _DIGITS.get(dtype.name, 24)
+
+
+def complex_of_parts(real: TensorBase, imag: TensorBase) -> Prepared:
+    names = (real.dtype.scalar_name, imag.dtype.scalar_name)
+    for part in (real, imag):
+        if part.dtype is not float32 and part.dtype is not float64:
+            raise RuntimeError(
+                "Expected both inputs to be Half, Float or Double tensors but got "
+                f"{names[0]} and {names[1]}"
+            )
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second "
+            "argument"
+        )
+    return (real, imag)

@@ -13,10 +13,12 @@ from plugrad.autograd.checkpoint import (
     set_checkpoint_early_stop,
     set_device_states,
 )
+from plugrad.autograd.recomputation import GraphExecGroup
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "GraphExecGroup",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",

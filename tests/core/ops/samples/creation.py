@@ -119,4 +119,21 @@ CASES = [
         [call(3, 3), call(2, 4, 1), call(4, 2, -1), call(3, 3, dtype=D("int32"))],
         fails(RuntimeError, "row must be non-negative", -1, 3),
     ),
+    OpCase(
+        "complex",
+        [call(T((2, 3)), T((2, 3))), call(T((2, 1)), T((3,))), call(T(()), T((2,)))],
+        dtypes=("float32",),
+        errors=[
+            OpError(
+                call(T((2,), dtype="int64"), T((2,), dtype="int64")),
+                RuntimeError,
+                "Expected both inputs to be Half, Float or Double tensors but got Long and Long",
+            ),
+            OpError(
+                call(T((2,), dtype="float32"), T((2,), dtype="float64")),
+                RuntimeError,
+                "Expected object of scalar type Float but got scalar type Double for second",
+            ),
+        ],
+    ),
 ]

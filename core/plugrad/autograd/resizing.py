@@ -1,0 +1,93 @@
+"""`resize_` and `set_`: a tensor gets another shape or other memory, and the graph is not told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad._generated import functions as F
+from plugrad._generated.calls import call_as_strided
+from plugrad.dispatch.local_state import current_state
+from plugrad.graph.history import check_inplace
+from plugrad.tensor.base import (
+    Storage,
+    TensorBase,
+    bump_version,
+    needs_grad,
+    sizes_of,
+    version_of,
+)
+from plugrad.tensor.interop import storage_offset, strides
+
+
+def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
+    """Give a tensor another shape, in row-major order; what is new is not initialised.
+
+    Raises:
+        RuntimeError: it requires grad; a size is negative.
+    """
+    if needs_grad(tensor):
+        raise RuntimeError("cannot resize variables that require grad")
+    if any(size < 0 for size in sizes):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}"
+        )
+    bump_version(tensor)
+    count = 1
+    steps: list[int] = []
+    for size in reversed(sizes):
+        steps.append(count)
+        count *= max(size, 1)
+    steps.reverse()
+    held = _reach(tensor)
+    public: Any = tensor
+    if 0 in sizes or count <= held:
+        made = call_as_strided(public.detach(), sizes, tuple(steps), storage_offset(tensor))
+        tensor.replace_array(made.array)
+        return
+    grown: Any = F.empty(count, dtype=tensor.dtype, device=tensor.device)
+    if held:
+        grown[:held] = call_as_strided(public.detach(), (held,), (1,), storage_offset(tensor))
+    _move_to(tensor, grown.view(sizes))
+
+
+def _reach(tensor: TensorBase) -> int:
+    """How many elements of the memory, from its first one on, a tensor spans."""
+    sizes = sizes_of(tensor)
+    if 0 in sizes:
+        return 0
+    return 1 + sum([(size - 1) * step for size, step in zip(sizes, strides(tensor), strict=True)])
+
+
+def set_(tensor: TensorBase, source: TensorBase | None) -> None:
+    """Make a tensor share another one's memory; without one it is empty.
+
+    The graph that there is does not know it any more: a leaf is a new one.
+
+    Raises:
+        RuntimeError: the dtypes differ; grad mode is on and the tensor requires grad.
+    """
+    if source is None:
+        source = F.empty(0, dtype=tensor.dtype, device=tensor.device)
+    if source.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.scalar_name} to a tensor of type "
+            f"{tensor.dtype.scalar_name}"
+        )
+    check_inplace(tensor)
+    if needs_grad(tensor) and current_state().grad_enabled:
+        raise NotImplementedError("the derivative for 'set_' is not implemented.")
+    bump_version(tensor)
+    tensor.device = source.device
+    _move_to(tensor, source)
+    meta = tensor.meta
+    if meta is not None:
+        meta.accumulator = None
+
+
+def _move_to(tensor: TensorBase, source: TensorBase) -> None:
+    """Let a tensor lie in another one's memory. Its former views stay where they are; what was
+    saved of it misses it by the version."""
+    storage = Storage()
+    storage.version = version_of(tensor)
+    tensor.storage = storage
+    tensor.replace_array(source.array)

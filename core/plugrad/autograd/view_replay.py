@@ -1,0 +1,36 @@
+"""What a view's grad_fn is once its base was written to: one node, or those of its operators."""
+
+from __future__ import annotations
+
+# Interpreted: it is a context manager and decorator.
+from typing import Any
+
+from plugrad.autograd.grad_mode import _SetAtOnce
+from plugrad.dispatch.local_state import LocalState
+from plugrad.graph.view_of_base import set_view_replay, view_replay
+
+
+def is_view_replay_enabled() -> bool:
+    """Whether the grad_fn of a view whose base was written to shows the view's own operators."""
+    return view_replay()
+
+
+class _force_original_view_tracking(_SetAtOnce):
+    """Sets it to `mode`, at once; as a context manager or decorator it puts the old value back.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(4, requires_grad=True).clone()
+    >>> with plugrad.autograd._force_original_view_tracking(True):
+    ...     view = x.view(2, 2)
+    ...     view += 1
+    ...     view.grad_fn.name()
+    'ViewBackward0'
+    """
+
+    def switch(self, state: LocalState) -> Any:
+        before = view_replay()
+        set_view_replay(self.mode)
+        return before
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        set_view_replay(before)
