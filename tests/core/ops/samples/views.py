@@ -43,7 +43,9 @@ CASES = [
         fails(RuntimeError, r"shape '\[2, 4\]' is invalid for input of size 6", M, 2, 4),
         fails(RuntimeError, r"shape '\[-1, 4\]' is invalid for input of size 6", M, -1, 4),
         fails(RuntimeError, "only one dimension can be inferred", M, -1, -1),
-        fails(RuntimeError, r"invalid shape dimension -2 at index 0 of shape \[-2, 3\]", M, -2, 3),
+        fails(
+            RuntimeError, r"invalid shape dimension -2 at index 0 of shape \[-2, 3\]", M, -2, 3
+        ),
         fails(RuntimeError, r"tensor of 0 elements into shape \[0, -1\]", EMPTY, 0, -1),
         fails(RuntimeError, "view size is not compatible", T((2, 3), strides="transposed"), -1),
     ),
@@ -313,22 +315,10 @@ CASES = [
         gradient=False,
     ),
     case("detach", calls((M,), (TURNED,)), gradient=False),
-    case(
-        "select_backward",
-        calls((T((3,)), (2, 3), 0, 1), (T((2,)), (2, 3), -1, -1)),
-        torch="ops.aten.select_backward",
-        view=False,
-    ),
-    case(
-        "slice_backward",
-        calls((T((2, 2)), (2, 5), 1, 1, 5, 2), (T((1, 3)), (2, 3), 0, -1, 9, 1)),
-        torch="ops.aten.slice_backward",
-        view=False,
-    ),
-    case(
-        "diagonal_backward",
-        calls((T((2,)), (2, 3), 0, 0, 1), (T((2, 2)), (2, 2, 3), 1, 1, 2)),
-        torch="ops.aten.diagonal_backward",
-        view=False,
-    ),
-]
+    case("select_backward", calls((T((3,)), (2, 3), 0, 1), (T((2,)), (2, 3), -1, -1)),
+         torch="ops.aten.select_backward", view=False),
+    case("slice_backward", calls((T((2, 2)), (2, 5), 1, 1, 5, 2), (T((1, 3)), (2, 3), 0, -1, 9, 1)),
+         torch="ops.aten.slice_backward", view=False),
+    case("diagonal_backward", calls((T((2,)), (2, 3), 0, 0, 1), (T((2, 2)), (2, 2, 3), 1, 1, 2)),
+         torch="ops.aten.diagonal_backward", view=False),
+]  # fmt: skip
