@@ -76,6 +76,7 @@ from plugrad.dtype import (
     uint8,
 )
 from plugrad.dtype import bool_ as bool
+from plugrad.ops.composite.broadcasting import broadcast_shapes, broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.plugins.selection import get_default_device, set_default_device
 from plugrad.tensor import random

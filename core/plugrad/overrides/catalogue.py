@@ -10,13 +10,14 @@ from typing import Any
 
 from plugrad import autograd
 from plugrad._generated import functions
+from plugrad.ops.composite.broadcasting import broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.tensor import creation, promotion
 from plugrad.tensor.base import tensor_class
 from plugrad.tensor.overridable import OVERRIDES
 
 # Written by hand, and overridable.
-BY_HAND: tuple[Any, ...] = (einsum, tensordot, promotion.result_type)
+BY_HAND: tuple[Any, ...] = (broadcast_tensors, einsum, tensordot, promotion.result_type)
 OF_AUTOGRAD: tuple[Any, ...] = (autograd.backward, autograd.grad)
 # They take no tensors; modes see them.
 SEEN_BY_MODES: tuple[Any, ...] = (

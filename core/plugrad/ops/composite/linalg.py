@@ -213,3 +213,26 @@ def tensordot(
 
 def einsum(equation: str, tensors: list[Tensor], path: Any) -> Tensor:
     return contract(equation, tensors, path)
+
+
+def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
+    if dim is None:
+        sizes = sizes_of(self)
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3)
+    return linalg_cross(self, other, dim)
+
+
+def linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
+    if self.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    lengths = (sizes_of(self)[dim], sizes_of(other)[dim])
+    if lengths != (3, 3):
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {lengths[0]} and "
+            f"{lengths[1]}"
+        )
+    forward = F.roll(self, -1, dim) * F.roll(other, -2, dim)
+    result: Tensor = forward - F.roll(self, -2, dim) * F.roll(other, -1, dim)
+    return result

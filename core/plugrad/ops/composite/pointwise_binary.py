@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import DType
-from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
-from plugrad.tensor.kernels import check_alpha
-from plugrad.tensor.promotion import promote_pair, promote_with_scalar, to_dtype
+from plugrad.dtype import DType, complex128, float64
+from plugrad.ops.prepare.pointwise_binary import check_complex, check_sub, rsub_scalar
+from plugrad.tensor.base import TensorBase, sizes_of, wrap
+from plugrad.tensor.kernels import broadcast_shapes, check_alpha
+from plugrad.tensor.promotion import float_result, promote_pair, promote_with_scalar, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -102,3 +104,69 @@ def fmax(self: Tensor, other: Tensor) -> Tensor:
 
 def fmin(self: Tensor, other: Tensor) -> Tensor:
     return F.where(F.logical_or(F.lt(self, other), F.isnan(other)), self, other)
+
+
+def subtract_(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
+    return self.sub_(other, alpha=alpha)
+
+
+def multiply_(self: Tensor, other: Any) -> Tensor:
+    return self.mul_(other)
+
+
+def divide_(self: Tensor, other: Any) -> Tensor:
+    return self.div_(other)
+
+
+def arctan2(self: Tensor, other: Tensor) -> Tensor:
+    return F.atan2(self, other)
+
+
+def arctan2_(self: Tensor, other: Tensor) -> Tensor:
+    return self.atan2_(other)
+
+
+def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
+    return F.logaddexp(self * math.log(2), other * math.log(2)) / math.log(2)
+
+
+def xlogy(self: Tensor, other: Tensor) -> Tensor:
+    # Where log(other) is no number, neither is its gradient, so it is taken of 1 there.
+    left_out = F.logical_and(F.eq(self, 0), F.le(other, 0))
+    return self * F.log(F.where(left_out, 1, other))
+
+
+def xlogy_number(self: Tensor, other: Any) -> Tensor:
+    return xlogy(self, number_beside(self, float(other)))
+
+
+def copysign(self: Tensor, other: Tensor) -> Tensor:
+    magnitude = F.abs(to_dtype(self, float_result(promote_pair(self, other))))
+    return F.where(F.signbit(other), -magnitude, magnitude)
+
+
+def copysign_number(self: Tensor, other: Any) -> Tensor:
+    return copysign(self, number_beside(self, float(other)))
+
+
+def _double(self: Tensor) -> TensorBase:
+    return to_dtype(self, complex128 if self.dtype.is_complex else float64)
+
+
+def float_power(self: Tensor, exponent: Tensor) -> Tensor:
+    return F.pow(_double(self), _double(exponent))
+
+
+def float_power_number(self: Tensor, exponent: Any) -> Tensor:
+    return F.pow(_double(self), exponent)
+
+
+def complex(real: Tensor, imag: Tensor) -> TensorBase:
+    check_complex(real, imag)
+    shape = broadcast_shapes(sizes_of(real), sizes_of(imag))
+    joined = F.view_as_complex(F.stack([real.expand(shape), imag.expand(shape)], -1))
+    return wrap(joined.array, joined.dtype, joined.device)
+
+
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    return F.complex(abs * F.cos(angle), abs * F.sin(angle))

@@ -21,6 +21,10 @@ def clip(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return F.clamp(self, min, max)
 
 
+def clip_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    return self.clamp_(min, max)
+
+
 def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
     prepare.clamp(self, min, max)
     result = self if min is None else F.clamp_min(self, min)

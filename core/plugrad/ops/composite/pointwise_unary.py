@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, bool_
@@ -83,3 +83,112 @@ def isinf(self: Tensor) -> Tensor:
 
 def logical_not(self: Tensor) -> Tensor:
     return F.eq(self, False)
+
+
+def arccos(self: Tensor) -> Tensor:
+    return F.acos(self)
+
+
+def arccos_(self: Tensor) -> Tensor:
+    return self.acos_()
+
+
+def arcsin(self: Tensor) -> Tensor:
+    return F.asin(self)
+
+
+def arcsin_(self: Tensor) -> Tensor:
+    return self.asin_()
+
+
+def arctan(self: Tensor) -> Tensor:
+    return F.atan(self)
+
+
+def arctan_(self: Tensor) -> Tensor:
+    return self.atan_()
+
+
+def arccosh(self: Tensor) -> Tensor:
+    return F.acosh(self)
+
+
+def arccosh_(self: Tensor) -> Tensor:
+    return self.acosh_()
+
+
+def arcsinh(self: Tensor) -> Tensor:
+    return F.asinh(self)
+
+
+def arcsinh_(self: Tensor) -> Tensor:
+    return self.asinh_()
+
+
+def arctanh(self: Tensor) -> Tensor:
+    return F.atanh(self)
+
+
+def arctanh_(self: Tensor) -> Tensor:
+    return self.atanh_()
+
+
+def fix(self: Tensor) -> Tensor:
+    return F.trunc(self)
+
+
+def fix_(self: Tensor) -> Tensor:
+    return self.trunc_()
+
+
+def negative_(self: Tensor) -> Tensor:
+    return self.neg_()
+
+
+def absolute_(self: Tensor) -> Tensor:
+    return self.abs_()
+
+
+def deg2rad(self: Tensor) -> Tensor:
+    return self * (math.pi / 180)
+
+
+def rad2deg(self: Tensor) -> Tensor:
+    return self * (180 / math.pi)
+
+
+def sinc(self: Tensor) -> Tensor:
+    at_zero = F.eq(self, 0)
+    scaled = F.where(at_zero, 1, self) * math.pi
+    return F.where(at_zero, 1, F.sin(scaled) / scaled)
+
+
+def logit(self: Tensor, eps: float | None) -> Tensor:
+    given: Any = to_dtype(self, float_result(self.dtype))
+    inside = given if eps is None else F.clamp(given, eps, 1 - eps)
+    return F.log(inside / (1 - inside))
+
+
+def signbit(self: Tensor) -> Tensor:
+    values = self.detach()
+    if not self.dtype.is_floating_point:
+        return F.lt(values, 0)
+    return F.logical_or(F.lt(values, 0), F.eq(F.reciprocal(values), -math.inf))
+
+
+def isposinf(self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        raise RuntimeError("isposinf does not support complex inputs.")
+    return F.eq(self.detach(), math.inf)
+
+
+def isneginf(self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        raise RuntimeError("isneginf does not support complex inputs.")
+    return F.eq(self.detach(), -math.inf)
+
+
+def isreal(self: Tensor) -> Tensor:
+    if not self.dtype.is_complex:
+        return F.ones(sizes_of(self), dtype=bool_, device=self.device)
+    return F.eq(F.imag(self.detach()), 0)

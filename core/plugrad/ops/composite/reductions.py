@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import DType
+from plugrad.dtype import FLOATING, DType
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.tensor.base import sizes_of
 
@@ -122,3 +122,32 @@ def std_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 def std(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     return F.sqrt(F.var(self, dim, correction=correction, keepdim=keepdim))
+
+
+def nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor:
+    if self.dtype.category < FLOATING:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{self.dtype.scalar_name}"
+        )
+    count: Tensor = F.sum(F.logical_not(F.isnan(self.detach())), dim, keepdim)
+    result: Tensor = F.div(F.nansum(self, dim, keepdim, dtype=dtype), count)
+    return result
+
+
+def dist(self: Tensor, other: Tensor, p: Any) -> Tensor:
+    return F.linalg_vector_norm(self - other, p)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
+    if x1.ndim < 2 or x2.ndim < 2:
+        name, ndim = ("X1", x1.ndim) if x1.ndim < 2 else ("X2", x2.ndim)
+        raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {ndim}D")
+    columns = (sizes_of(x1)[-1], sizes_of(x2)[-1])
+    if columns[0] != columns[1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {columns[0]} X2: {columns[1]}"
+        )
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    return F.linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)

@@ -384,3 +384,38 @@ def to_uint8(self: Tensor) -> Tensor:
 
 def to_bool(self: Tensor) -> Tensor:
     return _cast(self, bool_)
+
+
+def _expands(size: Sizes, wanted: Sizes) -> bool:
+    for length, other in zip(size, wanted, strict=True):  # noqa: SIM110  # needs no generator
+        if length not in (1, other):
+            return False
+    return True
+
+
+def sum_to_size(self: Tensor, size: tuple[int, ...]) -> Tensor:
+    sizes = sizes_of(self)
+    added = len(sizes) - len(size)
+    if added < 0 or not _expands(size, sizes[added:]):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(sizes)}}}.")
+    dims = [dim for dim in range(len(sizes)) if dim < added or size[dim - added] != sizes[dim]]
+    return F.sum(self, dims, True).reshape(size) if dims else self
+
+
+def diagflat(self: Tensor, offset: int) -> Tensor:
+    return diag(self.reshape((-1,)), offset)
+
+
+def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
+    if self.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    parts = [part for part in (prepend, self, append) if part is not None]
+    result = self if len(parts) == 1 or n == 0 else F.cat(parts, dim)
+    for _ in range(n):
+        length = sizes_of(result)[dim]
+        later = F.slice(result, dim, 1, length, 1)
+        earlier = F.slice(result, dim, 0, max(length - 1, 0), 1)
+        result = F.logical_xor(later, earlier) if result.dtype is bool_ else later - earlier
+    return result

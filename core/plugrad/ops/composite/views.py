@@ -8,7 +8,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase, detached, sizes_of
+from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
 from plugrad.tensor.interop import is_contiguous, strides
 from plugrad.tensor.interop import storage_offset as storage_offset_of
 
@@ -342,3 +342,74 @@ def detach(self: Tensor) -> TensorBase:
 
 def alias(self: Tensor) -> TensorBase:
     return detached(self)
+
+
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    window, steps = prepare.unfolded(sizes_of(self), strides(self), dimension, size, step)
+    return self.as_strided(window, steps)
+
+
+def unsafe_split(self: Tensor, split_size: int, dim: int) -> tuple[TensorBase, ...]:
+    return _unrelated(split(self, split_size, dim))
+
+
+def unsafe_split_with_sizes(self: Tensor, split_sizes: Sizes, dim: int) -> tuple[TensorBase, ...]:
+    return _unrelated(split_with_sizes(self, split_sizes, dim))
+
+
+def _unrelated(parts: tuple[Tensor, ...]) -> tuple[TensorBase, ...]:
+    """The same arrays in tensors that are no views."""
+    return tuple([wrap(part.array, part.dtype, part.device) for part in parts])
+
+
+def unsafe_chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
+    sizes = tuple([sizes_of(part)[dim] for part in chunk(self.detach(), chunks, dim)])
+    return tuple(self.unsafe_split_with_sizes(sizes, dim))
+
+
+def _check_split(self: Tensor, name: str, least: int) -> None:
+    if self.ndim < least:
+        raise RuntimeError(
+            f"{name} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{self.ndim} dimensions!"
+        )
+
+
+def _split_evenly(self: Tensor, name: str, sections: int, dim: int) -> tuple[Tensor, ...]:
+    length = sizes_of(self)[dim]
+    if sections <= 0 or length % sections != 0:
+        raise RuntimeError(
+            f"{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{length} is not divisible by the split_size {sections}!"
+        )
+    return tensor_split(self, sections, dim)
+
+
+def hsplit(self: Tensor, sections: int) -> tuple[Tensor, ...]:
+    _check_split(self, "hsplit", 1)
+    return _split_evenly(self, "hsplit", sections, 0 if self.ndim == 1 else 1)
+
+
+def hsplit_indices(self: Tensor, indices: Sizes) -> tuple[Tensor, ...]:
+    _check_split(self, "hsplit", 1)
+    return tensor_split_indices(self, indices, 0 if self.ndim == 1 else 1)
+
+
+def vsplit(self: Tensor, sections: int) -> tuple[Tensor, ...]:
+    _check_split(self, "vsplit", 2)
+    return _split_evenly(self, "vsplit", sections, 0)
+
+
+def vsplit_indices(self: Tensor, indices: Sizes) -> tuple[Tensor, ...]:
+    _check_split(self, "vsplit", 2)
+    return tensor_split_indices(self, indices, 0)
+
+
+def dsplit(self: Tensor, sections: int) -> tuple[Tensor, ...]:
+    _check_split(self, "dsplit", 3)
+    return _split_evenly(self, "dsplit", sections, 2)
+
+
+def dsplit_indices(self: Tensor, indices: Sizes) -> tuple[Tensor, ...]:
+    _check_split(self, "dsplit", 3)
+    return tensor_split_indices(self, indices, 2)

@@ -8,7 +8,7 @@ from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dtype import DType
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.ops.prepare.views import equal_parts
+from plugrad.ops.prepare.views import contiguous_strides, equal_parts, unfolded
 from plugrad.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -104,3 +104,13 @@ def as_strided_backward(
     shared: Tensor = F._strided_sum(ones, *geometry, *geometry)
     quotient: Tensor = result / shared
     return quotient
+
+
+def unfold_backward(
+    grad: Tensor, input_sizes: Sizes, dimension: int, size: int, step: int
+) -> Tensor:
+    """Adds up what the windows have of each element."""
+    strides = contiguous_strides(input_sizes)
+    window, steps = unfolded(input_sizes, strides, dimension, size, step)
+    result: Tensor = F._strided_sum(grad, window, steps, 0, input_sizes, strides, 0)
+    return result

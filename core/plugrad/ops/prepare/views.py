@@ -321,3 +321,42 @@ def diagonal_backward(
 ) -> tuple[object, ...]:
     first, second = diagonal_dims(len(input_sizes), dim1, dim2)
     return (grad_output, input_sizes, offset, first, second)
+
+
+def contiguous_strides(sizes: Sizes) -> Sizes:
+    """The strides, in elements, of a tensor in row-major order."""
+    strides = [1] * len(sizes)
+    for dim in range(len(sizes) - 2, -1, -1):
+        strides[dim] = strides[dim + 1] * sizes[dim + 1]
+    return tuple(strides)
+
+
+def unfolded(
+    sizes: Sizes, strides: Sizes, dimension: int, size: int, step: int
+) -> tuple[Sizes, Sizes]:
+    """Sizes and strides of `unfold`.
+
+    Raises:
+        RuntimeError: the windows are longer than the dimension, or `step` is not positive.
+    """
+    if not sizes:
+        wrap_dim(dimension, 1)
+        length, stride = 1, 1
+    else:
+        dimension = wrap_dim(dimension, len(sizes))
+        length, stride = sizes[dimension], strides[dimension]
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dimension} is {length} but size is {size}"
+        )
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not sizes:
+        return (size,), (1,)
+    windows = (length - size) // step + 1
+    return (
+        (*sizes[:dimension], windows, *sizes[dimension + 1 :], size),
+        (*strides[:dimension], stride * step, *strides[dimension + 1 :], stride),
+    )

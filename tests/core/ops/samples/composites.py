@@ -1,0 +1,218 @@
+"""Samples of operators that are made of others: NumPy's names, copies with a part replaced, ..."""
+
+from __future__ import annotations
+
+from tests.core.ops.descriptors import COMPLEX, OpCase, OpSample, T
+from tests.core.ops.inputs import (
+    CUBE,
+    REAL_AND_COMPLEX,
+    REALS,
+    SCALAR,
+    SLICED,
+    TURNED,
+    M,
+    call,
+    calls,
+    case,
+    fails,
+)
+from tests.core.ops.samples.pointwise import SPECIAL, test_of, two, unary
+
+PAIR = (T((2, 3)), T((2, 3)))
+
+ALIASES = [
+    *(unary(name, -0.9, 0.9, grad_dtypes=REAL_AND_COMPLEX) for name in ("arcsin", "arccos")),
+    *(unary(name, -0.9, 0.9) for name in ("arctan", "arcsinh", "arctanh")),
+    *(unary(name, wider=COMPLEX) for name in ("rad2deg", "deg2rad")),
+    unary("arccosh", 1.1, 3.0),
+    unary("fix", second=False),
+    unary("sinc", grad_dtypes=REAL_AND_COMPLEX),
+    unary("logit", 0.1, 0.9, wider=COMPLEX),
+    OpCase("logit", [OpSample((T((3, 4), 0.3, 0.7), 0.2))], dtypes=()),
+    test_of("signbit", dtypes=REALS),
+    test_of("isposinf", dtypes=REALS),
+    test_of("isneginf", dtypes=REALS),
+    test_of("isreal"),
+    OpCase("arctan2", two(), dtypes=REALS, inplace="arctan2_"),
+    OpCase("logaddexp2", two(), dtypes=("float32",)),
+    OpCase("xlogy", two((-2, 2), (0.5, 2), (2, 1.5)), dtypes=REALS, inplace="xlogy_"),
+    OpCase("copysign", two((0.5, 2), (-2, 2), (-1.5, 2)), dtypes=REALS, inplace="copysign_"),
+    OpCase("float_power", two((0.5, 2), (-2, 2), (2, -1.5)), dtypes=(*REALS, "complex64")),
+    OpCase("clip_", calls((T((2, 3), requires_grad=False), -1, 1)), gradient=False),
+    *(
+        OpCase(
+            f"Tensor.{name}_",
+            calls((T((2, 3), requires_grad=False),)),
+            gradient=False,
+            wider=COMPLEX,
+        )
+        for name in ("absolute", "negative")
+    ),
+]
+
+PARTS = [
+    case(
+        "Tensor.unfold",
+        calls(
+            (CUBE, 1, 2, 1),
+            (CUBE, -1, 3, 2),
+            (TURNED, 2, 1, 3),
+            (SCALAR, 0, 1, 1),
+            (T((5,)), 0, 2, 3),
+            (T((5,)), 0, 0, 1),
+        ),
+        fails(
+            RuntimeError, "maximum size for tensor at dimension 0 is 2 but size is 3", M, 0, 3, 1
+        ),
+        fails(RuntimeError, "step is 0 but must be > 0", M, 0, 1, 0),
+        fails(RuntimeError, "size is -1 but must be >= 0", M, 0, -1, 1),
+        fails(IndexError, "Dimension out of range", M, 2, 1, 1),
+        view=True,
+    ),
+    case(
+        "hsplit",
+        calls((T((2, 4)), 2), (T((4,)), 2), (T((2, 5)), [1, 3])),
+        fails(
+            RuntimeError, "hsplit attempted to split along dimension 1, but the size of the", M, 2
+        ),
+        fails(RuntimeError, "hsplit requires a tensor with at least 1 dimension", SCALAR, 2),
+        view=True,
+    ),
+    case(
+        "vsplit",
+        calls((T((4, 2)), 2), (T((5, 2)), [1, 3])),
+        fails(RuntimeError, "vsplit requires a tensor with at least 2 dimension", T((4,)), 2),
+        view=True,
+    ),
+    case(
+        "dsplit",
+        calls((CUBE, 2), (CUBE, [1])),
+        fails(RuntimeError, "dsplit requires a tensor with at least 3 dimension", M, 2),
+        view=True,
+    ),
+    case("unsafe_split", calls((T((5, 2)), 2), (T((2, 5)), 3, 1))),
+    case("unsafe_split_with_sizes", calls((T((5, 2)), [2, 3]), (T((2, 4)), [1, 3], 1))),
+    case("unsafe_chunk", calls((T((5, 2)), 2), (T((2, 5)), 3, -1))),
+    case(
+        "select_scatter",
+        calls((M, T((3,)), 0, 1), (M, T((2,)), -1, -1)),
+        fails(RuntimeError, r"src size = \[2\], slice size = \[3\]", M, T((2,)), 0, 0),
+        grad_dtypes=("float64",),
+        wider=COMPLEX,
+    ),
+    case(
+        "slice_scatter",
+        [call(M, T((2, 2)), 1, 0, 2), call(T((5,)), T((2,)), start=1, step=2), call(M, M)],
+        grad_dtypes=("float64",),
+        wider=COMPLEX,
+    ),
+    case(
+        "diagonal_scatter", calls((T((3, 3)), T((3,))), (M, T((2,)), 1), (CUBE, T((3, 2)), 0, 0, 2))
+    ),
+    case("diagflat", calls((M,), (T((2,)), 1), (SCALAR,))),
+    case(
+        "broadcast_tensors",
+        calls((T((2, 1)), T((3,))), (M, SCALAR), (M,)),
+        fails(RuntimeError, "size of tensor a", M, T((2,))),
+    ),
+    case(
+        "Tensor.sum_to_size",
+        calls((M, 1, 3), (M, 3), (M, (2, 1)), (CUBE, 3, 1), (M, 2, 3)),
+        fails(RuntimeError, "is not expandable to size", M, 2, 2),
+        dtypes=("float32", "complex64"),
+    ),
+    case(
+        "diff",
+        [
+            call(T((5,))),
+            call(M, 2),
+            call(M, dim=0),
+            call(T((5,)), n=0),
+            call(T((3,)), prepend=T((1,)), append=T((2,))),
+        ],
+        dtypes=("float32", "int64", "complex64"),
+    ),
+]
+
+COMPLEX_PARTS = [
+    OpCase(
+        "view_as_real",
+        calls(
+            (T((2, 3), dtype="complex128"),),
+            (T((), dtype="complex128"),),
+            (T((2, 3), dtype="complex128", strides="transposed"),),
+        ),
+        dtypes=(),
+        errors=[fails(RuntimeError, "only supported for complex tensors", M)],
+        view=False,
+    ),
+    OpCase(
+        "view_as_complex",
+        calls((T((3, 2)),), (T((2,)),), (T((2, 3, 2)),)),
+        dtypes=(),
+        view=True,
+        errors=[
+            fails(RuntimeError, "must have a last dimension of size 2", M),
+            fails(RuntimeError, "must have one or more dimensions", SCALAR),
+            fails(
+                RuntimeError,
+                "must have a last dimension with stride 1",
+                T((2, 2), strides="transposed"),
+            ),
+            fails(
+                RuntimeError,
+                "view_as_complex is only supported for half, float and double tensors, but got a tensor",
+                T((2,), dtype="int64"),
+            ),
+        ],
+    ),
+    OpCase(
+        "complex",
+        calls(PAIR, (T((2, 1)), T((3,))), (SLICED, SCALAR)),
+        dtypes=("float32",),
+        errors=[
+            fails(
+                RuntimeError,
+                "Expected both inputs to be Half, Float or Double tensors",
+                T((2,), dtype="int64"),
+                T((2,)),
+            ),
+            fails(
+                RuntimeError,
+                "Expected object of scalar type Float but got scalar type",
+                T((2,), dtype="float32"),
+                T((2,)),
+            ),
+        ],
+    ),
+    OpCase("polar", calls((T((2, 3), 0.5, 2), T((2, 3)))), dtypes=("float32",)),
+]
+
+NORMS = [
+    OpCase(
+        "nanmean",
+        [call(M), call(M, 1), call(M, (0, 1), True), call(T(values=SPECIAL[:6]))],
+        dtypes=("float32",),
+    ),
+    OpCase("dist", calls(PAIR, (*PAIR, 1), (M, T((3,)), 3)), dtypes=("float32",)),
+    OpCase(
+        "cdist",
+        calls((T((2, 3)), T((4, 3))), (T((2, 3)), T((4, 3)), 1.0), (T((2, 2, 3)), T((4, 3)), 3.0)),
+        dtypes=("float32",),
+        errors=[
+            fails(RuntimeError, "must have the same number of columns", M, T((2, 2))),
+            fails(RuntimeError, "X1 got: 1D", T((2,)), M),
+            fails(RuntimeError, "only supports non-negative p values", M, M, -1.0),
+        ],
+    ),
+    case(
+        "cross",
+        calls((M, M, 1), (T((3, 2)), T((3, 2)), 0), (T((1, 3)), M, -1)),
+        fails(RuntimeError, "no dimension of size 3 in input", T((2,)), T((2,))),
+        fails(RuntimeError, "must have length 3. Got 2 and 2", M, M, 0),
+        dtypes=("float32", "int64", "complex64"),
+    ),
+    case("linalg_cross", calls((M, M)), torch="linalg.cross", dtypes=()),
+]
+
+CASES = [*ALIASES, *PARTS, *COMPLEX_PARTS, *NORMS]
