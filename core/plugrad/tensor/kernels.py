@@ -332,6 +332,18 @@ def _result_type(op: Operator) -> Any:
     return made
 
 
+_named: Final[dict[str, Any]] = {}
+
+
+def named_results(op: Operator, *results: Any) -> Any:
+    """Several results of a composite operator, under the names that its schema gives them."""
+    made = _named.get(op.qualified_name)
+    if made is None:
+        made = _result_type(op)
+        _named[op.qualified_name] = made
+    return made(*results)
+
+
 def _results_text(results: Any) -> str:
     """Named results one below the other, as PyTorch prints them."""
     fields = zip(results._fields, results, strict=True)

@@ -65,3 +65,8 @@ def test_broadcast_shapes() -> None:
     assert plugrad.broadcast_shapes() == ()
     with pytest.raises(RuntimeError, match="Attempting to broadcast a dimension of length 4 at -1"):
         plugrad.broadcast_shapes((2, 1), (3,), 4)
+
+
+def test_the_results_of_kthvalue_have_names() -> None:
+    found = plugrad.kthvalue(plugrad.tensor([3.0, 1.0, 2.0]), 2)
+    assert (found.values.item(), found.indices.item()) == (2.0, 2)

@@ -9,6 +9,7 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import (
     DType,
     bfloat16,
@@ -29,6 +30,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
+from plugrad.tensor.kernels import named_results
 from plugrad.tensor.promotion import cast
 
 if TYPE_CHECKING:
@@ -201,19 +203,21 @@ def msort(self: Tensor) -> Tensor:
     return values
 
 
-def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     place = wrap_dim(dim, self.ndim)
     length = sizes_of(self)[place] if self.ndim else 1
     if k < 1 or k > length:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {place}")
     values, indices = F.sort(self, place)
-    if self.ndim == 0:
-        return values, indices
-    value: Tensor = values.select(place, k - 1)
-    index: Tensor = indices.select(place, k - 1)
-    if keepdim:
-        return value.unsqueeze(place), index.unsqueeze(place)
-    return value, index
+    if self.ndim != 0:
+        values = values.select(place, k - 1)
+        indices = indices.select(place, k - 1)
+        if keepdim:
+            values = values.unsqueeze(place)
+            indices = indices.unsqueeze(place)
+    op = find_operator("plugrad::kthvalue")
+    assert op is not None
+    return named_results(op, values, indices)
 
 
 def meshgrid(tensors: list[Tensor]) -> tuple[Tensor, ...]:
