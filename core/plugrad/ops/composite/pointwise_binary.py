@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType, complex128, float64
-from plugrad.ops.prepare.pointwise_binary import check_complex, check_sub, rsub_scalar
-from plugrad.tensor.base import TensorBase, sizes_of, wrap
-from plugrad.tensor.kernels import broadcast_shapes, check_alpha
+from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.kernels import check_alpha
 from plugrad.tensor.promotion import float_result, promote_pair, promote_with_scalar, to_dtype
 
 if TYPE_CHECKING:
@@ -159,13 +159,6 @@ def float_power(self: Tensor, exponent: Tensor) -> Tensor:
 
 def float_power_number(self: Tensor, exponent: Any) -> Tensor:
     return F.pow(_double(self), exponent)
-
-
-def complex(real: Tensor, imag: Tensor) -> TensorBase:
-    check_complex(real, imag)
-    shape = broadcast_shapes(sizes_of(real), sizes_of(imag))
-    joined = F.view_as_complex(F.stack([real.expand(shape), imag.expand(shape)], -1))
-    return wrap(joined.array, joined.dtype, joined.device)
 
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:

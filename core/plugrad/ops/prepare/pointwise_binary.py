@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dtype import FLOATING, bool_, float32, float64, get_default_dtype
+from plugrad.dtype import FLOATING, bool_, get_default_dtype
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.kernels import check_alpha
 from plugrad.tensor.promotion import result_type, to_dtype
@@ -51,18 +51,3 @@ def div_mode(self: TensorBase, other: Any, rounding_mode: Any) -> tuple[object, 
     if isinstance(other, TensorBase):
         other = to_dtype(other, dtype)
     return (to_dtype(self, dtype), other, rounding_mode)
-
-
-def check_complex(real: TensorBase, imag: TensorBase) -> None:
-    """RuntimeError unless two tensors may be the parts of complex numbers."""
-    for part in (real, imag):
-        if part.dtype not in (float32, float64):
-            raise RuntimeError(
-                "Expected both inputs to be Half, Float or Double tensors but got "
-                f"{real.dtype.scalar_name} and {imag.dtype.scalar_name}"
-            )
-    if real.dtype is not imag.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {real.dtype.scalar_name} but got scalar type "
-            f"{imag.dtype.scalar_name} for second argument"
-        )

@@ -8,7 +8,6 @@ from tests.core.ops.inputs import (
     REAL_AND_COMPLEX,
     REALS,
     SCALAR,
-    SLICED,
     TURNED,
     M,
     call,
@@ -163,25 +162,6 @@ COMPLEX_PARTS = [
                 RuntimeError,
                 "view_as_complex is only supported for half, float and double",
                 T((2,), dtype="int64"),
-            ),
-        ],
-    ),
-    OpCase(
-        "complex",
-        calls(PAIR, (T((2, 1)), T((3,))), (SLICED, SCALAR)),
-        dtypes=("float32",),
-        errors=[
-            fails(
-                RuntimeError,
-                "Expected both inputs to be Half, Float or Double tensors",
-                T((2,), dtype="int64"),
-                T((2,)),
-            ),
-            fails(
-                RuntimeError,
-                "Expected object of scalar type Float but got scalar type",
-                T((2,), dtype="float32"),
-                T((2,)),
             ),
         ],
     ),
