@@ -145,3 +145,14 @@ class TensorAttributes:
         """
         set_(self, source)
         return self
+
+    def _view_func(self: Any, new_base: Any) -> Any:
+        """The same view of another base, which must be of the base's shape.
+
+        Raises:
+            RuntimeError: this is no view.
+        """
+        view = self.view_info
+        if view is None:
+            raise RuntimeError("_view_func() can only be called on views")
+        return view.replay(new_base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # Interpreted: it only renames.
+from plugrad.autograd.engine.callbacks import keeps_graph as _get_current_graph_task_keep_graph
 from plugrad.autograd.version_counter import set_version_counters as _unsafe_set_version_counter
 from plugrad.graph.node import InputMetadata as _InputMetadata
 from plugrad.graph.saved_tensor import SavedTensor
@@ -21,6 +22,7 @@ from plugrad.graph.saved_variable import (
 __all__ = [
     "SavedTensor",
     "_InputMetadata",
+    "_get_current_graph_task_keep_graph",
     "_make_saved_tensor",
     "_pop_saved_tensors_default_hooks",
     "_push_saved_tensors_default_hooks",

@@ -12,6 +12,7 @@ from plugrad.tensor.base import (
     Storage,
     TensorBase,
     bump_version,
+    is_inference,
     needs_grad,
     sizes_of,
     version_of,
@@ -22,15 +23,19 @@ from plugrad.tensor.interop import storage_offset, strides
 def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
     """Give a tensor another shape, in row-major order; what is new is not initialised.
 
+    Nothing happens, and no write is counted, if it has the shape already.
+
     Raises:
-        RuntimeError: it requires grad; a size is negative.
+        RuntimeError: it requires grad, and is no inference tensor; a size is negative.
     """
-    if needs_grad(tensor):
+    if needs_grad(tensor) and not is_inference(tensor):
         raise RuntimeError("cannot resize variables that require grad")
     if any(size < 0 for size in sizes):
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}"
         )
+    if sizes == sizes_of(tensor):
+        return
     bump_version(tensor)
     count = 1
     steps: list[int] = []

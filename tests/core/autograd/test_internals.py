@@ -203,3 +203,20 @@ def test_grad_mode(lib: Any) -> None:
     finally:
         lib._C._set_grad_enabled(True)
     assert lib.is_grad_enabled()
+
+
+def test_whether_the_pass_retains_the_graph(lib: Any) -> None:
+    answers = []
+    x = lib.ones(2, requires_grad=True).clone()
+    x.register_hook(
+        lambda grad: answers.append(lib._C._autograd._get_current_graph_task_keep_graph())
+    )
+    x.sum().backward(retain_graph=True)
+    x.sum().backward()
+    assert answers == [True, False]
+
+
+def test_a_view_of_another_base(lib: Any) -> None:
+    base = lib.zeros(2, 3)
+    other = lib.tensor([[0.0, 2, 4], [6, 8, 10]])
+    assert base[1][1:]._view_func(other).tolist() == [8, 10]

@@ -25,6 +25,20 @@ def test_resize(lib: Any) -> None:
     assert y.resize_(0).shape == (0,)
 
 
+def test_a_shape_that_stays_is_no_write(lib: Any) -> None:
+    x = lib.arange(6.0)
+    x.resize_(6).resize_as_(lib.ones(6))
+    assert x._version == 0
+
+
+def test_resize_of_an_inference_tensor(lib: Any) -> None:
+    with lib.inference_mode():
+        x = lib.ones(2, requires_grad=True)
+        x.resize_(1)
+        assert x.requires_grad
+    assert x.shape == (1,)
+
+
 def test_resize_of_what_requires_grad(lib: Any) -> None:
     for tensor in (leaf(lib), leaf(lib).clone()):
         with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):

@@ -62,6 +62,15 @@ def current_autograd_node() -> Node | None:
     return node
 
 
+def keeps_graph() -> bool:
+    """Whether the running pass retains the graph; True outside of one."""
+    task = current_state().graph_task
+    if task is None:
+        return True
+    running: GraphTask = task
+    return running.keep_graph
+
+
 def will_engine_execute_node(node: Any) -> bool:
     """Whether the running pass runs a node, ran it, or captures a gradient there.
 

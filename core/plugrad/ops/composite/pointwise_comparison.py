@@ -91,3 +91,8 @@ def logical_or(self: Tensor, other: Tensor) -> Tensor:
 
 def logical_xor(self: Tensor, other: Tensor) -> Tensor:
     return F.ne(F.ne(self, False), F.ne(other, False))
+
+
+def isin(elements: Tensor, test_elements: Tensor, assume_unique: bool, invert: bool) -> Tensor:
+    found = F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(test_elements, (-1,))), -1)
+    return F.logical_not(found) if invert else found

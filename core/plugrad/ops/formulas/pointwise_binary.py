@@ -87,7 +87,9 @@ def _vanishes_at_zero(exponent: Tensor) -> Tensor:
 
 def pow_backward_exponent(grad: Tensor, x: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     flat = (x == 0).logical_and(_vanishes_at_zero(exponent))
-    return zero_where(flat, grad * conjugate(result * x.log()))
+    # With a complex exponent, a negative real base has a logarithm, too.
+    base = x.to(result.dtype) if result.dtype.is_complex else x
+    return zero_where(flat, grad * conjugate(result * base.log()))
 
 
 def _log(number: Any, real: bool) -> Any:

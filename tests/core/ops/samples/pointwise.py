@@ -473,4 +473,18 @@ DUNDERS = [
     ),
 ]
 
-CASES = [*UNARY, *BINARY, *COMPARISON, *TERNARY, *DUNDERS]
+MEMBERSHIP = [
+    OpCase(
+        "isin",
+        [
+            OpSample((T(values=[[1, 2], [3, 4]]), T(values=[2, 3]))),
+            OpSample((T(values=[1.0, 2.0]), T(values=[[2.0], [5.0]])), {"invert": True}),
+            OpSample((T(values=2), T(values=[2, 3]))),
+            OpSample((T((2, 2)), T((0,)))),
+        ],
+        dtypes=("int64", "float32"),
+        gradient=False,
+    )
+]
+
+CASES = [*UNARY, *BINARY, *COMPARISON, *TERNARY, *DUNDERS, *MEMBERSHIP]
