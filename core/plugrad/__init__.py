@@ -23,6 +23,7 @@ from plugrad import graph as _graph  # before the floors that build on it
 # isort: split
 from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
+from plugrad._storage import UntypedStorage
 from plugrad._typed_tensors import (
     BFloat16Tensor,
     BoolTensor,
@@ -35,6 +36,7 @@ from plugrad._typed_tensors import (
     LongTensor,
     ShortTensor,
 )
+from plugrad._typed_tensors import dtype_of as _dtype_of
 from plugrad.graph import copy_slices as _copy_slices  # registers its node class
 from plugrad.graph import missing_gradient as _missing_gradient  # registers itself
 from plugrad.graph import view_of_base as _view_of_base  # registers its node class
@@ -152,6 +154,59 @@ def numel(input: Tensor) -> _builtins.int:
     return input.numel()
 
 
+def is_conj(input: Tensor) -> _builtins.bool:
+    """Whether elements are yet to be conjugated: never, since that is done at once."""
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> _builtins.bool:
+    """Whether elements are yet to be negated: never, since that is done at once."""
+    return input.is_neg()
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: elements are conjugated at once."""
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: elements are negated at once."""
+    return input
+
+
+def detach_(input: Tensor) -> Tensor:
+    """`input.detach_()`: cut a tensor out of the graph, in place."""
+    return input.detach_()
+
+
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    """`input.resize_as_(the_template)`: give a tensor another one's shape, in place."""
+    resized: Tensor = input.resize_as_(the_template)
+    return resized
+
+
+def get_device(input: Tensor) -> _builtins.int:
+    """The index of a tensor's device; -1 for the host."""
+    return input.get_device()
+
+
+def typename(obj: _Any) -> str:
+    """The name of a tensor's type, such as ``plugrad.FloatTensor``; of others that of the class."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    cls = obj if isinstance(obj, type) else type(obj)
+    module = "" if cls.__module__ == "builtins" else f"{cls.__module__}."
+    return f"{module}{cls.__qualname__}"
+
+
+def set_default_tensor_type(t: _Any) -> None:
+    """Make the dtype of a typed tensor class, such as `DoubleTensor`, or of its name the default.
+
+    Raises TypeError if that is no floating point dtype.
+    """
+    set_default_dtype(_dtype_of(t))
+
+
 def is_inference(input: Tensor) -> _builtins.bool:
     """Whether a tensor was made in `inference_mode`."""
     return input.is_inference()
@@ -160,4 +215,11 @@ def is_inference(input: Tensor) -> _builtins.bool:
 def __getattr__(name: str) -> _Any:
     if name in ("overrides", "profiler", "_C"):  # loaded when they are first used
         return _importlib.import_module(f"plugrad.{name}")
-    return plugins.load_namespace(name)
+    if name == "default_generator":
+        return random.default_generator()
+    try:
+        return plugins.load_namespace(name)
+    except AttributeError:
+        if name == "cuda":
+            return _importlib.import_module("plugrad._no_cuda")
+        raise

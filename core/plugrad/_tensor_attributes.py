@@ -6,6 +6,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from plugrad._generated import functions as F
+from plugrad._storage import UntypedStorage
 from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.resizing import resize_, set_
 from plugrad.tensor.base import TensorBase
@@ -77,6 +79,14 @@ class TensorAttributes:
         if interface is None:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return int(interface["data"][0])
+
+    def untyped_storage(self: Any) -> UntypedStorage:
+        """The memory that the tensor shares with its views, as bytes."""
+        return UntypedStorage(self)
+
+    def where(self: Any, condition: Any, other: Any) -> Any:
+        """The elements where `condition` holds, those of `other` elsewhere."""
+        return F.where(condition, self, other)
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the type, such as ``plugrad.FloatTensor``; or the tensor in a given type.

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, final
 
-from plugrad.dispatch.backend import canonical_device, find_backend, generator_of, seed_everything
+import numpy as np
+
+from plugrad.device import CPU, Device
+from plugrad.dispatch.backend import (
+    active_backends,
+    canonical_device,
+    find_backend,
+    generator_of,
+    seed_everything,
+)
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.interop import host_array, share_numpy
 
 
 def manual_seed(seed: Any) -> Any:
@@ -42,13 +53,60 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Any:
-    """The state of the default device's generator."""
-    return default_generator().get_state()
+    """The state of the default device's generator, as a tensor of bytes."""
+    return share_numpy(np.asarray(default_generator().get_state()), CPU)
 
 
 def set_rng_state(new_state: Any) -> None:
     """Put the default device's generator into a state that `get_rng_state` returned."""
-    default_generator().set_state(new_state)
+    state: Any = host_array(new_state) if isinstance(new_state, TensorBase) else new_state
+    default_generator().set_state(state)
+
+
+@final
+class fork_rng:
+    """Within the block random numbers are drawn as ever; after it the generators are as before.
+
+    Args:
+        devices: those whose generators are kept, by name or index, beside the host's; by default
+            all devices there are.
+        enabled: False makes it do nothing.
+        device_type: what devices that are given by index alone are.
+
+    >>> import plugrad
+    >>> with plugrad.random.fork_rng():
+    ...     a = plugrad.rand(2)
+    >>> bool((plugrad.rand(2) == a).all())
+    True
+    """
+
+    def __init__(
+        self, devices: Any = None, enabled: bool = True, *, device_type: str = "cuda"
+    ) -> None:
+        self.enabled = enabled
+        self.places: list[Device] = [CPU]
+        self.states: list[Any] = []
+        if devices is None:
+            for active in active_backends():
+                for index in range(active.backend.device_count()):
+                    self._add(active.device(index))
+        else:
+            for device in devices:
+                named = f"{device_type}:{device}" if isinstance(device, int) else device
+                self._add(canonical_device(named))
+
+    def _add(self, place: Device) -> None:
+        if place not in self.places:
+            self.places.append(place)
+
+    def __enter__(self) -> None:
+        if self.enabled:
+            self.states = [generator_of(place).get_state() for place in self.places]
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        for place, state in zip(self.places, self.states):  # noqa: B905  # none if not enabled
+            generator_of(place).set_state(state)
+        self.states = []
 
 
 def Generator(device: object = "cpu") -> Any:

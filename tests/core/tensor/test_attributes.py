@@ -85,3 +85,36 @@ def test_memory_formats_have_names(lib: Any) -> None:
     x = lib.ones(2, 3).t()
     assert x.clone(memory_format=lib.contiguous_format).is_contiguous()
     assert not x.clone(memory_format=lib.preserve_format).is_contiguous()
+
+
+def test_where_as_a_method(lib: Any) -> None:
+    x = lib.tensor([1.0, -2.0])
+    assert x.where(x > 0, lib.zeros(2)).tolist() == [1.0, 0.0]
+
+
+def test_functions_that_are_methods(lib: Any) -> None:
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    assert lib.detach_(y) is y
+    assert not y.requires_grad
+    assert lib.resolve_conj(x) is x
+    assert (lib.is_conj(x), lib.is_neg(x), lib.get_device(x)) == (False, False, -1)
+    assert lib.resize_as_(lib.zeros(4), lib.zeros(2, 2)).shape == (2, 2)
+    assert lib.typename(x).endswith(".FloatTensor")
+    assert lib.typename(1) == "int"
+
+
+def test_without_a_plugin_there_is_no_cuda(lib: Any) -> None:
+    assert (lib.cuda.is_available(), lib.cuda.device_count()) == (False, 0)
+    lib.cuda.manual_seed_all(0)
+    with pytest.raises(AssertionError):
+        lib.cuda.current_device()
+
+
+def test_a_typed_tensor_can_tell_the_default_dtype(lib: Any) -> None:
+    before = lib.get_default_dtype()
+    try:
+        lib.set_default_tensor_type(lib.DoubleTensor)
+        assert lib.zeros(1).dtype is lib.float64
+    finally:
+        lib.set_default_dtype(before)

@@ -1,0 +1,54 @@
+"""The state of the random generators can be read, put back, and kept over a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(params=["plugrad", "torch"])
+def lib(request: pytest.FixtureRequest) -> Any:
+    """plugrad; and PyTorch where it is installed."""
+    if request.param == "torch":
+        return request.getfixturevalue("torch_oracle")
+    return __import__("plugrad")
+
+
+def test_the_state_is_a_tensor_of_bytes(lib: Any) -> None:
+    state = lib.get_rng_state()
+    first = lib.rand(3)
+    assert state.dtype is lib.uint8
+    lib.set_rng_state(state)
+    assert lib.equal(lib.rand(3), first)
+
+
+def test_fork_rng_leaves_the_generator_as_it_was(lib: Any) -> None:
+    with lib.random.fork_rng():
+        inside = lib.rand(3)
+    assert lib.equal(lib.rand(3), inside)
+
+
+def draw_and_fail(lib: Any) -> None:
+    with lib.random.fork_rng(devices=[]):
+        lib.rand(3)
+        raise KeyError
+
+
+def test_fork_rng_puts_the_state_back_after_an_error(lib: Any) -> None:
+    before = lib.get_rng_state()
+    with pytest.raises(KeyError):
+        draw_and_fail(lib)
+    assert lib.equal(lib.get_rng_state(), before)
+
+
+def test_fork_rng_that_is_not_enabled_does_nothing(lib: Any) -> None:
+    before = lib.get_rng_state()
+    with lib.random.fork_rng(enabled=False):
+        lib.rand(3)
+    assert not lib.equal(lib.get_rng_state(), before)
+
+
+def test_the_default_generator_is_the_one_that_manual_seed_seeds(lib: Any) -> None:
+    lib.manual_seed(7)
+    assert lib.default_generator.initial_seed() == 7
