@@ -154,9 +154,13 @@ def gradients(
 def linear_gradients(outputs: Tensors, points: Tensors) -> tuple[Tensors, Tensors]:
     """Weights of the outputs, and the gradients that they lead to, which are linear in them.
 
-    The weights are zero: only the derivative with respect to them is of interest.
+    The weights are zero: only the derivative with respect to them is of interest. Outputs that
+    are gradients may be missing; they have the shapes of the points.
     """
-    weights = tuple(F.zeros_like(output, requires_grad=True) for output in outputs)
+    weights = tuple(
+        F.zeros_like(points[index] if output is None else output, requires_grad=True)
+        for index, output in enumerate(outputs)
+    )
     return weights, gradients(outputs, points, weights, True)
 
 

@@ -1,4 +1,4 @@
-"""Views of complex numbers as pairs of real ones, and back: writes to them and their gradients."""
+"""Gradients between real and complex numbers: of views as pairs, and of powers."""
 
 from __future__ import annotations
 
@@ -44,3 +44,9 @@ def test_gradients_that_are_not_contiguous(lib: ModuleType) -> None:
     x = lib.ones(3, 2, requires_grad=True)
     (lib.view_as_real(lib.view_as_complex(x)).t() * lib.arange(6.0).view(2, 3)).sum().backward()
     assert x.grad.tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+
+
+def test_a_negative_number_to_a_complex_power_has_a_gradient(lib: ModuleType) -> None:
+    base = -lib.ones(2, dtype=lib.float64)
+    power = lib.tensor([0.5 + 1j, -2j], dtype=lib.complex128, requires_grad=True)
+    assert lib.autograd.gradcheck(lambda e: lib.pow(base, e), (power,))

@@ -246,3 +246,9 @@ def test_the_function_is_called_once_with_tensors_that_require_grad(lib: Any) ->
     with lib.no_grad():
         lib.autograd.functional.jacobian(function, point(lib))
     assert calls == [(True, True, True)]
+
+
+def test_hvp_of_a_constant_is_zero(lib: Any) -> None:
+    x = lib.ones(2)
+    _, product = lib.autograd.functional.hvp(lambda a: a.detach().sum(), x, lib.ones(2))
+    assert product.tolist() == [0.0, 0.0]

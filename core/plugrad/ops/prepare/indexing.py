@@ -347,3 +347,49 @@ def take(self: TensorBase, index: TensorBase) -> tuple[object, ...]:
 
 def nonzero(self: TensorBase) -> tuple[Any, ...]:
     return (self,)
+
+
+def searchsorted(
+    sorted_sequence: TensorBase,
+    self: TensorBase,
+    right: bool,
+    side: str | None,
+    sorter: TensorBase | None,
+) -> None:
+    """Raise what PyTorch does about arguments that do not fit each other."""
+    name = "torch.searchsorted()"
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            f"{name}: side and right can't be set to opposites, got side of left while right was "
+            "True"
+        )
+    row, sizes = sizes_of(sorted_sequence), sizes_of(self)
+    if not row:
+        raise RuntimeError(
+            f"{name}: boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    if len(row) > 1:
+        if not sizes:
+            raise RuntimeError(
+                f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, "
+                f"but we got boundaries tensor dim({len(row)}) and input value's dim(0) numel(1)"
+            )
+        if row[:-1] != sizes[:-1]:
+            raise RuntimeError(
+                f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+                "boundaries tensor and input value tensor must match, but we got boundaries tensor "
+                f"{list(row)} and input value tensor {list(sizes)}"
+            )
+    if sorter is not None:
+        if sizes_of(sorter) != row:
+            raise RuntimeError(
+                f"{name}: boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(row)}and got sorter tensor {list(sizes_of(sorter))}"
+            )
+        if sorter.dtype is not int64:
+            raise RuntimeError(
+                f"{name}: sorter must be a tensor of long dtype but got dtype "
+                f"{sorter.dtype.scalar_name}"
+            )

@@ -13,6 +13,7 @@ from tests.core.ops.inputs import (
     calls,
     case,
     fails,
+    wrong,
 )
 
 TURNED = T((2, 3), strides="transposed")
@@ -31,6 +32,8 @@ ROW = index([[0, 1, 0]])
 NONE = index([])
 MASK = mask([[True, False, True], [False, True, True]])
 ROWS = mask([True, False])
+STEPS = T(values=[1.0, 2.0, 3.0])
+TABLE = T(values=[[0.0, 1.0, 2.0], [-1.0, 0.0, 5.0]])
 BOUNDS = "index 5 is out of bounds for dimension 0 with size 2"
 SHAPES = "The size of tensor a .* must match the size of tensor b .* at non-singleton dimension 1"
 
@@ -295,6 +298,37 @@ CASES = [
         ),
         fails(RuntimeError, r"dtype of indices should be Long but got Double", M, M, 0),
         fails(RuntimeError, "should have the same number of dimensions", M, index([0]), 1),
+    ),
+    case(
+        "searchsorted",
+        [
+            *calls((STEPS, T((2, 3))), (STEPS, T(())), (STEPS, 2), (TABLE, T((2, 4)))),
+            OpSample((STEPS, T(values=[1.0, 2.0, 9.0, float("nan")])), {"right": True}),
+            OpSample((STEPS, T(values=[1.0, 2.0])), {"side": "left", "out_int32": True}),
+            OpSample(
+                (T(values=[3.0, 1.0, 2.0]), T(values=[1.5, 3.0])),
+                {"sorter": T(values=[1, 2, 0], dtype="int64", requires_grad=False)},
+            ),
+        ],
+        wrong(RuntimeError, "side can only be 'left' or 'right'", STEPS, STEPS, side="up"),
+        wrong(RuntimeError, "side and right can't be set", STEPS, STEPS, side="left", right=True),
+        fails(RuntimeError, "should have positive dimension", T(()), STEPS),
+        fails(RuntimeError, "input value can be a scalar only when", TABLE, 2.0),
+        fails(RuntimeError, "first N-1 dimensions of boundaries tensor", TABLE, T((3, 1))),
+        gradient=False,
+        dtypes=("float32", "int64"),
+    ),
+    case(
+        "bucketize",
+        [
+            *calls((T((2, 3)), STEPS), (2, STEPS)),
+            OpSample((T(values=[2.0]), STEPS), {"right": True}),
+        ],
+        fails(
+            RuntimeError, r"boundaries tensor must be 1 dimension, but got dim\(2\)", STEPS, TABLE
+        ),
+        gradient=False,
+        dtypes=("float32", "int64"),
     ),
     case(
         "nonzero",
