@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 # Interpreted: it only renames.
+from typing import Any
+
 from plugrad.autograd.engine.callbacks import keeps_graph as _get_current_graph_task_keep_graph
 from plugrad.autograd.version_counter import set_version_counters as _unsafe_set_version_counter
 from plugrad.graph.node import InputMetadata as _InputMetadata
-from plugrad.graph.saved_tensor import SavedTensor
-from plugrad.graph.saved_tensor import make_saved_tensor as _make_saved_tensor
+from plugrad.graph.saved_tensor import SavedTensor, make_saved_tensor
 from plugrad.graph.saved_variable import (
     disable_saved_tensor_hooks,
     why_saved_tensor_hooks_are_disabled,
@@ -34,6 +35,11 @@ __all__ = [
 ]
 
 _saved_tensors_hooks_get_disabled_error_message = why_saved_tensor_hooks_are_disabled
+
+
+def _make_saved_tensor(tensor: Any, is_output: bool = False) -> SavedTensor:
+    # An output would be tied to its node again, of which nothing is known here.
+    return make_saved_tensor(tensor.detach() if is_output else tensor)
 
 
 def _saved_tensors_hooks_is_enabled() -> bool:

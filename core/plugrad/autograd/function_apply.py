@@ -117,9 +117,10 @@ def apply_function(
         outputs = _tie_outputs(ctx, state, args, outputs, recorded, kept)
     if ctx.to_save is not None:
         to_save = _expect_tuple(ctx.to_save, "to_save")
+        # Before a hook that packs may raise: an output held here refers to `ctx` itself.
+        ctx.to_save = None
         if recorded:
             _save(ctx, to_save, outputs)
-        ctx.to_save = None
     ctx.saved_for_forward = None
     return outputs if several else outputs[0]
 

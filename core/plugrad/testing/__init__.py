@@ -5,6 +5,7 @@ from __future__ import annotations
 from plugrad.testing.assert_close import assert_close
 from plugrad.testing.gradcheck import gradcheck, gradgradcheck
 from plugrad.testing.gradcheck_jacobians import GradcheckError
+from plugrad.testing.make_tensor import make_tensor
 from plugrad.testing.naive_engine import NaiveEngine, naive_backward, naive_grad
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "assert_close",
     "gradcheck",
     "gradgradcheck",
+    "make_tensor",
     "naive_backward",
     "naive_grad",
 ]

@@ -220,3 +220,12 @@ def test_a_view_of_another_base(lib: Any) -> None:
     base = lib.zeros(2, 3)
     other = lib.tensor([[0.0, 2, 4], [6, 8, 10]])
     assert base[1][1:]._view_func(other).tolist() == [8, 10]
+
+
+@pytest.mark.parametrize("is_output", [False, True])
+def test_saving_a_tensor_for_nobody(lib: Any, is_output: bool) -> None:
+    x = lib.ones(2, requires_grad=True)
+    saved = lib._C._autograd._make_saved_tensor(x, is_output=is_output)
+    assert isinstance(saved, lib.autograd.SavedTensor)
+    if not is_output:
+        assert saved.unpack() is x
