@@ -109,36 +109,6 @@ class fork_rng:
         self.states = []
 
 
-class fork_rng:
-    """Context manager: the default device's generator goes on afterwards as if nothing was drawn.
-
-    Args:
-        devices, device_type: for code written for PyTorch; there is one default generator here.
-        enabled: False for a block that changes nothing.
-
-    >>> import plugrad
-    >>> _ = plugrad.manual_seed(0)
-    >>> with plugrad.random.fork_rng():
-    ...     a = plugrad.rand(2)
-    >>> bool((plugrad.rand(2) == a).all())
-    True
-    """
-
-    def __init__(
-        self, devices: Any = None, enabled: bool = True, device_type: str = "cuda", **options: Any
-    ) -> None:
-        self.enabled = enabled
-        self.state: Any = None
-
-    def __enter__(self) -> None:
-        if self.enabled:
-            self.state = get_rng_state()
-
-    def __exit__(self, *exc_info: object) -> None:
-        if self.enabled:
-            set_rng_state(self.state)
-
-
 def Generator(device: object = "cpu") -> Any:
     """A new random generator for a device, to be passed as `generator=`."""
     place = canonical_device(device)
