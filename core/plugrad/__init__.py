@@ -213,7 +213,8 @@ def is_inference(input: Tensor) -> _builtins.bool:
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("overrides", "profiler", "testing", "_C"):  # loaded when they are first used
+    # Loaded when they are first used.
+    if name in ("overrides", "profiler", "linalg", "testing", "_C"):
         return _importlib.import_module(f"plugrad.{name}")
     if name == "default_generator":
         return random.default_generator()

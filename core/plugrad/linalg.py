@@ -1,0 +1,97 @@
+"""plugrad.linalg: linear algebra under PyTorch's names.
+
+>>> import plugrad
+>>> plugrad.linalg.inv(plugrad.tensor([[2.0, 0.0], [0.0, 4.0]]))
+tensor([[0.5000, 0.0000],
+        [0.0000, 0.2500]])
+"""
+
+from __future__ import annotations
+
+# Interpreted: it only gives other names.
+import functools
+from typing import Any
+
+from plugrad._generated.functions import linalg_cross as cross
+from plugrad._generated.functions import linalg_det as det
+from plugrad._generated.functions import linalg_inv as inv
+from plugrad._generated.functions import linalg_solve as solve
+from plugrad._generated.functions import linalg_vector_norm as vector_norm
+from plugrad._generated.functions import matmul, matrix_power
+
+__all__ = [
+    "cross",
+    "det",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "multi_dot",
+    "norm",
+    "solve",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def matrix_norm(
+    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """A norm of matrices: "fro", or 1, -1, inf or -inf, of the sums over columns or rows.
+
+    Raises:
+        RuntimeError: `A` is no matrix, or `ord` is none of these.
+
+    >>> import plugrad
+    >>> plugrad.linalg.matrix_norm(plugrad.ones(2, 2))
+    tensor(2.)
+    """
+    if A.ndim < 2:
+        raise RuntimeError(
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+        )
+    if ord == "fro":
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    rows, columns = (place % A.ndim for place in dim)
+    summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(summed, keepdim=True, dtype=dtype)
+    found = sums.amax(chosen, True) if ord > 0 else sums.amin(chosen, True)
+    return found if keepdim else found.squeeze((rows, columns))
+
+
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """A norm of all elements, of vectors along one dimension, or of matrices along two.
+
+    With `ord`, and without `dim`, `A` is a vector or a matrix.
+
+    >>> import plugrad
+    >>> plugrad.linalg.norm(plugrad.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    pair = isinstance(dim, (tuple, list)) and len(dim) == 2
+    if dim is None and A.ndim not in (1, 2):
+        raise RuntimeError(
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+            f"{A.ndim}D."
+        )
+    if pair or (dim is None and A.ndim == 2):
+        return matrix_norm(A, ord, dim if pair else (-2, -1), keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: Order {ord} is one of matrices.")
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+    """The dot products of vectors along a dimension; `x` is conjugated."""
+    return (x.conj() * y).sum(dim)
+
+
+def multi_dot(tensors: Any) -> Any:
+    """The product of several matrices, from left to right; the outer ones may be vectors."""
+    return functools.reduce(matmul, tensors)

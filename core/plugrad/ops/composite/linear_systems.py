@@ -1,0 +1,65 @@
+"""Linear systems with vectors, inverses and powers, made of the solution of A @ X = B."""
+
+# Tensor dunders may return NotImplemented: Any.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import functions as F
+from plugrad.ops.prepare.linear_systems import check_square
+from plugrad.tensor.base import sizes_of
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
+    check_square(A, "linalg.solve")
+    if B.ndim == 1 or (B.ndim == A.ndim - 1 and sizes_of(B) == sizes_of(A)[:-1]):
+        if not left:
+            raise RuntimeError(
+                "linalg.solve: Vector broadcasting of the left hand side is not supported for "
+                "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+            )
+        return F._linalg_solve(A, B.unsqueeze(-1)).squeeze(-1)
+    if left:
+        return F._linalg_solve(A, B)
+    return F._linalg_solve(A.transpose(-2, -1), B.transpose(-2, -1)).transpose(-2, -1)
+
+
+def inv(A: Tensor) -> Tensor:
+    check_square(A, "linalg.inv")
+    return F._linalg_solve(A, F.eye(sizes_of(A)[-1], dtype=A.dtype, device=A.device))
+
+
+def inverse(self: Tensor) -> Tensor:
+    return F.linalg_inv(self)
+
+
+def det(self: Tensor) -> Tensor:
+    return F.linalg_det(self)
+
+
+def logdet(self: Tensor) -> Tensor:
+    return F.log(F.linalg_det(self))
+
+
+def matrix_power(self: Tensor, n: int) -> Tensor:
+    check_square(self, "linalg.matrix_power")
+    sizes = sizes_of(self)
+    if n == 0:
+        return F.eye(sizes[-1], dtype=self.dtype, device=self.device).expand(sizes).clone()
+    factor = F.linalg_inv(self) if n < 0 else self
+    result: Tensor | None = None
+    left = abs(n)
+    # By squaring: the power is a product of factor ** (2 ** k).
+    while left > 0:
+        if left % 2 == 1:
+            result = factor if result is None else F.matmul(result, factor)
+        left //= 2
+        if left > 0:
+            factor = F.matmul(factor, factor)
+    assert result is not None
+    return result.clone() if n == 1 else result
