@@ -28,8 +28,9 @@ from plugrad.autograd.functional_arguments import (
 )
 from plugrad.autograd.grad_mode import enable_grad
 from plugrad.autograd.jacobian import jacobian_by_columns, rows_at_once, rows_one_by_one
+from plugrad.autograd.jacobian import standard_basis as _construct_standard_basis_for
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__all__ = ["_construct_standard_basis_for", "hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Strategy = Literal["forward-mode", "reverse-mode"]
 

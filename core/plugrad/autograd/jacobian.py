@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Interpreted: it runs seldom next to what it calls.
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrad._generated import functions as F
@@ -55,7 +55,7 @@ def rows_at_once(
     grads = gradients(
         tuple(output.reshape(-1) for output in outputs),
         points,
-        _standard_basis(outputs),
+        standard_basis(outputs, [output.numel() for output in outputs]),
         create_graph,
         batched=True,
     )
@@ -74,9 +74,12 @@ def rows_at_once(
     return list(zip(*per_point, strict=True))
 
 
-def _standard_basis(tensors: Tensors) -> Tensors:
-    """For each tensor its part of the unit vectors of all elements: (total, elements)."""
-    counts = [tensor.numel() for tensor in tensors]
+def standard_basis(tensors: Tensors, counts: Sequence[int]) -> Tensors:
+    """For each tensor its part of the unit vectors of all elements: (total, elements).
+
+    Args:
+        counts: the tensors' numbers of elements.
+    """
     basis = []
     before = 0
     for tensor, count in zip(tensors, counts, strict=True):
@@ -109,12 +112,12 @@ def jacobian_by_columns(
         nested_outputs, outputs = as_tuple(func(*points), "outputs", "jacobian")
         weights, grads = linear_gradients(outputs, points)
     create_graph = recorded and any(tensor.requires_grad for tensor in given)
+    counts = [point.numel() for point in points]
     basis = tuple(
         part.reshape((-1, *point.shape))
-        for part, point in zip(_standard_basis(points), points, strict=True)
+        for part, point in zip(standard_basis(points, counts), points, strict=True)
     )
     columns = gradients(grads, weights, basis, create_graph, batched=True)
-    counts = [point.numel() for point in points]
     found: list[Tensors] = []
     for column, output in zip(columns, outputs, strict=True):
         if column is None:

@@ -252,3 +252,12 @@ def test_hvp_of_a_constant_is_zero(lib: Any) -> None:
     x = lib.ones(2)
     _, product = lib.autograd.functional.hvp(lambda a: a.detach().sum(), x, lib.ones(2))
     assert product.tolist() == [0.0, 0.0]
+
+
+def test_unit_vectors_of_several_tensors(lib: Any) -> None:
+    tensors = (lib.ones(2), lib.ones((), dtype=lib.float64))
+    build = lib.autograd.functional._construct_standard_basis_for
+    first, second = build(tensors, (2, 1))
+    assert first.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    assert second.tolist() == [[0.0], [0.0], [1.0]]
+    assert second.dtype == lib.float64
