@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn.overridable import overridable
@@ -24,7 +22,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 @overridable
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
-    return _maybe_inplace(plugrad.silu, input, inplace)
+    return plugrad.silu_(input) if inplace else plugrad.silu(input)
 
 
 @overridable
@@ -48,24 +46,15 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 @overridable
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, `negative_slope * x` elsewhere."""
-    return _maybe_inplace(plugrad.leaky_relu, input, inplace, negative_slope)
+    if inplace:
+        return plugrad.leaky_relu_(input, negative_slope)
+    return plugrad.leaky_relu(input, negative_slope)
 
 
 @overridable
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, `alpha * (exp(x) - 1)` elsewhere."""
-    return _maybe_inplace(plugrad.elu, input, inplace, alpha)
-
-
-def _maybe_inplace(
-    function: Callable[..., Tensor], input: Tensor, inplace: bool, *args: float
-) -> Tensor:
-    """`function(input, *args)`, which overwrites `input` if asked to."""
-    if not inplace:
-        return function(input, *args)
-    # Its gradient may need what is about to be overwritten.
-    before = input.clone() if input.requires_grad and plugrad.is_grad_enabled() else input
-    return input.copy_(function(before, *args))
+    return plugrad.elu_(input, alpha) if inplace else plugrad.elu(input, alpha)
 
 
 @overridable
@@ -91,7 +80,7 @@ def _implicit_dim(input: Tensor, dim: int | None) -> int:
 @overridable
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6)."""
-    return _maybe_inplace(plugrad.relu6, input, inplace)
+    return plugrad.hardtanh_(input, 0.0, 6.0) if inplace else plugrad.relu6(input)
 
 
 @overridable
@@ -101,43 +90,47 @@ def hardtanh(
     """x, held between `min_val` and `max_val`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _maybe_inplace(plugrad.hardtanh, input, inplace, min_val, max_val)
+    if inplace:
+        return plugrad.hardtanh_(input, min_val, max_val)
+    return plugrad.hardtanh(input, min_val, max_val)
 
 
 @overridable
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where above `threshold`, `value` elsewhere."""
-    return _maybe_inplace(plugrad.threshold, input, inplace, threshold, value)
+    if inplace:
+        return plugrad.threshold_(input, threshold, value)
+    return plugrad.threshold(input, threshold, value)
 
 
 @overridable
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled `elu` that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
-    return _maybe_inplace(plugrad.selu, input, inplace)
+    return plugrad.selu_(input) if inplace else plugrad.selu(input)
 
 
 @overridable
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
-    return _maybe_inplace(plugrad.celu, input, inplace, alpha)
+    return plugrad.celu_(input, alpha) if inplace else plugrad.celu(input, alpha)
 
 
 @overridable
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x))."""
-    return _maybe_inplace(plugrad.mish, input, inplace)
+    return plugrad.mish_(input) if inplace else plugrad.mish(input)
 
 
 @overridable
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
-    return _maybe_inplace(plugrad.hardsigmoid, input, inplace)
+    return plugrad.hardsigmoid_(input) if inplace else plugrad.hardsigmoid(input)
 
 
 @overridable
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * hardsigmoid(x)."""
-    return _maybe_inplace(plugrad.hardswish, input, inplace)
+    return plugrad.hardswish_(input) if inplace else plugrad.hardswish(input)
 
 
 @overridable
