@@ -223,6 +223,8 @@ from plugrad.dispatch.backend import activate_backend
 from tests.core.autograd.devices.graphs import leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
 activate_backend(ToyBackend())
+# Whoever started the tests may have left the signal ignored, as shells do for background jobs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def node(grad):
     os.kill(os.getpid(), signal.SIGINT)
