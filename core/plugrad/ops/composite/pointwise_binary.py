@@ -163,3 +163,7 @@ def float_power_number(self: Tensor, exponent: Any) -> Tensor:
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     return F.complex(abs * F.cos(angle), abs * F.sin(angle))
+
+
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
+    return self * F.pow(2.0, other)

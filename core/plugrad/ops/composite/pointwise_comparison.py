@@ -96,3 +96,23 @@ def logical_xor(self: Tensor, other: Tensor) -> Tensor:
 def isin(elements: Tensor, test_elements: Tensor, assume_unique: bool, invert: bool) -> Tensor:
     found = F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(test_elements, (-1,))), -1)
     return F.logical_not(found) if invert else found
+
+
+def greater_(self: Tensor, other: Any) -> Tensor:
+    return self.gt_(other)
+
+
+def greater_equal_(self: Tensor, other: Any) -> Tensor:
+    return self.ge_(other)
+
+
+def less_(self: Tensor, other: Any) -> Tensor:
+    return self.lt_(other)
+
+
+def less_equal_(self: Tensor, other: Any) -> Tensor:
+    return self.le_(other)
+
+
+def not_equal_(self: Tensor, other: Any) -> Tensor:
+    return self.ne_(other)

@@ -6,9 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING, DType
+from plugrad.dispatch.operator import find_operator
+from plugrad.dtype import FLOATING, DType, int64
 from plugrad.ops.prepare import reductions as prepare
+from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.kernels import named_results
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -151,3 +154,38 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return F.linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+def cummax(self: Tensor, dim: int) -> Any:
+    return _running(self, dim, "cummax")
+
+
+def cummin(self: Tensor, dim: int) -> Any:
+    return _running(self, dim, "cummin")
+
+
+def _running(self: Tensor, dim: int, name: str) -> Any:
+    """Element by element: each takes the place of the best so far unless that is better."""
+    op = find_operator(f"plugrad::{name}")
+    assert op is not None
+    place = wrap_dim(dim, self.ndim)
+    if self.ndim == 0 or self.numel() == 0:
+        none = F.zeros(sizes_of(self), dtype=int64, device=self.device)
+        return named_results(op, self.clone(), none)
+    values: list[Tensor] = []
+    indices: list[Tensor] = []
+    for position in range(sizes_of(self)[place]):
+        value: Tensor = self.select(place, position)
+        index: Tensor = F.full(sizes_of(value), position, dtype=int64, device=self.device)
+        if values:
+            best = values[-1]
+            better = F.ge(value, best) if name == "cummax" else F.le(value, best)
+            # nan is the best of all.
+            better = F.logical_or(
+                F.isnan(value), F.logical_and(better, F.logical_not(F.isnan(best)))
+            )
+            value = F.where(better, value, best)
+            index = F.where(better, index, indices[-1])
+        values.append(value)
+        indices.append(index)
+    return named_results(op, F.stack(values, place), F.stack(indices, place))

@@ -423,3 +423,8 @@ def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor 
         earlier = F.slice(result, dim, 0, max(length - 1, 0), 1)
         result = F.logical_xor(later, earlier) if result.dtype is bool_ else later - earlier
     return result
+
+
+def column_stack(tensors: list[Tensor]) -> Tensor:
+    columns = [t.reshape((t.numel(), 1)) if t.ndim < 2 else t for t in tensors]
+    return hstack(columns)

@@ -246,3 +246,12 @@ def _cumprod_backward_with_zeros(grad: Tensor, x: Tensor, dim: int) -> Tensor:
         parts.append(before * later)
         before = before * F.narrow(x, dim, k, 1)
     return F.cat(parts, dim)
+
+
+def running_backward(grad: Tensor, sizes: tuple[int, ...], dim: int, indices: Tensor) -> Tensor:
+    """Adds up, for each element, the gradients of the places where it was the best so far."""
+    if not sizes:
+        return grad
+    zeros = F.zeros(sizes, dtype=grad.dtype, device=grad.device)
+    result: Tensor = zeros.scatter_add(dim, indices, grad)
+    return result

@@ -14,9 +14,11 @@ from tests.core.ops.inputs import (
     calls,
     case,
     fails,
+    wrong,
 )
 from tests.core.ops.samples.pointwise import SPECIAL, test_of, two, unary
 
+UNTRACKED = T((2, 3), requires_grad=False)
 PAIR = (T((2, 3)), T((2, 3)))
 
 ALIASES = [
@@ -36,6 +38,11 @@ ALIASES = [
     OpCase("logaddexp2", two(), dtypes=("float32",)),
     OpCase("xlogy", two((-2, 2), (0.5, 2), (2, 1.5)), dtypes=REALS, inplace="xlogy_"),
     OpCase("copysign", two((0.5, 2), (-2, 2), (-1.5, 2)), dtypes=REALS, inplace="copysign_"),
+    OpCase("ldexp", two(), dtypes=("float32",), inplace="ldexp_"),
+    *(
+        OpCase(f"Tensor.{name}_", calls((UNTRACKED, 0), (UNTRACKED, UNTRACKED)), gradient=False)
+        for name in ("greater", "greater_equal", "less", "less_equal", "not_equal")
+    ),
     OpCase("float_power", two((0.5, 2), (-2, 2), (2, -1.5)), dtypes=(*REALS, "complex64")),
     OpCase("clip_", calls((T((2, 3), requires_grad=False), -1, 1)), gradient=False),
     *(
@@ -108,6 +115,8 @@ PARTS = [
     case(
         "diagonal_scatter", calls((T((3, 3)), T((3,))), (M, T((2,)), 1), (CUBE, T((3, 2)), 0, 0, 2))
     ),
+    case("column_stack", calls(([T((2,)), M],), ([SCALAR, SCALAR],))),
+    case("row_stack", calls(([T((3,)), M],))),
     case("diagflat", calls((M,), (T((2,)), 1), (SCALAR,))),
     case(
         "broadcast_tensors",
@@ -195,4 +204,61 @@ NORMS = [
     case("linalg_cross", calls((M, M)), torch="linalg.cross", dtypes=()),
 ]
 
-CASES = [*ALIASES, *PARTS, *COMPLEX_PARTS, *NORMS]
+INDEX = T(values=[[0, 1, 1], [2, 0, 1]], dtype="int64")
+SHORT = T(values=[[0], [1]], dtype="int64")
+RUNNING = [
+    *(
+        case(
+            "scatter_reduce",
+            [
+                call(T((3, 3), unique=True), 0, INDEX, T((2, 3), 0.5, 3, unique=True), reduce),
+                call(T((2, 4)), 1, INDEX, T((2, 3), 0.5, 3), reduce, include_self=False),
+                call(T((3, 2)), -1, SHORT, T((2, 1)), reduce),
+                call(SCALAR, 0, T(values=[0, 0], dtype="int64"), T((2,)), reduce),
+            ],
+            wrong(
+                RuntimeError,
+                "reduce argument must be either sum, prod, mean, amax or amin",
+                M,
+                0,
+                INDEX,
+                M,
+                "median",
+            ),
+            dtypes=("float32", "int64"),
+            grad_dtypes=("float64",),
+        )
+        for reduce in ("sum", "prod", "mean", "amax", "amin")
+    ),
+    *(
+        OpCase(
+            name,
+            calls((T((3, 4), unique=True), 0), (T((3, 4), unique=True), -1), (SCALAR, 0)),
+            dtypes=("float32", "int64"),
+        )
+        for name in ("cummax", "cummin")
+    ),
+    *(
+        OpCase(
+            name,
+            calls((T(values=SPECIAL), 0), (T(values=[1.0, 3.0, 3.0, 1.0]), 0)),
+            gradient=False,
+            dtypes=(),
+        )
+        for name in ("cummax", "cummin")
+    ),
+    OpCase(
+        "cummax",
+        calls((T(values=SPECIAL), 0), (T(values=[1.0, 3.0, 3.0, 1.0]), 0)),
+        gradient=False,
+        dtypes=(),
+    ),
+    OpCase(
+        "cummin",
+        calls((T(values=SPECIAL), 0), (T(values=[1.0, 3.0, 3.0, 1.0]), 0)),
+        gradient=False,
+        dtypes=(),
+    ),
+]
+
+CASES = [*RUNNING, *ALIASES, *PARTS, *COMPLEX_PARTS, *NORMS]

@@ -1,0 +1,99 @@
+"""Reductions over the elements that an index sends to one place, by one comparison of all places
+with all indices: memory grows with the product of both."""
+
+# Tensor dunders may return NotImplemented: Any.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from plugrad._generated import functions as F
+from plugrad.dtype import FLOATING, bool_, iinfo, int64
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+_REDUCTIONS: Final = ("sum", "prod", "mean", "amax", "amin")
+
+
+def scatter_reduce(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool
+) -> Tensor:
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin.")
+    if index.dtype is not int64:
+        raise RuntimeError("scatter_reduce(): Expected dtype int64 for index")
+    if self.dtype is not src.dtype:
+        raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
+    if self.ndim == 0:
+        flat = (index.reshape((-1,)), src.reshape((-1,)))
+        return scatter_reduce(self.reshape((1,)), 0, *flat, reduce, include_self).reshape(())
+    place = wrap_dim(dim, self.ndim)
+    length = sizes_of(self)[place]
+    part = self
+    taken = src
+    for other, size in enumerate(sizes_of(index)):
+        if other != place:
+            part = part.narrow(other, 0, size)
+        taken = taken.narrow(other, 0, size)
+    outside = F.logical_or(F.lt(index, 0), F.ge(index, length))
+    if outside.any().item():
+        raise RuntimeError(f"index out of bounds for dimension {dim} with size {length}")
+    reduced = _reduce(
+        part.movedim(place, -1),
+        index.movedim(place, -1),
+        taken.movedim(place, -1),
+        reduce,
+        include_self,
+    ).movedim(-1, place)
+    if sizes_of(reduced) == sizes_of(self):
+        return reduced
+    result = self.clone()
+    corner = result
+    for other, size in enumerate(sizes_of(reduced)):
+        corner = corner.narrow(other, 0, size)
+    corner.copy_(reduced)
+    return result
+
+
+def _reduce(own: Tensor, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Along the last dimension: for each of its places, over itself and the sources sent there."""
+    places = F.arange(sizes_of(own)[-1], device=index.device).unsqueeze(-1)
+    sent = F.eq(index.unsqueeze(-2), places)
+    neutral = _neutral(own, reduce)
+    kept = own.unsqueeze(-1)
+    if not include_self:
+        kept = F.where(sent.any(-1, True), neutral, kept)
+    values = F.cat([kept, F.where(sent, src.unsqueeze(-2), neutral)], -1)
+    if reduce == "amax":
+        return F.amax(values, -1)
+    if reduce == "amin":
+        return F.amin(values, -1)
+    if reduce == "prod":
+        return F.prod(values, -1, dtype=own.dtype)
+    total = F.sum(values, -1, dtype=own.dtype)
+    if reduce == "sum":
+        return total
+    count = F.sum(sent, -1)
+    count = count + 1 if include_self else F.clamp(count, 1)
+    rounding = None if own.dtype.category >= FLOATING else "floor"
+    return F.div(total, count, rounding_mode=rounding).to(own.dtype)
+
+
+def _neutral(own: Tensor, reduce: str) -> Tensor:
+    """What changes nothing in a reduction, in the dtype of the tensor."""
+    dtype = own.dtype
+    value: Any = 1 if reduce == "prod" else 0
+    if reduce in ("amax", "amin"):
+        if dtype.category >= FLOATING:
+            value = -math.inf if reduce == "amax" else math.inf
+        elif dtype is bool_:
+            value = reduce == "amin"
+        else:
+            limits = iinfo(dtype)
+            value = limits.min if reduce == "amax" else limits.max
+    return F.full((), value, dtype=dtype, device=own.device)
