@@ -76,7 +76,14 @@ class ImperativeEngine:
             inputs,
             bool(allow_unreachable),
             bool(accumulate_grad),
+            self.execute,
         )
+
+    def execute(
+        self, roots: Any, grads: Any, keep: Any, create: Any, accumulate: Any, wanted: Any
+    ) -> Any:
+        """The pass itself, once its arguments are checked: what `Engine.execute` does."""
+        return ENGINE.execute(roots, grads, keep, create, accumulate, wanted)
 
     def queue_callback(self, callback: Any) -> None:
         """Call `callback()` when the pass that is running is complete.

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrad._shells import Tensor
 from plugrad.autograd.engine.engine import MAX_DEPTH, Engine
-from plugrad.autograd.imperative_engine import ImperativeEngine, run_backward
+from plugrad.autograd.imperative_engine import ImperativeEngine
 from plugrad.dispatch.backend import active_backends
 from plugrad.testing.schedule_explorer import Scheduler
 
@@ -17,26 +17,10 @@ class _Explored(ImperativeEngine):
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def run_backward(
-        self,
-        tensors: Any,
-        grad_tensors: Any,
-        keep_graph: Any,
-        create_graph: Any,
-        inputs: Any = None,
-        allow_unreachable: Any = False,
-        accumulate_grad: Any = False,
-    ) -> tuple[Any, ...]:
-        return run_backward(
-            tensors,
-            grad_tensors,
-            bool(keep_graph),
-            bool(create_graph),
-            inputs,
-            bool(allow_unreachable),
-            bool(accumulate_grad),
-            self.engine.execute,
-        )
+    def execute(
+        self, roots: Any, grads: Any, keep: Any, create: Any, accumulate: Any, wanted: Any
+    ) -> Any:
+        return self.engine.execute(roots, grads, keep, create, accumulate, wanted)
 
 
 @contextmanager

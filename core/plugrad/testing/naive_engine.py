@@ -13,7 +13,7 @@ from typing import Any
 
 import plugrad
 from plugrad.autograd.engine.hook_results import check_result, checked_results
-from plugrad.autograd.imperative_engine import ImperativeEngine, run_backward
+from plugrad.autograd.imperative_engine import ImperativeEngine
 from plugrad.dispatch.local_state import Snapshot, current_state
 from plugrad.graph.history import gradient_edge
 
@@ -185,28 +185,7 @@ def _add(grads: Gradients, node: Any, nr: int, grad: Any) -> None:
 class NaiveEngine(ImperativeEngine):
     """The naive engine with the interface of the real one."""
 
-    def run_backward(
-        self,
-        tensors: Any,
-        grad_tensors: Any,
-        keep_graph: Any,
-        create_graph: Any,
-        inputs: Any = None,
-        allow_unreachable: Any = False,
-        accumulate_grad: Any = False,
-    ) -> tuple[Any, ...]:
-        return run_backward(
-            tensors,
-            grad_tensors,
-            keep_graph,
-            create_graph,
-            inputs,
-            allow_unreachable,
-            accumulate_grad,
-            self._execute,
-        )
-
-    def _execute(
+    def execute(
         self, roots: Any, grads: Any, keep: bool, create: bool, accumulate: bool, wanted: Any
     ) -> list[Any]:
         given = [

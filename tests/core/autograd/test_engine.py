@@ -13,6 +13,7 @@ import pytest
 
 import plugrad
 from plugrad.graph import node as node_module
+from tests.core.autograd.together import run_together
 
 COMPILED = not str(node_module.__file__).endswith(".py")
 CHAIN = 1_000_000 if COMPILED else 30_000
@@ -383,27 +384,6 @@ def eager_switching() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def run_together(workers: list[Callable[[], None]]) -> None:
-    """Start all at the same time; raise the first failure."""
-    barrier = threading.Barrier(len(workers))
-    failures: list[BaseException] = []
-
-    def guarded(work: Callable[[], None]) -> None:
-        barrier.wait()
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 @pytest.mark.usefixtures("eager_switching")
 def test_threads_run_backward_over_separate_graphs() -> None:
     def work() -> None:
@@ -415,7 +395,7 @@ def test_threads_run_backward_over_separate_graphs() -> None:
             (y * y).sum().backward()
             assert x.grad.item() == pytest.approx(2 * 2.0 * 1.5**40)
 
-    run_together([work, work])
+    run_together(work, work)
 
 
 @pytest.mark.usefixtures("eager_switching")
@@ -427,7 +407,7 @@ def test_threads_accumulate_into_a_shared_leaf() -> None:
         for x in leaves:
             x.sum().backward()
 
-    run_together([work] * 4)
+    run_together(*[work] * 4)
     assert all(bool((x.grad == 4).all()) for x in leaves)
 
 
@@ -445,7 +425,7 @@ def test_threads_run_over_one_retained_graph() -> None:
             (g,) = plugrad.autograd.grad(z, x, retain_graph=True)
             assert g.tolist() == expected.tolist()
 
-    run_together([work] * 3)
+    run_together(*[work] * 3)
 
 
 def test_backward_may_run_in_another_thread_than_forward() -> None:
@@ -470,4 +450,4 @@ def test_an_error_in_another_thread_does_not_disturb_this_one() -> None:
             (x * x).sum().backward()
             assert x.grad.tolist() == [6.0]
 
-    run_together([failing, working])
+    run_together(failing, working)

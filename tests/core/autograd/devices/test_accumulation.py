@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import plugrad
-from tests.core.autograd.devices.graphs import leaf, run_together, then
+from tests.core.autograd.devices.graphs import leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
+from tests.core.autograd.together import run_together
 
 PLACES = ["cpu", "toy:0"]
 

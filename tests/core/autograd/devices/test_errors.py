@@ -13,8 +13,9 @@ import pytest
 
 import plugrad
 from plugrad.dispatch.local_state import current_state
-from tests.core.autograd.devices.graphs import SECONDS, Notes, leaf, run_together, then
+from tests.core.autograd.devices.graphs import SECONDS, Notes, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
+from tests.core.autograd.together import run_together
 
 PLACES = ["cpu", "toy:0"]
 

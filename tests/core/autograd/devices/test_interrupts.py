@@ -16,8 +16,9 @@ import pytest
 import plugrad
 from plugrad.autograd.engine import engine as engine_module
 from plugrad.dispatch.local_state import current_state
-from tests.core.autograd.devices.graphs import SECONDS, leaf, run_together, then
+from tests.core.autograd.devices.graphs import SECONDS, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
+from tests.core.autograd.together import run_together
 
 COMPILED = not str(engine_module.__file__).endswith(".py")
 CHAIN = 300_000 if COMPILED else 20_000

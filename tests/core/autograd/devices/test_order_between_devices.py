@@ -11,8 +11,9 @@ import pytest
 
 import plugrad
 from plugrad.autograd.engine import engine as engine_module
-from tests.core.autograd.devices.graphs import leaf, run_together, then
+from tests.core.autograd.devices.graphs import leaf, then
 from tests.core.autograd.devices.toy import LateBackend, NotOrderedError, Stream, ToyBackend
+from tests.core.autograd.together import run_together
 
 
 def values(device: str, *numbers: float) -> Any:

@@ -11,8 +11,9 @@ import pytest
 import plugrad
 from plugrad.autograd.engine.engine import ENGINE, MAX_DEPTH
 from plugrad.dispatch.local_state import current_state
-from tests.core.autograd.devices.graphs import Notes, device_threads, leaf, run_together, then
+from tests.core.autograd.devices.graphs import Notes, device_threads, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
+from tests.core.autograd.together import run_together
 
 
 def nest(devices: list[str], levels: int, at_the_end: Callable[[], None]) -> Any:

@@ -13,8 +13,9 @@ import pytest
 import plugrad
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys, current_state
-from tests.core.autograd.devices.graphs import SECONDS, leaf, run_together, then
+from tests.core.autograd.devices.graphs import SECONDS, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
+from tests.core.autograd.together import run_together
 
 PLACES = ["cpu", "toy:0"]
 HARMLESS = 1 << (keys.BACKEND_SHIFT + keys.MAX_BACKENDS - 1)  # the bit of a backend nobody has

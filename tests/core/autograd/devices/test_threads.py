@@ -12,15 +12,9 @@ from plugrad.autograd.engine.engine import ENGINE
 from plugrad.autograd.engine.ready_queue import ReadyQueue
 from plugrad.dispatch.backend import activate_backend, deactivate_backend
 from plugrad.dispatch.local_state import current_state
-from tests.core.autograd.devices.graphs import (
-    SECONDS,
-    Notes,
-    device_threads,
-    leaf,
-    run_together,
-    then,
-)
+from tests.core.autograd.devices.graphs import SECONDS, Notes, device_threads, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
+from tests.core.autograd.together import run_together
 
 
 def test_a_device_gets_its_thread_when_it_is_first_needed(toy: ToyBackend) -> None:
