@@ -13,5 +13,9 @@ class PluginError(RuntimeError):
     """A plugin is installed but unusable: it failed to import or speaks another API version."""
 
 
+class PluginDeprecationWarning(DeprecationWarning):
+    """A plugin uses a part of the plugin contract that its next minor version will not have."""
+
+
 class OperatorNotFoundError(NotImplementedError):
     """No kernel serves an operator for the dispatch keys of its arguments."""

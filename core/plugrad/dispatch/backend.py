@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import CPU, Device, as_device
+from plugrad.dispatch.api_version import API_VERSION, check_api_version
 from plugrad.dispatch.keys import register_backend_key, tensor_keyset
 from plugrad.dtype import DType
 from plugrad.dtype import from_numpy as dtype_from_numpy
@@ -16,8 +17,6 @@ from plugrad.errors import BackendNotFoundError
 
 if TYPE_CHECKING:
     import numpy as np
-
-API_VERSION: Final = 1
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -44,7 +43,7 @@ class Backend:
         array_type: what kernels return; anything else goes through `as_array`.
         key_name: name of its dispatch key, by default the name with a capital: ``Foo``.
         mutable: whether kernels may write into arrays.
-        api_version: the version of this contract that the backend was written for.
+        api_version: the version of this contract that the backend was written for, such as (1, 0).
     """
 
     def __init__(
@@ -54,13 +53,13 @@ class Backend:
         *,
         key_name: str | None = None,
         mutable: bool = True,
-        api_version: int = API_VERSION,
+        api_version: Any = API_VERSION,
     ) -> None:
         self.name = name
         self.array_type: Any = array_type
         self.key_name = key_name
         self.mutable = mutable
-        self.api_version = api_version
+        self.api_version: Any = api_version
 
     def device_count(self) -> int:
         """How many devices there are; a backend with one device names it without an index."""
@@ -260,7 +259,7 @@ def activate_backend(backend: Backend) -> ActiveBackend:
     Raises:
         TypeError: `backend` is no Backend.
         ValueError: its name is no identifier, or belongs to another active backend.
-        RuntimeError: it was written for another version of the contract.
+        PluginError: it was written for a version of the contract that does not fit.
     """
     if not isinstance(backend, Backend):
         raise TypeError(
@@ -268,12 +267,7 @@ def activate_backend(backend: Backend) -> ActiveBackend:
         )
     if not backend.name.isidentifier():
         raise ValueError(f"a backend's name must be an identifier, got {backend.name!r}")
-    if backend.api_version != API_VERSION:
-        raise RuntimeError(
-            f"backend {backend.name!r} was written for version {backend.api_version} of the "
-            f"backend contract; this plugrad speaks version {API_VERSION}: install matching "
-            "releases of both"
-        )
+    check_api_version(backend.api_version, f"backend {backend.name!r}")
     with _lock:
         known = _active.get(backend.name)
         if known is not None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import (
-    API_VERSION,
     Backend,
     DeviceQueue,
     set_backend_loader,
     set_default_device_source,
 )
-from plugrad.errors import BackendNotFoundError, PluginError
+from plugrad.errors import BackendNotFoundError, PluginDeprecationWarning, PluginError
 from plugrad.plugins import namespaces, selection
 from plugrad.plugins.namespaces import load_namespace
 
@@ -29,6 +29,7 @@ __all__ = [
     "Backend",
     "BackendNotFoundError",
     "DeviceQueue",
+    "PluginDeprecationWarning",
     "PluginError",
     "get_manager",
     "hookimpl",

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import pluggy
 
-from plugrad.dispatch.backend import API_VERSION, Backend
+from plugrad.dispatch.api_version import check_api_version
+from plugrad.dispatch.backend import Backend
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import hookspecs
 from plugrad.plugins.namespaces import PUBLISHED
@@ -214,11 +215,15 @@ class PluginManager:
             if self._pluggy.is_registered(module) or plugin.error is not None:
                 return
             try:
+                # Before the hooks are looked at: another version may have others.
+                if hasattr(module, "plugrad_api_version"):
+                    version, who = module.plugrad_api_version, f"plugin {plugin.name!r}"
+                    check_api_version(version, who, plugin.distribution)
                 self._register_hooks(plugin, module)
                 for operators in self._items(module, "plugrad_ops"):
                     plugin.libraries.append(_load_operators(operators, plugin, module))
                 for provided in self._items(module, "plugrad_backends"):
-                    backend = _checked_backend(provided)
+                    backend = _checked_backend(provided, plugin.distribution)
                     plugin.backends[backend.name] = backend
                 for mapping in self._ask(module, "plugrad_namespaces"):
                     plugin.namespaces.update(mapping)
@@ -319,19 +324,14 @@ def _check_hook_name(name: str) -> None:
         raise PluginError(f"implements an unknown hook, {name}; {hint}")
 
 
-def _checked_backend(provided: object) -> Backend:
+def _checked_backend(provided: object, distribution: str) -> Backend:
     backend = provided() if isinstance(provided, type) else provided
     if not isinstance(backend, Backend):
         raise PluginError(
             "plugrad_backends() must return instances or subclasses of plugrad.plugins.Backend, "
             f"got {type(backend).__name__}"
         )
-    if backend.api_version != API_VERSION:
-        raise PluginError(
-            f"backend {backend.name!r} was written for version {backend.api_version} of the "
-            f"backend contract; this plugrad speaks version {API_VERSION}: install matching "
-            "releases of both"
-        )
+    check_api_version(backend.api_version, f"backend {backend.name!r}", distribution)
     return backend
 
 

@@ -122,8 +122,8 @@ def test_a_failing_plugin_is_imported_once(site: FakeSite, manager: PluginManage
     [
         (
             'return [Backend("foo", array_type=list, api_version=99)]',
-            "backend 'foo' was written for version 99 of the backend contract; "
-            "this plugrad speaks version 1",
+            "backend 'foo' was written for version 99.0 of the plugin contract, and this plugrad "
+            "speaks version 1.0: that is newer; upgrade plugrad",
         ),
         ("return [3]", "instances or subclasses of plugrad.plugins.Backend, got int"),
         ("return 3", "plugrad_backends() must return a list, got int"),
