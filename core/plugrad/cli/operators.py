@@ -11,7 +11,8 @@ import plugrad  # noqa: F401  # declares the operators
 from plugrad.cli.output import fail, print_json, print_line, print_table
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import ActiveBackend, active_backends, find_backend
-from plugrad.dispatch.operator import Operator, all_operators, find_operator
+from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.dispatch.primitives import functional_of, is_decomposed, is_primitive
 from plugrad.plugins import get_manager
 
 NATIVE = "native"
@@ -27,6 +28,7 @@ class OperatorReport:
     Attributes:
         name: with overload, and with the namespace if it is not plugrad's own.
         primitive: whether a backend has to provide it: it is not made from other operators.
+        level: "core" for what every backend must be able to do, else "full".
         backends: for each backend: native, derived, composite or missing.
     """
 
@@ -34,6 +36,7 @@ class OperatorReport:
     schema: str
     differentiable: bool
     primitive: bool
+    level: str
     backends: dict[str, str]
     doc: str
 
@@ -46,17 +49,13 @@ def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
             schema=op.schema_text,
             differentiable=op.differentiable,
             primitive=is_primitive(op),
+            level=op.level,
             backends={active.name: kernel_kind(op, active) for active in wanted},
             doc=op.doc,
         )
         for op in all_operators()
     ]
     return sorted(reports, key=lambda report: (report.name.lower(), report.name))
-
-
-def is_primitive(op: Operator) -> bool:
-    """Whether nothing but a backend's kernel can compute it."""
-    return not _is_composite(op) and _functional_of(op) is None
 
 
 def kernel_kind(op: Operator, active: ActiveBackend) -> str:
@@ -70,25 +69,12 @@ def kernel_kind(op: Operator, active: ActiveBackend) -> str:
     name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
     if active.raw_kernel(name, op.overload) is not None:
         return NATIVE
-    if _is_composite(op):
+    if is_decomposed(op):
         return COMPOSITE
-    functional = _functional_of(op)
+    functional = functional_of(op)
     if functional is not None and kernel_kind(functional, active) != MISSING:
         return DERIVED
     return MISSING
-
-
-def _is_composite(op: Operator) -> bool:
-    composite = (keys.COMPOSITE_IMPLICIT_AUTOGRAD, keys.COMPOSITE_EXPLICIT_AUTOGRAD)
-    return any(op.kernel_for(key) is not None for key in composite)
-
-
-def _functional_of(op: Operator) -> Operator | None:
-    """The operator that an in-place one can be made from."""
-    if not op.schema.is_inplace:
-        return None
-    suffix = f".{op.overload}" if op.overload else ""
-    return find_operator(f"{op.namespace}::{op.name[:-1]}{suffix}")
 
 
 def operators(
@@ -103,6 +89,14 @@ def operators(
             help="Show only what a backend has to provide; all others are made from these.",
         ),
     ] = False,
+    level: Annotated[
+        str,
+        typer.Option(
+            help="Show only this level: core, what every backend must be able to do, or full, "
+            "the rest.",
+            metavar="LEVEL",
+        ),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the operators: schema, whether they have gradients, and who computes them.
@@ -110,11 +104,15 @@ def operators(
     Per backend: **native**, the backend has a kernel; **derived**, an in-place operator made from
     the functional one; **composite**, made from other operators; **missing**, not available.
     """
+    if level not in ("", "core", "full"):
+        raise fail(f"--level must be core or full, got {level!r}")
     wanted = [find_backend(backend)] if backend else _usable_backends()
     reports = [
         report
         for report in report_operators(wanted)
-        if filter in report.name and (report.primitive or not primitives)
+        if filter in report.name
+        and (report.primitive or not primitives)
+        and level in ("", report.level)
     ]
     if as_json:
         print_json([asdict(report) for report in reports])

@@ -33,6 +33,8 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         f"{bool(entry.derivatives) or bool(entry.composite)})"
     )
     out.line(")")
+    if entry.level != "full":
+        out.line(f"{op}.level = {entry.level!r}")
     if entry.doc:
         out.line(f"{op}.doc = {_one_line(entry.doc)!r}")
     if entry.is_factory:

@@ -18,6 +18,7 @@ from plugrad.dispatch.schema import (
 
 ENTRY_KEYS = (
     "func",
+    "level",
     "variants",
     "dunder",
     "structure",
@@ -44,6 +45,7 @@ AUGMENTED_DUNDERS = frozenset(
 INPLACE_VIEW = "inplace_view"
 STRUCTURES = ("", "unary", "binary", "binary_alpha", INPLACE_VIEW)
 RESULTS = ("promote", "float", "bool", "real")
+LEVELS = ("core", "full")
 
 
 class EntryError(ValueError):
@@ -58,6 +60,7 @@ class Entry:
         family: the YAML file's stem; names the modules its functions come from.
         derivatives: pairs of input names and the expression that yields their gradients.
         functional: for an in-place operator made by `variants`, the entry it was made from.
+        level: "core" if every backend must be able to compute it, else "full".
     """
 
     family: str
@@ -76,6 +79,7 @@ class Entry:
     example: str = ""
     source: str = ""
     functional: Entry | None = field(default=None, compare=False)
+    level: str = "full"
 
     @property
     def identifier(self) -> str:
@@ -142,6 +146,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
     _choose(where, "variants", variants, VARIANTS)
     _choose(where, "structure", {item.get("structure", "")}, STRUCTURES)
     _choose(where, "result", {item.get("result", "promote")}, RESULTS)
+    _choose(where, "level", {item.get("level", "full")}, LEVELS)
     entry = Entry(
         family=family,
         schema=schema,
@@ -158,6 +163,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
         doc=str(item.get("doc", "")).strip(),
         example=str(item.get("example", "")).strip("\n"),
         source=str(item.get("source", "")).strip(),
+        level=item.get("level", "full"),
     )
     if not entry.doc and not schema.name.startswith("_"):
         raise EntryError(f"{where}: a public operator needs a 'doc:'")

@@ -164,6 +164,8 @@ class Operator:
         result: how a structured operator's dtype follows: "promote", "float" or "bool".
         prepare: checks and normalises arguments before a raw kernel sees them, or None.
         differentiable: whether a gradient flows; composites inherit it from what they call.
+        level: "core" if every backend must be able to compute it, natively or by its decomposition,
+            else "full".
     """
 
     def __init__(
@@ -188,6 +190,7 @@ class Operator:
         self.prepare: Any = prepare
         self.differentiable = differentiable
         self.doc: str = ""
+        self.level: str = "full"
         self._schema: FunctionSchema | None = None
         self._kernels: dict[DispatchKey, list[Any]] = {}
         self.resolved: dict[int, Any] = {}

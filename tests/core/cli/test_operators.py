@@ -43,6 +43,7 @@ def _operators(site: FakeSite) -> Iterator[None]:
     ]
     for op in made:
         declare(op)
+    made[2].level = "core"
     made[3].register(keys.COMPOSITE_IMPLICIT_AUTOGRAD, lambda keyset, x: x)
     yield
     for op in made:
@@ -107,3 +108,15 @@ def test_unknown_backend_is_explained(run: Run) -> None:
     result = run("ops", "--backend", "nope")
     assert result.exit_code == 2
     assert "No backend named 'nope' is installed." in result.stderr
+
+
+def test_operators_are_listed_by_level(run: Run) -> None:
+    assert listed(run)["zz_hard.Tensor"]["level"] == "core"
+    assert list(listed(run, "--level", "core")) == ["zz_hard.Tensor"]
+    assert "zz_twice" in listed(run, "--level", "full")
+
+
+def test_a_level_that_is_none_is_an_error(run: Run) -> None:
+    result = run("ops", "--level", "middle")
+    assert result.exit_code == 2
+    assert "--level must be core or full, got 'middle'" in result.stderr
