@@ -7,7 +7,16 @@ It runs when the core is built, on `ops/*.yaml`, and at load time on a third par
 from __future__ import annotations
 
 from plugrad.codegen.generate import generate, generate_family
-from plugrad.codegen.load import load
+from plugrad.codegen.load import load, operators_of, unload
 from plugrad.codegen.model import Entry, EntryError, parse_entries
 
-__all__ = ["Entry", "EntryError", "generate", "generate_family", "load", "parse_entries"]
+__all__ = [
+    "Entry",
+    "EntryError",
+    "generate",
+    "generate_family",
+    "load",
+    "operators_of",
+    "parse_entries",
+    "unload",
+]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plugrad.codegen.generate import entries_of, generate_family
+from plugrad.codegen.formula import analyse
+from plugrad.codegen.generate import PYTHON_NAMES, entries_of, generate_family
 from plugrad.codegen.groups import group_entries
+from plugrad.codegen.model import Entry, EntryError
+
+if TYPE_CHECKING:
+    from plugrad.dispatch.operator import Operator
 
 
 def load(
@@ -24,13 +30,16 @@ def load(
         source: path of a YAML file, or its text.
         namespace: the operators' namespace: ``special`` gives ``special::gammaln``.
         functions: what the entries name: prepare, composite and formula functions, as a module
-            or a mapping. Expressions also see every operator of plugrad, and those defined here.
+            or a mapping. Expressions see the operators defined here first, then these functions,
+            then every operator of plugrad.
         name: name of the family, by default the file's stem.
 
     Raises:
-        EntryError: an entry is wrong; the message names operator and key.
+        EntryError: an entry is wrong, or names a function that is not there; the message names
+            operator and key. Nothing is defined then.
+        RuntimeError: an operator of that name is defined already.
 
-    >>> from plugrad.codegen import load
+    >>> from plugrad.codegen import load, unload
     >>> ops = load('''
     ... - func: double(Tensor self) -> Tensor
     ...   composite: double
@@ -39,6 +48,7 @@ def load(
     >>> import plugrad
     >>> ops.double(plugrad.ones(2))
     tensor([2., 2.])
+    >>> unload(ops)
     """
     import yaml
 
@@ -49,19 +59,113 @@ def load(
     family = name or (Path(source).stem if is_path else namespace)
     entries = entries_of(yaml.safe_load(text), family)
     given = dict(vars(functions) if isinstance(functions, types.ModuleType) else functions or {})
-    module = types.ModuleType(f"{namespace}.{family}")
-    own = types.SimpleNamespace(**{key: value for key, value in given.items() if key[0] != "_"})
+    given = {key: value for key, value in given.items() if not key.startswith("__")}
+    formula_functions = _formula_functions(entries, given, core_functions)
+    _check_functions(entries, given, formula_functions, core_functions)
+    module = types.ModuleType(f"{namespace}.{family}", f"Operators of {namespace}: {family}.")
     scope = vars(module)
+    own = types.SimpleNamespace(**given)
     scope["prepare"] = scope["composite"] = scope["formulas"] = own
     scope["F"] = _Functions(core_functions, scope)
-    code = generate_family(family, entries, group_entries(entries), set(vars(own)), namespace)
+    code = generate_family(family, entries, group_entries(entries), formula_functions, namespace)
     code += "\nfrom plugrad._generated.unpack import unpack, unpack_optional\n"
-    exec(compile(code, f"<plugrad.codegen: {namespace}.{family}>", "exec"), scope)
+    try:
+        exec(compile(code, f"<plugrad.codegen: {namespace}.{family}>", "exec"), scope)
+    except BaseException:
+        unload(module)
+        raise
     return module
 
 
+def unload(module: types.ModuleType) -> None:
+    """Undo `load`: the operators that it defined are no longer known. Idempotent.
+
+    Graphs that were recorded with them can still be run backwards.
+    """
+    from plugrad.dispatch.operator import retract
+    from plugrad.tensor.overridable import OVERRIDES
+
+    for op in operators_of(module):
+        retract(op)
+        function = OVERRIDES.functions.get((op.namespace, op.name))
+        if function is not None and function is vars(module).get(op.name):
+            del OVERRIDES.functions[op.namespace, op.name]
+
+
+def operators_of(module: types.ModuleType) -> list[Operator]:
+    """The operators that `load` defined for a module, in the order of the file."""
+    from plugrad.dispatch.operator import Operator
+
+    return [
+        value
+        for name, value in vars(module).items()
+        if name.startswith("OP_") and isinstance(value, Operator)
+    ]
+
+
+def _formula_functions(
+    entries: list[Entry], given: Mapping[str, Any], core: types.ModuleType
+) -> set[str]:
+    """Which of the functions given an expression means by their name.
+
+    Not those that have the name of an operator in the same file, nor one that an entry names as
+    its `prepare` or decomposition, if there is an operator of that name.
+    """
+    operators = {entry.schema.name for entry in entries}
+    parts = {part for entry in entries for part in (entry.prepare, entry.composite, entry.explicit)}
+    return {
+        name for name in given if name not in operators and not (name in parts and _has(core, name))
+    }
+
+
+def _has(core: types.ModuleType, name: str) -> bool:
+    return getattr(core, name, None) is not None
+
+
+def _check_functions(
+    entries: list[Entry],
+    given: Mapping[str, Any],
+    formula_functions: set[str],
+    core: types.ModuleType,
+) -> None:
+    """EntryError for an entry that names a function which nobody gave."""
+    operators = {entry.schema.name for entry in entries}
+    for entry in entries:
+        if entry.functional is not None:
+            continue
+        where = f"{entry.family}.yaml: {entry.schema.full_name}"
+        for key in ("prepare", "composite", "explicit"):
+            wanted = getattr(entry, key)
+            if not wanted:
+                continue
+            if wanted not in given:
+                raise EntryError(
+                    f"{where}: {key} names {wanted!r}, which is not among the functions given"
+                    f"{_hint(wanted, given)}"
+                )
+            if not callable(given[wanted]):
+                raise EntryError(
+                    f"{where}: {key} names {wanted!r}, which is no function but of type "
+                    f"{type(given[wanted]).__name__}"
+                )
+        for inputs, expression in entry.derivatives:
+            for used in analyse(entry, inputs, expression).functions:
+                if used in operators | formula_functions | PYTHON_NAMES or _has(core, used):
+                    continue
+                raise EntryError(
+                    f"{where}: derivative of {', '.join(inputs)} uses {used!r}, which is neither "
+                    f"an operator nor among the functions given"
+                    f"{_hint(used, [*given, *operators, *core.__all__])}"
+                )
+
+
+def _hint(name: str, valid: Iterable[str]) -> str:
+    near = get_close_matches(name, list(valid), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 class _Functions:
-    """Where an expression's free names are found: plugrad's operators, then the family's own."""
+    """Where an expression's free names are found: the family's operators, then plugrad's."""
 
     def __init__(self, core: types.ModuleType, own: dict[str, Any]) -> None:
         self._core = core

@@ -11,7 +11,6 @@ from plugrad.dispatch.backend import (
     ActiveBackend,
     canonical_device,
 )
-from plugrad.dispatch.library import set_raw_wrapper
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
 from plugrad.tensor.alias_kernels import ArrayViewKernel, CopyKernel, InplaceKernel
@@ -92,4 +91,3 @@ def keyset_of(values: tuple[Any, ...]) -> int:
 
 
 set_kernel_factory(_make_kernel, keyset_of)
-set_raw_wrapper(wrap_raw_kernel)

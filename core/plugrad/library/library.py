@@ -1,12 +1,14 @@
-"""`plugrad.library`: define operators and register kernels, as torch.library does."""
+"""`Library`: definitions and kernels that come and go together."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable
+import types
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import backend_by_number, find_backend
 from plugrad.dispatch.keys import DispatchKey, dispatch_key
@@ -16,7 +18,6 @@ from plugrad.dispatch.operator import (
     Operator,
     RegistrationHandle,
     WithoutKeyset,
-    all_operators,
     declare,
     find_operator,
     register_fallback,
@@ -24,26 +25,13 @@ from plugrad.dispatch.operator import (
 )
 from plugrad.dispatch.schema import parse_schema
 from plugrad.errors import BackendNotFoundError
+from plugrad.tensor.kernel_factory import wrap_raw_kernel
 
 fallthrough_kernel: Final = FALLTHROUGH
 
 _KINDS: Final = ("DEF", "IMPL", "FRAGMENT")
-_defined: Final[dict[str, str]] = {}
-_lock: Final[Any] = threading.Lock()
-
-
-class _RawWrapper:
-    """How a kernel on arrays is wrapped; the tensor floor installs it."""
-
-    def __init__(self) -> None:
-        self.wrap: Callable[[Operator, Any, Any], Any] | None = None
-
-
-_raw: Final = _RawWrapper()
-
-
-def set_raw_wrapper(wrap: Callable[[Operator, Any, Any], Any]) -> None:
-    _raw.wrap = wrap
+# The DEF library of each namespace.
+_owners: Final[dict[str, Library]] = {}
 
 
 class Library:
@@ -71,19 +59,17 @@ class Library:
             raise ValueError(f"a library's namespace must be an identifier, got {ns!r}")
         if ns == "plugrad" and kind == "DEF":
             raise ValueError("plugrad is a reserved namespace; use kind 'FRAGMENT' or 'IMPL'")
-        if kind == "DEF":
-            with _lock:
-                if ns in _defined:
-                    raise RuntimeError(
-                        f"Only a single library can be a DEF for the namespace {ns!r}, and there "
-                        "is one already; use kind 'FRAGMENT'"
-                    )
-                _defined[ns] = kind
+        if kind == "DEF" and _owners.setdefault(ns, self) is not self:
+            raise RuntimeError(
+                f"Only a single library can be a DEF for the namespace {ns!r}, and there is "
+                "one already; use kind 'FRAGMENT'"
+            )
         self.ns = ns
         self.kind = kind
         self.dispatch_key = dispatch_key
         self._operators: list[Operator] = []
         self._handles: list[RegistrationHandle] = []
+        self._families: list[types.ModuleType] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator by its schema; returns its name.
@@ -103,6 +89,44 @@ class Library:
         op = declare(Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True))
         self._operators.append(op)
         return op.full_name
+
+    def load(
+        self,
+        source: str | Path,
+        functions: Mapping[str, Any] | types.ModuleType | None = None,
+        *,
+        name: str | None = None,
+    ) -> types.ModuleType:
+        """Define the operators of a YAML file or text; see docs/writing_operators.md.
+
+        The operators belong to the library, and go when it goes. Returns the module with their
+        public functions; the operators are found as ``plugrad.ops.<ns>.<name>``, too.
+
+        Args:
+            source: path of a YAML file, or its text.
+            functions: what the entries name: prepare, composite and formula functions, as a
+                module or a mapping.
+            name: name of the family, by default the file's stem.
+
+        Raises:
+            RuntimeError: the library is of kind IMPL, or an operator is defined already.
+            EntryError: an entry is wrong; nothing is defined then.
+
+        >>> import plugrad
+        >>> with plugrad.library.Library("demo_yaml", "DEF") as lib:
+        ...     ops = lib.load('''
+        ... - func: cube(Tensor self) -> Tensor
+        ...   composite: third_power
+        ...   doc: The third power.
+        ... ''', {"third_power": lambda x: x * x * x})
+        ...     ops.cube(plugrad.full((2,), 2.0))
+        tensor([8., 8.])
+        """
+        if self.kind == "IMPL":
+            raise RuntimeError("load() needs a library of kind 'DEF' or 'FRAGMENT', not 'IMPL'")
+        family = load(source, namespace=self.ns, functions=functions, name=name)
+        self._families.append(family)
+        return family
 
     def impl(
         self,
@@ -161,8 +185,8 @@ class Library:
             raise TypeError(f"impl(): the kernel must be callable, got {type(fn).__name__}")
         if key.functionality == keys.DENSE:
             active = backend_by_number(key.backend)
-            if active is not None and _raw.wrap is not None:
-                return _raw.wrap(op, active, fn)
+            if active is not None:
+                return wrap_raw_kernel(op, active, fn)
         if with_keyset:
             return fn
         if key is keys.COMPOSITE_EXPLICIT_AUTOGRAD:
@@ -190,11 +214,13 @@ class Library:
             handle.remove()
         for op in self._operators:
             retract(op)
+        for family in self._families:
+            unload(family)
+        self._families = []
         self._handles = []
         self._operators = []
-        if self.kind == "DEF":
-            with _lock:
-                _defined.pop(self.ns, None)
+        if _owners.get(self.ns) is self:
+            del _owners[self.ns]
 
     def __enter__(self) -> Library:
         return self
@@ -223,49 +249,3 @@ def _key(name: str) -> DispatchKey:
         with contextlib.suppress(BackendNotFoundError):
             find_backend(backend)
         return dispatch_key(name)
-
-
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Define ``ns::name`` with a schema's parameters and returns, as torch.library.define does."""
-    namespace, separator, name = qualname.partition("::")
-    if not separator:
-        raise ValueError(f"define(): expected a name such as 'ns::name', got {qualname!r}")
-    owner = Library(namespace, "FRAGMENT") if lib is None else lib
-    owner.define(name + schema)
-    _kept.append(owner)
-
-
-def impl(qualname: str, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Register a kernel for a dispatch key or for backends by name; may be a decorator."""
-    namespace, separator, _ = qualname.partition("::")
-    if not separator:
-        raise ValueError(f"impl(): expected a name such as 'ns::name', got {qualname!r}")
-    owner = Library(namespace, "IMPL") if lib is None else lib
-    names = [types] if isinstance(types, str) else list(types)
-
-    def register(function: Any) -> Any:
-        for name in names:
-            owner.impl(qualname, function, _key_name(name))
-        _kept.append(owner)
-        return function
-
-    return register if func is None else register(func)
-
-
-def _key_name(name: str) -> str:
-    if name == "default":
-        return "CompositeExplicitAutograd"
-    number = keys.backend_number(name)
-    active = None if number < 0 else backend_by_number(number)
-    if active is None:
-        return name
-    return active.backend.key_name or active.name.capitalize()
-
-
-# Libraries that module-level functions made live as long as the process.
-_kept: Final[list[Library]] = []
-
-
-def all_namespaces() -> list[str]:
-    """The namespaces that operators are defined in."""
-    return sorted({op.namespace for op in all_operators()})

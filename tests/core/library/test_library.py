@@ -10,8 +10,8 @@ import pytest
 
 import plugrad
 from plugrad.dispatch import SchemaError, find_operator, keys
-from plugrad.dispatch.library import Library
 from plugrad.errors import OperatorNotFoundError
+from plugrad.library import Library
 
 
 @pytest.fixture
