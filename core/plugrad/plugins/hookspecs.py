@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import typer
 
     from plugrad.dispatch.backend import Backend
+    from plugrad.testing.cases import OpCase
 
 PROJECT: Final = "plugrad"
 
@@ -53,6 +54,16 @@ def plugrad_namespaces() -> Mapping[str, str]:
 
     ``{"nn": "plugrad_nn.nn"}`` claims a module, which can then also be imported as `plugrad.nn`;
     ``{"save": "plugrad_nn.serialization:save"}`` claims an object in a module.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_cases() -> Iterable[OpCase | str]:
+    """Cases that the plugin's operators are tested with: `plugrad.testing.cases.OpCase`.
+
+    ``"plugrad_foo.cases:CASES"`` names a list of them, or a function that makes one, which is
+    imported only when tests ask.
     """
     raise NotImplementedError
 

@@ -2,17 +2,16 @@
 
 A family's test file is three lines::
 
-    from tests.core.ops.harness import OpSuite, collect
-    from tests.core.ops.samples import pointwise
+    from plugrad.testing.cases import family_cases
+    from tests.core.ops.harness import OpSuite
 
     class TestPointwise(OpSuite):
-        cases = collect(pointwise.CASES)
+        cases = family_cases("pointwise")
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,30 +19,10 @@ import pytest
 
 import plugrad
 from plugrad.testing import gradcheck, gradgradcheck
-from tests.core.ops.descriptors import (
-    ALL_DTYPES,
-    COMPLEX,
-    FLOATS,
-    INTEGERS,
-    Builder,
-    D,
-    OpCase,
-    OpError,
-    OpSample,
-    T,
-    dtype_name,
-    flatten,
-    is_tensor,
-    resolve,
-    seed_of,
-    to_numpy,
-    torch,
-)
+from plugrad.testing.cases import Arguments, OpCase, OpError, OpSample, flatten, resolve, seed_of
+from tests.core.ops.oracle import TorchArguments, dtype_name, is_tensor, to_numpy, torch
 
-__all__ = [
-    "ALL_DTYPES", "COMPLEX", "FLOATS", "INTEGERS", "D", "OpCase", "OpError", "OpSample", "OpSuite",
-    "T", "collect", "needs_torch", "torch",
-]  # fmt: skip
+__all__ = ["OpSuite", "needs_torch", "torch"]
 
 needs_torch = pytest.mark.skipif(
     torch is None, reason="PyTorch is not installed: make test ORACLE=torch"
@@ -62,20 +41,15 @@ TOLERANCE = {
 SLOW_MODE_LIMIT = 30
 
 
-def collect(*groups: Iterable[OpCase]) -> list[OpCase]:
-    """The cases of all groups; an operator that appears twice must say so by different samples."""
-    return [case for group in groups for case in group]
-
-
 def _call(library: Any, case: OpCase, sample: OpSample, dtype: str) -> tuple[Any, list[Any]]:
     """The result of the sample and the leaves that require grad."""
-    builder = Builder(library, dtype, seed_of(case, sample))
-    args = builder.make(tuple(sample.args))
-    kwargs = builder.make(dict(sample.kwargs))
+    made = (Arguments if library is plugrad else TorchArguments)(dtype, seed_of(case, sample))
+    args = made.make(tuple(sample.args))
+    kwargs = made.make(dict(sample.kwargs))
     path = case.op if library is plugrad else case.torch or case.op
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return resolve(library, path)(*args, **kwargs), builder.leaves
+        return resolve(path, library)(*args, **kwargs), made.leaves
 
 
 def _assert_same(actual: Any, expected: Any, case: OpCase, where: str) -> None:
@@ -130,12 +104,12 @@ def _grads(library: Any, case: OpCase, sample: OpSample, dtype: str) -> list[Any
 
 def _finite_differences(case: OpCase, sample: OpSample, dtype: str) -> tuple[Any, list[Any]]:
     """The function of the leaves alone that `gradcheck` wants, and the leaves."""
-    builder = Builder(plugrad, dtype, seed_of(case, sample), overlapping=False)
-    args = builder.make(tuple(sample.args))
-    kwargs = builder.make(dict(sample.kwargs))
-    leaves = builder.leaves
+    made = Arguments(dtype, seed_of(case, sample), overlapping=False)
+    args = made.make(tuple(sample.args))
+    kwargs = made.make(dict(sample.kwargs))
+    leaves = made.leaves
     position = {id(leaf): i for i, leaf in enumerate(leaves)}
-    function = resolve(plugrad, case.op)
+    function = resolve(case.op)
 
     def substitute(value: Any, tensors: tuple[Any, ...]) -> Any:
         if is_tensor(value):
@@ -241,12 +215,12 @@ class OpSuite:
 
     def test_inplace_matches_function(self, case: OpCase, sample: OpSample) -> None:
         def arguments() -> tuple[Any, Any]:
-            builder = Builder(plugrad, "float64", seed_of(case, sample), overlapping=False)
-            return builder.make(tuple(sample.args)), builder.make(dict(sample.kwargs))
+            made = Arguments("float64", seed_of(case, sample), overlapping=False)
+            return made.make(tuple(sample.args)), made.make(dict(sample.kwargs))
 
         with plugrad.no_grad():
             args, kwargs = arguments()
-            expected = resolve(plugrad, case.op)(*args, **kwargs)
+            expected = resolve(case.op)(*args, **kwargs)
             args, kwargs = arguments()
             receiver = args[0]
             if not is_tensor(receiver) or tuple(receiver.shape) != tuple(expected.shape):
@@ -259,10 +233,10 @@ class OpSuite:
         np.testing.assert_allclose(written, to_numpy(expected).astype(written.dtype))
 
     def test_returns_a_view(self, case: OpCase, sample: OpSample) -> None:
-        builder = Builder(plugrad, "float64", seed_of(case, sample))
-        args = builder.make(tuple(sample.args))
+        made = Arguments("float64", seed_of(case, sample))
+        args = made.make(tuple(sample.args))
         base = args[0].detach()
-        result = resolve(plugrad, case.op)(base, *args[1:], **builder.make(sample.kwargs))
+        result = resolve(case.op)(base, *args[1:], **made.make(sample.kwargs))
         for view in flatten(result):
             assert view._version == base._version
             if view.numel():

@@ -11,13 +11,13 @@ import pytest
 
 import plugrad
 from plugrad.ops.composite import activation as decompositions
+from plugrad.testing.cases import family_cases
 from plugrad_cpu.kernels.erf import erf
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import activation
+from tests.core.ops.harness import OpSuite
 
 
 class TestActivation(OpSuite):
-    cases = collect(activation.CASES)
+    cases = family_cases("activation")
 
 
 @pytest.mark.parametrize("size", [4, 4000])

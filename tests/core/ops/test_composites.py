@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import plugrad
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import composites
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 
 class TestComposites(OpSuite):
-    cases = collect(composites.CASES)
+    cases = family_cases("composites")
 
 
 IN_PLACE = {

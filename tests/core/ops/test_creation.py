@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import plugrad
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import creation
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 COUNT = 20_000
 
 
 class TestCreation(OpSuite):
-    cases = collect(creation.CASES)
+    cases = family_cases("creation")
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,12 @@ import pytest
 
 import plugrad
 from plugrad.testing import gradcheck, gradgradcheck
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import indexing
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 
 class TestIndexing(OpSuite):
-    cases = collect(indexing.CASES)
+    cases = family_cases("indexing")
 
 
 def double(*shape: int) -> plugrad.Tensor:

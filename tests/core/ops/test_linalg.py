@@ -11,12 +11,12 @@ import pytest
 import plugrad
 from plugrad.ops.composite import linalg as decompositions
 from plugrad.ops.composite.einsum import contract
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import linalg
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 
 class TestLinalg(OpSuite):
-    cases = collect(linalg.CASES)
+    cases = family_cases("linalg")
 
 
 def random(*shape: int, seed: int = 0) -> Any:

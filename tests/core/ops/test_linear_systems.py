@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import linear_systems
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 
 class TestLinearSystems(OpSuite):
-    cases = collect(linear_systems.CASES)
+    cases = family_cases("linear_systems")

@@ -10,12 +10,12 @@ import pytest
 
 import plugrad
 from plugrad.ops.composite import loss as decompositions
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import loss
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 
 class TestLoss(OpSuite):
-    cases = collect(loss.CASES)
+    cases = family_cases("loss")
 
 
 def random(*shape: int, seed: int = 0) -> Any:

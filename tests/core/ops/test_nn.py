@@ -10,13 +10,13 @@ import pytest
 
 import plugrad
 from plugrad.ops.composite import nn as decompositions
+from plugrad.testing.cases import family_cases
 from plugrad_cpu.kernels import convolution
-from tests.core.ops.harness import OpSuite, collect, needs_torch, torch
-from tests.core.ops.samples import nn
+from tests.core.ops.harness import OpSuite, needs_torch, torch
 
 
 class TestNN(OpSuite):
-    cases = collect(nn.CASES)
+    cases = family_cases("nn")
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:

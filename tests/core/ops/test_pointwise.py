@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import plugrad
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import pointwise
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 NAN = math.nan
 INF = math.inf
 
 
 class TestPointwise(OpSuite):
-    cases = collect(pointwise.CASES)
+    cases = family_cases("pointwise")
 
 
 def gradients(function: Any, *values: Any) -> list[list[float]]:

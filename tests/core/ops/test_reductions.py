@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import plugrad
-from tests.core.ops.harness import OpSuite, collect
-from tests.core.ops.samples import reductions
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 
 class TestReductions(OpSuite):
-    cases = collect(reductions.CASES)
+    cases = family_cases("reductions")
 
 
 def gradient(function: Any, values: Any) -> list[float]:

@@ -11,12 +11,12 @@ import pytest
 import plugrad
 from plugrad.dispatch.backend import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
-from tests.core.ops.harness import OpSuite, collect, needs_torch, torch
-from tests.core.ops.samples import shape
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite, needs_torch, torch
 
 
 class TestShape(OpSuite):
-    cases = collect(shape.CASES)
+    cases = family_cases("shape")
 
 
 class ParcelArray:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import plugrad
-from tests.core.ops.harness import OpSuite, collect, needs_torch, torch
-from tests.core.ops.samples import views
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite, needs_torch, torch
 
 
 class TestViews(OpSuite):
-    cases = collect(views.CASES)
+    cases = family_cases("views")
 
 
 def layouts(library: Any, shape: tuple[int, ...]) -> list[Any]:

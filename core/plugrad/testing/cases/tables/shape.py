@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tests.core.ops.descriptors import D, OpSample, T
-from tests.core.ops.inputs import (
+from plugrad.testing.cases.descriptors import D, OpSample, T
+from plugrad.testing.cases.inputs import (
     CUBE,
     EMPTY,
     EXPANDED,

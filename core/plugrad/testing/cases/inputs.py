@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
 
 REAL_AND_COMPLEX = ("float64", "complex128")
 DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
@@ -21,14 +21,17 @@ NO_DIM_5 = r"Dimension out of range \(expected to be in range of \[-2, 1\], but 
 
 
 def calls(*samples: tuple[Any, ...]) -> list[OpSample]:
+    """Samples with these positional arguments each."""
     return [OpSample(args) for args in samples]
 
 
 def fails(exception: type[Exception], regex: str, *args: Any, differs: bool = False) -> OpError:
+    """A call with these positional arguments that must fail; see `OpError`."""
     return OpError(OpSample(args), exception, regex, torch_differs=differs)
 
 
 def call(*args: Any, **kwargs: Any) -> OpSample:
+    """A sample with these arguments."""
     return OpSample(args, kwargs)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import calls, fails
+from plugrad.testing.cases.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import calls, fails
 
 DTYPES = (*FLOATS, "int64", "bool", "complex64")
 NUMERIC = (*FLOATS, "int64", "int32", "uint8")

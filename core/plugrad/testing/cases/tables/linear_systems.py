@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import REAL_AND_COMPLEX, call, calls, fails
+from plugrad.testing.cases.descriptors import OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, call, calls, fails
 
 # Far from singular.
 SQUARE = T(values=[[3.0, 1.0, -0.5], [0.5, -2.0, 1.0], [1.0, 0.25, 4.0]])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import REAL_AND_COMPLEX, REALS
+from plugrad.testing.cases.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, REALS
 
 X = T((3, 4))
 CUBE = T((2, 3, 2))

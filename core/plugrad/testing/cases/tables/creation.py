@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import M, call, fails
+from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import M, call, fails
 
 NUMBERS = (*FLOATS, *INTEGERS)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import wrong
+from plugrad.testing.cases.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import wrong
 
 REDUCTIONS = ("mean", "sum", "none")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import REAL_AND_COMPLEX, SCALAR, calls, fails
+from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, SCALAR, calls, fails
 
 DTYPES = (*FLOATS, "int64", "int32", "bool", "complex64")
 

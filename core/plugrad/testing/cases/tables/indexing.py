@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import OpSample, T
-from tests.core.ops.inputs import (
+from plugrad.testing.cases.descriptors import OpSample, T
+from plugrad.testing.cases.inputs import (
     CUBE,
     NO_DIM_5,
     SCALAR,

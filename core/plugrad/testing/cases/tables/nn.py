@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import call, wrong
+from plugrad.testing.cases.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import call, wrong
 
 IMAGES = T((2, 3, 5, 6))
 ONE = T((3, 5, 6))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import REAL_AND_COMPLEX, REALS
+from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, REALS
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, float("inf"), float("-inf"), float("nan")]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.core.ops.descriptors import COMPLEX, OpCase, OpSample, T
-from tests.core.ops.inputs import (
+from plugrad.testing.cases.descriptors import COMPLEX, OpCase, OpSample, T
+from plugrad.testing.cases.inputs import (
     CUBE,
     REAL_AND_COMPLEX,
     REALS,
@@ -16,7 +16,7 @@ from tests.core.ops.inputs import (
     fails,
     wrong,
 )
-from tests.core.ops.samples.pointwise import SPECIAL, test_of, two, unary
+from plugrad.testing.cases.tables.pointwise import SPECIAL, test_of, two, unary
 
 UNTRACKED = T((2, 3), requires_grad=False)
 PAIR = (T((2, 3)), T((2, 3)))

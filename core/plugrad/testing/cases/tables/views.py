@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ops.descriptors import OpCase, OpError, OpSample, T
-from tests.core.ops.inputs import (
+from plugrad.testing.cases.descriptors import OpCase, OpError, OpSample, T
+from plugrad.testing.cases.inputs import (
     CUBE,
     EMPTY,
     EXPANDED,
@@ -17,7 +17,7 @@ from tests.core.ops.inputs import (
     calls,
     fails,
 )
-from tests.core.ops.inputs import case as any_case
+from plugrad.testing.cases.inputs import case as any_case
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:

@@ -1,0 +1,37 @@
+"""What operators are tested with: descriptions of calls, and the tables of plugrad's operators.
+
+A case says what a function may be called with; it makes no tensor. Tests make of it what they
+need: values on a backend and on the CPU, derivatives, other layouts of memory. Cases of the
+operators of a plugin come by the hook `plugrad_cases`, and get the same treatment.
+"""
+
+from __future__ import annotations
+
+from plugrad.testing.cases.arguments import Arguments, flatten, lay_out, resolve, seed_of
+from plugrad.testing.cases.descriptors import (
+    ALL_DTYPES,
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    D,
+    OpCase,
+    OpError,
+    OpSample,
+    T,
+)
+from plugrad.testing.cases.inputs import call, calls, fails, wrong
+from plugrad.testing.cases.registry import (
+    FAMILIES,
+    all_cases,
+    cases_of,
+    core_cases,
+    family_cases,
+    plugin_cases,
+    register,
+)
+
+__all__ = [
+    "ALL_DTYPES", "COMPLEX", "FAMILIES", "FLOATS", "INTEGERS", "Arguments", "D", "OpCase",
+    "OpError", "OpSample", "T", "all_cases", "call", "calls", "cases_of", "core_cases", "fails",
+    "family_cases", "flatten", "lay_out", "plugin_cases", "register", "resolve", "seed_of", "wrong",
+]  # fmt: skip

@@ -1,0 +1,114 @@
+"""Descriptors of operator samples: what an operator is called with, without making any tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
+FLOATS = ("float32", "float16", "bfloat16")
+COMPLEX = ("complex64", "complex128")
+ALL_DTYPES = (*FLOATS, *INTEGERS, "bool", *COMPLEX)
+
+
+@dataclass(frozen=True)
+class T:
+    """A tensor argument: values drawn uniformly from [low, high), or given.
+
+    Attributes:
+        dtype: None is the dtype under test; a name such as "int64" fixes it.
+        requires_grad: counts only when the dtype is differentiable.
+        strides: "contiguous", "transposed" (last two dims, Fortran order), "expanded" (first dim
+            has stride 0) or "sliced" (every second element of a longer last dim).
+        unique: no two elements are equal (for sort, max and the like).
+        values: the elements, instead of random ones.
+    """
+
+    shape: tuple[int, ...] = ()
+    low: float = -2.0
+    high: float = 2.0
+    dtype: str | None = None
+    requires_grad: bool = True
+    strides: str = "contiguous"
+    unique: bool = False
+    values: Any = None
+
+
+@dataclass(frozen=True)
+class D:
+    """A dtype argument: D("float64") is plugrad.float64, D() the dtype under test."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class OpSample:
+    """One call: its arguments, with `T` and `D` at any depth of lists, tuples and dicts."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class OpError:
+    """A call that must fail, with this exception, whose message `regex` is found in.
+
+    Attributes:
+        torch_differs: PyTorch, which plugrad is compared with in its own tests, has other words.
+    """
+
+    sample: OpSample
+    exception: type[Exception]
+    regex: str
+    torch_differs: bool = False
+
+
+@dataclass(frozen=True)
+class OpCase:
+    """What the tests need to know about one public function, to try it in every way they have.
+
+    >>> from plugrad.testing.cases import OpCase, OpSample, T
+    >>> case = OpCase(
+    ...     "geometry::area",
+    ...     [OpSample((T((2, 3)), T((3,))), name="broadcast")],
+    ...     dtypes=("float32",),
+    ... )
+
+    Attributes:
+        op: a function of plugrad, "mul" or "nn.functional.relu"; a method or property,
+            "Tensor.view" or "Tensor.T"; an operator of another namespace, "geometry::area".
+        samples: a list, or a function that makes one.
+        torch: the same path in PyTorch when it differs.
+        dtypes: that it is defined for, apart from float64, and tested in.
+        wider: dtypes for which plugrad works and PyTorch raises (not checked).
+        gradient, second: check first and second derivatives.
+        grad_dtypes: add "complex128" where the operator is defined for complex numbers.
+        inplace: name of the in-place method to compare with the function, such as "mul_".
+        view: the result shares memory with the first argument.
+        errors: calls that must raise.
+        rtol, atol: instead of the default of each dtype, for float64 comparisons with PyTorch.
+        exact_dtype: False where the result's dtype may differ from PyTorch's.
+        low_precision: tolerance factor for the 16-bit dtypes (long sums need more).
+    """
+
+    op: str
+    samples: Sequence[OpSample] | Callable[[], Sequence[OpSample]]
+    torch: str | None = None
+    dtypes: tuple[str, ...] = ALL_DTYPES
+    wider: tuple[str, ...] = ()
+    gradient: bool = True
+    second: bool = True
+    grad_dtypes: tuple[str, ...] = ("float64",)
+    inplace: str | None = None
+    view: bool = False
+    errors: Sequence[OpError] = ()
+    rtol: float | None = None
+    atol: float | None = None
+    exact_dtype: bool = True
+    low_precision: float = 1.0
+
+    def all_samples(self) -> list[OpSample]:
+        """The samples, made if they are given as a function."""
+        return list(self.samples() if callable(self.samples) else self.samples)

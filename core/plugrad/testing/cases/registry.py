@@ -1,0 +1,137 @@
+"""Where cases are found: the tables of plugrad's own operators, plugins, and what is registered."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from plugrad.errors import PluginError
+from plugrad.plugins import get_manager
+from plugrad.testing.cases.descriptors import OpCase
+
+# The modules of `plugrad.testing.cases.tables`, each with a list CASES.
+FAMILIES: Final = (
+    "activation", "composites", "creation", "indexing", "linalg", "linear_systems", "loss", "nn",
+    "pointwise", "reductions", "shape", "views",
+)  # fmt: skip
+
+_registered: Final[list[OpCase]] = []
+
+
+def register(*cases: OpCase) -> Callable[[], None]:
+    """Add cases, until the function that is returned is called.
+
+    A plugin implements the hook `plugrad_cases` instead.
+
+    Raises:
+        TypeError: something else than an `OpCase` was given.
+
+    >>> from plugrad.testing.cases import OpCase, OpSample, T, cases_of, register
+    >>> remove = register(OpCase("geometry::area", [OpSample((T((3,)),))]))
+    >>> [case.op for case in cases_of("geometry::area")]
+    ['geometry::area']
+    >>> remove()
+    """
+    checked = [_checked(case, "register()") for case in cases]
+    _registered.extend(checked)
+
+    def remove() -> None:
+        for case in checked:
+            for index, known in enumerate(_registered):
+                if known is case:
+                    del _registered[index]
+                    break
+
+    return remove
+
+
+def core_cases() -> list[OpCase]:
+    """The cases of plugrad's own operators."""
+    return [case for family in FAMILIES for case in family_cases(family)]
+
+
+def family_cases(family: str) -> list[OpCase]:
+    """The cases of one module of `plugrad.testing.cases.tables`."""
+    module = importlib.import_module(f"plugrad.testing.cases.tables.{family}")
+    return list(module.CASES)
+
+
+def plugin_cases() -> list[OpCase]:
+    """The cases that installed plugins bring; a plugin whose cases cannot be used is warned of."""
+    manager = get_manager()
+    manager.load_all()
+    found: list[OpCase] = []
+    for implementation in manager.hook.plugrad_cases.get_hookimpls():
+        source = f"plugin {implementation.plugin_name!r}, plugrad_cases()"
+        try:
+            found += _gathered(implementation.function(), source)
+        except Exception as error:
+            warnings.warn(f"{source}: {type(error).__name__}: {error}", stacklevel=2)
+    return found
+
+
+def all_cases() -> list[OpCase]:
+    """The cases of plugrad's own operators, of installed plugins, and those registered."""
+    return [*core_cases(), *plugin_cases(), *_registered]
+
+
+def cases_of(op: str) -> list[OpCase]:
+    """The cases of one operator: "mul", "plugrad::mul.Tensor", "Tensor.mul", "special::gammaln".
+
+    An overload counts for nothing: cases are about functions, which pick the overload by their
+    arguments.
+
+    >>> from plugrad.testing.cases import cases_of
+    >>> sorted({case.op for case in cases_of("mul.Tensor")})
+    ['mul']
+    """
+    return [case for case in all_cases() if _names(case) & {_base_name(op), op}]
+
+
+def _names(case: OpCase) -> set[str]:
+    """The names by which a case is found."""
+    names = {case.op, _base_name(case.op)}
+    if case.inplace is not None:
+        names.add(case.inplace)
+    return names
+
+
+def _base_name(op: str) -> str:
+    """ "mul" for "plugrad::mul.Tensor", "Tensor.mul" and "nn.functional.mul"."""
+    if "::" in op:
+        namespace, _, name = op.partition("::")
+        name = name.partition(".")[0]
+        return name if namespace == "plugrad" else f"{namespace}::{name}"
+    for prefix in ("Tensor.", "nn.functional.", "ops."):
+        if op.startswith(prefix):
+            return op.removeprefix(prefix)
+    return op if op.startswith("linalg.") else op.partition(".")[0]
+
+
+def _gathered(items: object, source: str) -> Iterable[OpCase]:
+    """The cases in what a hook returned: cases, and "module:attribute" of lists of them."""
+    if isinstance(items, (str, OpCase)):
+        items = [items]
+    if not isinstance(items, Iterable):
+        raise PluginError(f"must return a list, got {type(items).__name__}")
+    for item in items:
+        if isinstance(item, str):
+            yield from _imported(item)
+        else:
+            yield _checked(item, source)
+
+
+def _imported(target: str) -> Iterable[OpCase]:
+    module, separator, attribute = target.partition(":")
+    if not separator:
+        raise PluginError(f"expected 'module:attribute', got {target!r}")
+    found = getattr(importlib.import_module(module), attribute)
+    return _gathered(found() if callable(found) else found, target)
+
+
+def _checked(case: object, source: str) -> OpCase:
+    if not isinstance(case, OpCase):
+        raise TypeError(f"{source}: expected an OpCase, got {type(case).__name__}")
+    return case
