@@ -9,16 +9,15 @@ import typer
 
 import plugrad  # noqa: F401  # declares the operators
 from plugrad.cli.output import fail, print_json, print_line, print_table
-from plugrad.dispatch import keys
+from plugrad.dispatch.availability import (
+    all_availability,
+    needs_of,
+    short_name,
+)
 from plugrad.dispatch.backend import ActiveBackend, active_backends, find_backend
-from plugrad.dispatch.operator import Operator, all_operators
-from plugrad.dispatch.primitives import functional_of, is_decomposed, is_primitive
+from plugrad.dispatch.operator import all_operators
+from plugrad.dispatch.primitives import is_primitive
 from plugrad.plugins import get_manager
-
-NATIVE = "native"
-DERIVED = "derived"
-COMPOSITE = "composite"
-MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,9 @@ class OperatorReport:
         name: with overload, and with the namespace if it is not plugrad's own.
         primitive: whether a backend has to provide it: it is not made from other operators.
         level: "core" for what every backend must be able to do, else "full".
-        backends: for each backend: native, derived, composite or missing.
+        needs: what its decomposition calls directly, as far as that is known.
+        backends: for each backend: native, derived, decomposed or missing.
+        missing: for each backend on which it is missing, which operators that takes.
     """
 
     name: str
@@ -37,44 +38,32 @@ class OperatorReport:
     differentiable: bool
     primitive: bool
     level: str
+    needs: list[str]
     backends: dict[str, str]
+    missing: dict[str, list[str]]
     doc: str
 
 
 def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
     """Every operator that is declared, by name."""
-    reports = [
-        OperatorReport(
-            name=op.full_name if op.namespace == "plugrad" else op.qualified_name,
-            schema=op.schema_text,
-            differentiable=op.differentiable,
-            primitive=is_primitive(op),
-            level=op.level,
-            backends={active.name: kernel_kind(op, active) for active in wanted},
-            doc=op.doc,
+    found = {active.name: all_availability(active) for active in wanted}
+    reports: list[OperatorReport] = []
+    for op in all_operators():
+        here = {name: table[op.qualified_name] for name, table in found.items()}
+        reports.append(
+            OperatorReport(
+                name=short_name(op),
+                schema=op.schema_text,
+                differentiable=op.differentiable,
+                primitive=is_primitive(op),
+                level=op.level,
+                needs=[short_name(need) for need in needs_of(op) or ()],
+                backends={name: known.kind for name, known in here.items()},
+                missing={name: list(known.missing) for name, known in here.items() if not known},
+                doc=op.doc,
+            )
         )
-        for op in all_operators()
-    ]
     return sorted(reports, key=lambda report: (report.name.lower(), report.name))
-
-
-def kernel_kind(op: Operator, active: ActiveBackend) -> str:
-    """How a backend computes an operator.
-
-    "native" is a kernel of its own; "derived" an in-place operator that runs the functional one
-    and copies; "composite" calls other operators; "missing" cannot be computed.
-    """
-    if op.kernel_for(keys.dispatch_key(active.backend.key_name or active.name.capitalize())):
-        return NATIVE
-    name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
-    if active.raw_kernel(name, op.overload) is not None:
-        return NATIVE
-    if is_decomposed(op):
-        return COMPOSITE
-    functional = functional_of(op)
-    if functional is not None and kernel_kind(functional, active) != MISSING:
-        return DERIVED
-    return MISSING
 
 
 def operators(
@@ -102,7 +91,8 @@ def operators(
     """List the operators: schema, whether they have gradients, and who computes them.
 
     Per backend: **native**, the backend has a kernel; **derived**, an in-place operator made from
-    the functional one; **composite**, made from other operators; **missing**, not available.
+    the functional one; **decomposed**, made from operators that the backend has, or that are made
+    in turn; **missing**, not available, with the names of the kernels that would make it so.
     """
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")
@@ -121,18 +111,31 @@ def operators(
         raise fail(f"no operator has {filter!r} in its name", code=1)
     names = [active.name for active in wanted]
     print_table(
-        {"operator": False, "gradient": False, **dict.fromkeys(names, False), "schema": True},
+        {
+            "operator": False,
+            "level": False,
+            "gradient": False,
+            **dict.fromkeys(names, True),
+            "schema": True,
+        },
         (
             (
                 report.name,
+                report.level,
                 "yes" if report.differentiable else "no",
-                *(report.backends[name] for name in names),
+                *(_cell(report, name) for name in names),
                 report.schema,
             )
             for report in reports
         ),
     )
     print_line(_summary(reports, names))
+
+
+def _cell(report: OperatorReport, backend: str) -> str:
+    missing = report.missing.get(backend, [])
+    kind = report.backends[backend]
+    return f"{kind}: {', '.join(missing)}" if missing and missing != [report.name] else kind
 
 
 def _usable_backends() -> list[ActiveBackend]:

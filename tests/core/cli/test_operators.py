@@ -21,7 +21,7 @@ PLUGIN = """
             super().__init__("alpha", array_type=list)
 
         def kernels(self):
-            return {"zz_twice": lambda x: x}
+            return {"zz_twice": lambda x: x, "copy_": lambda x, y: x}
 
     @hookimpl
     def plugrad_backends():
@@ -70,11 +70,20 @@ def test_kinds_of_kernels_are_told_apart(run: Run) -> None:
     kinds = {name: report["backends"]["alpha"] for name, report in listed(run).items()}
     assert kinds == {
         "zz::zz_mine": "missing",
-        "zz_easy": "composite",
+        "zz_easy": "decomposed",
         "zz_hard.Tensor": "missing",
         "zz_twice": "native",
         "zz_twice_": "derived",
     }
+
+
+def test_what_is_missing_is_named(run: Run, site: FakeSite) -> None:
+    site.backend("beta")
+    reports = listed(run, "--backend", "beta")
+    assert reports["zz_twice_"]["missing"] == {"beta": ["copy_", "zz_twice"]}
+    assert reports["zz_hard.Tensor"]["missing"] == {"beta": ["zz_hard.Tensor"]}
+    assert reports["zz_easy"]["missing"] == {}
+    assert "missing: copy_, zz_twice" in run("ops", "zz_twice", "--backend", "beta").stdout
 
 
 def test_primitives_are_neither_composite_nor_inplace_variants(run: Run) -> None:
