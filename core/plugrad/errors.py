@@ -18,4 +18,22 @@ class PluginDeprecationWarning(DeprecationWarning):
 
 
 class OperatorNotFoundError(NotImplementedError):
-    """No kernel serves an operator for the dispatch keys of its arguments."""
+    """No kernel serves an operator for the dispatch keys of its arguments.
+
+    Attributes:
+        operator: what was called, such as ``plugrad::gelu``.
+        backend: the backend that cannot compute it; empty if it is not for want of a kernel.
+        primitive: the operator without kernel and decomposition that it needs, maybe itself.
+    """
+
+    def __init__(
+        self, message: str, *, operator: str = "", backend: str = "", primitive: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.operator = operator
+        self.backend = backend
+        self.primitive = primitive
+
+
+class HostFallbackWarning(UserWarning):
+    """A backend lacks an operator, which is computed on the host instead, as was asked for."""

@@ -47,5 +47,16 @@ class CpuBackend(Backend):
     def storage_offset(self, array: Array) -> int:
         return element_offset(array)
 
+    def dlpack_type(self) -> int:
+        """kDLCPU."""
+        return 1
+
+    def from_dlpack(self, source: Any, index: int) -> Array:
+        if source.__dlpack_device__()[0] != self.dlpack_type():
+            raise BufferError(
+                f"the memory is not on the host; its DLPack device is {source.__dlpack_device__()}"
+            )
+        return np.from_dlpack(source)
+
     def make_generator(self, index: int) -> CpuGenerator:
         return CpuGenerator()

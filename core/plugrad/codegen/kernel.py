@@ -57,11 +57,13 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
             )
         else:
             out.line(
-                f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, WithoutKeyset(composite.{function}))"
+                f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
+                f"WithoutKeyset(composite.{function}, {op}))"
             )
     if entry.explicit:
         out.line(
-            f"{op}.register(COMPOSITE_EXPLICIT_AUTOGRAD, BelowAutograd(composite.{entry.explicit}))"
+            f"{op}.register(COMPOSITE_EXPLICIT_AUTOGRAD, "
+            f"BelowAutograd(composite.{entry.explicit}, {op}))"
         )
 
 

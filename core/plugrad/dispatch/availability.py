@@ -88,7 +88,7 @@ def needs_of(op: Operator) -> tuple[Operator, ...] | None:
 
 def has_kernel(op: Operator, active: ActiveBackend) -> bool:
     """Whether a backend has a kernel of its own that calls of an operator reach."""
-    key = keys.dispatch_key(active.backend.key_name or active.name.capitalize())
+    key = keys.dispatch_key(active.key_name)
     if op.kernel_for(key) is not None:
         return True
     if op.schema.is_inplace and not active.backend.mutable and op.full_name != "copy_":

@@ -10,10 +10,11 @@ from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.api_version import API_VERSION, check_api_version
+from plugrad.dispatch.kernel_table import check_names, kernel_table, marked_kernels
 from plugrad.dispatch.keys import register_backend_key, tensor_keyset
-from plugrad.dtype import DType
+from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.dtype import from_numpy as dtype_from_numpy
-from plugrad.errors import BackendNotFoundError
+from plugrad.errors import BackendNotFoundError, PluginError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +44,8 @@ class Backend:
         array_type: what kernels return; anything else goes through `as_array`.
         key_name: name of its dispatch key, by default the name with a capital: ``Foo``.
         mutable: whether kernels may write into arrays.
+        fallback: the backend that computes what this one cannot, "cpu" say; None raises instead.
+            The configuration can set it as well.
         api_version: the version of this contract that the backend was written for, such as (1, 0).
     """
 
@@ -53,21 +56,63 @@ class Backend:
         *,
         key_name: str | None = None,
         mutable: bool = True,
+        fallback: str | None = None,
         api_version: Any = API_VERSION,
     ) -> None:
         self.name = name
         self.array_type: Any = array_type
         self.key_name = key_name
         self.mutable = mutable
+        self.fallback = fallback
         self.api_version: Any = api_version
+
+    @staticmethod
+    def from_array_namespace(xp: Any, name: str | None = None, **options: Any) -> Any:
+        """A complete backend from a namespace of the Python array API standard, 2023.12 or later.
+
+        Its kernels are the namespace's functions; what the standard lacks is made of them. See
+        `plugrad.plugins.array_namespace.ArrayNamespaceBackend` for the options.
+        """
+        if _hooks.from_namespace is None:
+            raise RuntimeError("from_array_namespace() needs plugrad.plugins: import plugrad")
+        return _hooks.from_namespace(xp, name, options)
+
+    def options(self) -> Mapping[str, object]:
+        """What can be set under ``[backends.<name>]`` in the configuration, with the defaults."""
+        return {}
+
+    def configure(self, options: Mapping[str, object]) -> None:
+        """Take the options, those that nobody set included; called once, before the first use."""
 
     def device_count(self) -> int:
         """How many devices there are; a backend with one device names it without an index."""
         return 1
 
-    def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Operator name (``"mul.Tensor"``, or ``"mul"`` for all overloads) to raw kernel."""
-        return {}
+    def kernels(self) -> Any:
+        """The kernels, by operator name: ``"mul.Tensor"``, or ``"mul"`` for all its overloads.
+
+        A mapping, a module, a class or object with methods marked by `kernel`, or a list of these:
+        see `kernel_table`. By default the marked methods of the backend itself.
+        """
+        return marked_kernels(self)
+
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtypes that the backend's arrays can have."""
+        return tuple([dtype for dtype in ALL_DTYPES if _accepts(self, dtype)])
+
+    def capabilities(self) -> frozenset[str]:
+        """What the backend has beyond kernels, by what it overrides.
+
+        "mutable": kernels may write into arrays. "random": generators of its own. "strides":
+        arrays have a layout. "dlpack": memory is exchanged without a copy. "streams": work is
+        asynchronous. "compile": captured steps can be lowered.
+        """
+        found = [
+            word
+            for word, method in _CAPABILITIES.items()
+            if getattr(type(self), method) is not getattr(Backend, method)
+        ]
+        return frozenset([*found, "mutable"] if self.mutable else found)
 
     def as_array(self, value: Any) -> Any:
         """Turn what a kernel returned, and is no `array_type`, into an array: a NumPy scalar,
@@ -104,6 +149,40 @@ class Backend:
         """Offset in elements of the first element in the memory that views share."""
         return 0
 
+    def to_dlpack(self, array: Any, **options: Any) -> Any:
+        """A DLPack capsule of an array's memory; `options` are those of ``__dlpack__``.
+
+        Raises:
+            BufferError: the array cannot be shared, or not in the way that is asked for.
+        """
+        exporter = getattr(array, "__dlpack__", None)
+        if exporter is None:
+            raise BufferError(f"backend {self.name!r} does not share memory through DLPack")
+        return exporter(**options)
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        """DLPack's device type and index of an array's memory."""
+        asked = getattr(array, "__dlpack_device__", None)
+        if asked is None:
+            raise BufferError(f"backend {self.name!r} does not share memory through DLPack")
+        device: tuple[int, int] = asked()
+        return device
+
+    def from_dlpack(self, source: Any, index: int) -> Any:
+        """An array of device `index` that shares the memory of an object with ``__dlpack__``.
+
+        Raises:
+            BufferError: its memory is not this device's.
+        """
+        raise BufferError(f"backend {self.name!r} does not share memory through DLPack")
+
+    def dlpack_type(self) -> int:
+        """DLPack's number for the kind of memory that arrays are in; -1 if it has none.
+
+        `plugrad.from_dlpack` gives memory of that kind to this backend.
+        """
+        return -1
+
     def make_generator(self, index: int) -> Any:
         """A new random generator for a device, with `manual_seed`, `seed`, `initial_seed`,
         `get_state` and `set_state`; random kernels receive it."""
@@ -115,6 +194,31 @@ class Backend:
 
     def synchronize(self, index: int) -> None:
         """Wait until a device has finished what was asked of it."""
+
+    def compile(self, step: Any) -> Any:
+        """Lower a captured step to one function on arrays, in the order of its inputs.
+
+        Args:
+            step: a `CapturedStep`: its inputs, calls and outputs.
+        """
+        raise NotImplementedError(f"backend {self.name!r} does not compile captured steps")
+
+
+_CAPABILITIES: Final = {
+    "random": "make_generator",
+    "strides": "strides",
+    "dlpack": "from_dlpack",
+    "streams": "make_queue",
+    "compile": "compile",
+}
+
+
+def _accepts(backend: Backend, dtype: DType) -> bool:
+    try:
+        backend.native_dtype(dtype)
+    except TypeError:
+        return False
+    return True
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -170,9 +274,15 @@ class ActiveBackend:
         self.backend = backend
         self.name = backend.name
         self.array_type: Any = backend.array_type
+        self.key_name: str = backend.key_name or backend.name.capitalize()
+        self.fallback: str = backend.fallback or ""
         self.number = register_backend_key(backend.name, backend.key_name)
         self.tensor_keyset: i64 = tensor_keyset(self.number)
-        self.kernels: Mapping[str, Any] = backend.kernels()
+        self.kernels: dict[str, Any] = kernel_table(backend.kernels())
+        if _hooks.operator_names is not None:
+            check_names(self.kernels, _hooks.operator_names(), f"backend {backend.name!r}")
+        # Whose a kernel is that the backend did not bring itself.
+        self.owners: dict[str, str] = {}
         self.generators: dict[int, Any] = {}
         self.queues: dict[int, DeviceQueue] = {}
 
@@ -183,6 +293,38 @@ class ActiveBackend:
             if found is not None:
                 return found
         return self.kernels.get(name)
+
+    def add_kernels(self, source: Any, owner: str) -> None:
+        """Take kernels that somebody else brings, for operators of any namespace.
+
+        Args:
+            source: as `kernel_table` takes it.
+            owner: who brings them, in words for an error message.
+
+        Raises:
+            PluginError: the backend, or another owner, has a kernel of that name; nothing is taken.
+        """
+        added = kernel_table(source)
+        if _hooks.operator_names is not None:
+            check_names(added, _hooks.operator_names(), owner)
+        for name in added:
+            if name in self.kernels:
+                other = self.owners.get(name) or f"the backend {self.name!r} itself"
+                raise PluginError(
+                    f"{owner} and {other} both have a kernel for {name!r} on backend "
+                    f"{self.name!r}: uninstall or disable one of them"
+                )
+        self.kernels = {**self.kernels, **added}
+        self.owners.update(dict.fromkeys(added, owner))
+        _tell_change()
+
+    def remove_kernels(self, owner: str) -> None:
+        """Forget the kernels that an owner brought."""
+        gone = {name for name, other in self.owners.items() if other == owner}
+        self.kernels = {name: raw for name, raw in self.kernels.items() if name not in gone}
+        for name in gone:
+            del self.owners[name]
+        _tell_change()
 
     def generator(self, index: int) -> Any:
         """The device's default generator."""
@@ -222,6 +364,8 @@ class _Hooks:
         self.loader: Callable[[str], Backend | None] | None = None
         self.default_device: Callable[[], Device] | None = None
         self.on_change: Callable[[], None] | None = None
+        self.operator_names: Callable[[], set[str]] | None = None
+        self.from_namespace: Callable[[Any, str | None, dict[str, Any]], Backend] | None = None
 
 
 @final
@@ -253,6 +397,21 @@ def set_change_listener(listener: Callable[[], None]) -> None:
     _hooks.on_change = listener
 
 
+def set_operator_names(names: Callable[[], set[str]]) -> None:
+    """`names()` gives the core's operators, with and without overload: what kernels are called."""
+    _hooks.operator_names = names
+
+
+def set_namespace_backend(make: Callable[[Any, str | None, dict[str, Any]], Backend]) -> None:
+    """`make(xp, name, options)` makes a backend from an array namespace."""
+    _hooks.from_namespace = make
+
+
+def _tell_change() -> None:
+    if _hooks.on_change is not None:
+        _hooks.on_change()
+
+
 def activate_backend(backend: Backend) -> ActiveBackend:
     """Register a backend: hand out its dispatch bits, make its kernels known.
 
@@ -276,8 +435,7 @@ def activate_backend(backend: Backend) -> ActiveBackend:
             raise ValueError(f"a backend named {backend.name!r} is active already")
         active = ActiveBackend(backend)
         _active[backend.name] = active
-    if _hooks.on_change is not None:
-        _hooks.on_change()
+    _tell_change()
     return active
 
 
@@ -285,8 +443,7 @@ def deactivate_backend(name: str) -> None:
     """Forget an active backend; its dispatch bits stay reserved for its name."""
     with _lock:
         _active.pop(name, None)
-    if _hooks.on_change is not None:
-        _hooks.on_change()
+    _tell_change()
 
 
 def active_backends() -> list[ActiveBackend]:

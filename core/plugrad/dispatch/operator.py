@@ -19,7 +19,12 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import ActiveBackend, backend_by_number, set_change_listener
+from plugrad.dispatch.backend import (
+    ActiveBackend,
+    backend_by_number,
+    set_change_listener,
+    set_operator_names,
+)
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
@@ -42,11 +47,15 @@ FALLTHROUGH: Final = _Fallthrough()
 class WithoutKeyset:
     """Adapts a function of the operator's arguments alone to the kernel calling convention."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, op: Operator) -> None:
         self.function = function
+        self.op = op
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
-        return self.function(*args)
+        try:
+            return self.function(*args)
+        except OperatorNotFoundError as error:
+            raise _needed_by(self.op, error) from None
 
 
 @final
@@ -56,8 +65,9 @@ class BelowAutograd:
     It runs where autograd has had its turn, so the operators it calls must not record again.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, op: Operator) -> None:
         self.function = function
+        self.op = op
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         state = current_state()
@@ -65,6 +75,8 @@ class BelowAutograd:
         state.kept = kept & ~keys.AUTOGRAD_KEYS
         try:
             return self.function(*args)
+        except OperatorNotFoundError as error:
+            raise _needed_by(self.op, error) from None
         finally:
             state.kept = kept
 
@@ -351,6 +363,7 @@ class Operator:
         kernel = self.kernel_for(key)
         if kernel is not None:
             return kernel
+        active: ActiveBackend | None = None
         if key.functionality == keys.DENSE:
             active = backend_by_number(key.backend)
             if active is not None:
@@ -375,6 +388,8 @@ class Operator:
         if not stack:
             if key.functionality == keys.AUTOGRAD and self.differentiable:
                 return _kernel_factory.without_gradient(self)
+            if active is not None and active.fallback:
+                return _kernel_factory.on_host(self, active)
             return None
         fallback = stack[-1]
         return fallback if fallback is FALLTHROUGH else FallbackFor(self, fallback)
@@ -385,22 +400,61 @@ class Operator:
         return self.kernel_for(keys.dispatch_key(name)) is not None
 
     def _no_kernel(self, keyset: i64) -> OperatorNotFoundError:
-        wanted = keys.keys_of(keyset)
-        backends = [key.name for key in wanted if key.functionality == keys.DENSE]
-        registered = [key.name for key in self.registered_keys()]
-        if backends:
-            what = f"with arguments from the '{backends[0]}' backend"
-        else:
-            what = f"for the dispatch keys {keys.KeySet(keyset)}"
+        name = self.qualified_name
+        for key in keys.keys_of(keyset):
+            if key.functionality == keys.DENSE:
+                active = backend_by_number(key.backend)
+                backend = key.name if active is None else active.name
+                return OperatorNotFoundError(
+                    missing_kernel(name, name, backend, key.name, self._registered_for()),
+                    operator=name,
+                    backend=backend,
+                    primitive=name,
+                )
         return OperatorNotFoundError(
-            f"Could not run '{self.qualified_name}' {what}: the backend has no kernel for it and "
-            f"it has no decomposition. Kernels are registered for: "
-            f"{', '.join(registered) or 'no key'}."
+            f"Could not run '{name}' for the dispatch keys {keys.KeySet(keyset)}: there is no "
+            f"kernel for them and it has no decomposition. {self._registered_for()}",
+            operator=name,
         )
+
+    def _registered_for(self) -> str:
+        registered = [key.name for key in self.registered_keys()]
+        return f"Kernels are registered for: {', '.join(registered) or 'no key'}."
 
     def __repr__(self) -> str:
         overload = self.overload or "default"
         return f"<OpOverload(op='{self.namespace}.{self.name}', overload='{overload}')>"
+
+
+def missing_kernel(name: str, primitive: str, backend: str, key: str, registered: str = "") -> str:
+    """The message about an operator that a backend cannot compute for want of a primitive."""
+    if name == primitive:
+        what = "the backend has no kernel for it and it has no decomposition. " + registered
+    else:
+        what = f"it is made of '{primitive}', for which the backend has no kernel."
+    remedy = f"Give backend '{backend}' a kernel named '{primitive.removeprefix('plugrad::')}'"
+    op = find_operator(primitive)
+    if op is None or not op.schema.is_view:  # views share memory, which the host cannot
+        remedy += f', or have the host compute it: fallback = "cpu" under [backends.{backend}] in'
+        remedy += " plugrad.toml"
+    return (
+        f"Could not run '{name}' with arguments from the '{key}' backend: {what.strip()} {remedy}."
+    )
+
+
+def _needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundError:
+    """The error of a primitive, told about the operator that is made of it."""
+    if not error.primitive:
+        return error
+    number = keys.backend_number(error.backend)
+    active = backend_by_number(number) if number >= 0 else None
+    key = error.backend if active is None else active.key_name
+    return OperatorNotFoundError(
+        missing_kernel(op.qualified_name, error.primitive, error.backend, key),
+        operator=op.qualified_name,
+        backend=error.backend,
+        primitive=error.primitive,
+    )
 
 
 @final
@@ -411,6 +465,12 @@ class _KernelFactory:
         self.function: Callable[[Operator, ActiveBackend], Any] | None = None
         self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
         self.missing_gradient: Callable[[Operator], Any] | None = None
+        self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
+
+    def on_host(self, op: Operator, active: ActiveBackend) -> Any:
+        if self.host_fallback is None:
+            return None
+        return self.host_fallback(op, active)
 
     def without_gradient(self, op: Operator) -> Any:
         if self.missing_gradient is None:
@@ -443,6 +503,11 @@ def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
     _kernel_factory.missing_gradient = make
 
 
+def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
+    """Install what makes the kernel of an operator that another backend shall compute."""
+    _kernel_factory.host_fallback = make
+
+
 def _keyset_of(values: tuple[Any, ...]) -> int:
     if _kernel_factory.keyset_of is None:
         return 0
@@ -455,6 +520,14 @@ def _forget_resolved() -> None:
 
 
 set_change_listener(_forget_resolved)
+
+
+def _core_names() -> set[str]:
+    core = [op for op in list(_operators.values()) if op.namespace == "plugrad"]
+    return {op.name for op in core} | {op.full_name for op in core}
+
+
+set_operator_names(_core_names)
 
 
 def declare(op: Operator) -> Operator:

@@ -190,8 +190,8 @@ class Library:
         if with_keyset:
             return fn
         if key is keys.COMPOSITE_EXPLICIT_AUTOGRAD:
-            return BelowAutograd(fn)
-        return WithoutKeyset(fn)
+            return BelowAutograd(fn, op)
+        return WithoutKeyset(fn, op)
 
     def fallback(
         self, fn: Any, dispatch_key: str = "", *, with_keyset: bool = False

@@ -46,4 +46,4 @@ def _key_name(name: str) -> str:
     active = None if number < 0 else backend_by_number(number)
     if active is None:
         return name
-    return active.backend.key_name or active.name.capitalize()
+    return active.key_name

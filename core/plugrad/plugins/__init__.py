@@ -16,25 +16,51 @@ from plugrad.dispatch.backend import (
     set_backend_loader,
     set_default_device_source,
 )
-from plugrad.errors import BackendNotFoundError, PluginDeprecationWarning, PluginError
+from plugrad.dispatch.kernel_table import kernel, kernel_table
+from plugrad.errors import (
+    BackendNotFoundError,
+    HostFallbackWarning,
+    OperatorNotFoundError,
+    PluginDeprecationWarning,
+    PluginError,
+)
 from plugrad.plugins import namespaces, selection
 from plugrad.plugins.namespaces import load_namespace
 
 if TYPE_CHECKING:
     from plugrad.plugins.hookspecs import hookimpl
     from plugrad.plugins.manager import PluginManager
+    from plugrad.plugins.protocols import Array, CapturedStep, Generator, Kernel, KernelSource
 
 __all__ = [
     "API_VERSION",
+    "Array",
     "Backend",
     "BackendNotFoundError",
+    "CapturedStep",
     "DeviceQueue",
+    "Generator",
+    "HostFallbackWarning",
+    "Kernel",
+    "KernelSource",
+    "OperatorNotFoundError",
     "PluginDeprecationWarning",
     "PluginError",
     "get_manager",
     "hookimpl",
+    "kernel",
+    "kernel_table",
     "load_namespace",
 ]
+
+# Loaded when first asked for: most processes never do.
+_LAZY: Final = {
+    "hookimpl": "plugrad.plugins.hookspecs",
+    **dict.fromkeys(
+        ("Array", "CapturedStep", "Generator", "Kernel", "KernelSource"),
+        "plugrad.plugins.protocols",
+    ),
+}
 
 _lock: Final = threading.Lock()
 _managers: Final[list[PluginManager]] = []
@@ -52,10 +78,10 @@ def get_manager() -> PluginManager:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "hookimpl":
-        from plugrad.plugins.hookspecs import hookimpl
+    if name in _LAZY:
+        import importlib
 
-        return hookimpl
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,7 +12,12 @@ from typing import Any, Final, final
 import numpy as np
 
 from plugrad.device import Device
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.backend import (
+    ActiveBackend,
+    active_backends,
+    canonical_device,
+    find_backend,
+)
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
@@ -346,12 +351,12 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
     """
     if needs_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self.array.__dlpack__(**options)
+    return find_backend(self.device.type).backend.to_dlpack(self.array, **options)
 
 
 def dlpack_device(self: TensorBase) -> Any:
     """DLPack's device type and index."""
-    return self.array.__dlpack_device__()
+    return find_backend(self.device.type).backend.dlpack_device(self.array)
 
 
 @final
@@ -368,12 +373,17 @@ class _CapsuleOwner:
         return (_DLPACK_CPU, 0)
 
 
-def from_dlpack(ext_tensor: object) -> TensorBase:
-    """A tensor that shares the memory of another library's host array, or of a DLPack capsule.
+def from_dlpack(ext_tensor: object, *, device: object = None, copy: Any = None) -> TensorBase:
+    """A tensor that shares the memory of another library's array, or of a DLPack capsule.
+
+    Args:
+        ext_tensor: an object with `__dlpack__`, or a capsule of host memory.
+        device: where the tensor shall be; by default where the memory is.
+        copy: True copies, False raises instead of copying; None copies where sharing is impossible.
 
     Raises:
         TypeError: `ext_tensor` is neither a capsule nor has `__dlpack__`.
-        BufferError: its memory is not on the host.
+        BufferError: no active backend has memory of that kind, or `copy=False` is impossible.
 
     >>> import numpy, plugrad
     >>> plugrad.from_dlpack(numpy.arange(3.0))
@@ -387,13 +397,37 @@ def from_dlpack(ext_tensor: object) -> TensorBase:
             "from_dlpack(): expected a DLPack capsule or an object with __dlpack__, got "
             f"{type(ext_tensor).__name__}"
         )
-    if source.__dlpack_device__()[0] != _DLPACK_CPU:
-        raise BufferError(
-            "from_dlpack(): the memory is not on the host; "
-            f"its DLPack device is {source.__dlpack_device__()}"
-        )
-    host = np.from_dlpack(source)
-    return from_host(host, numpy_dtype(host), find_backend("cpu").device(None))
+    kind, index = source.__dlpack_device__()
+    owner = _owner_of_memory(kind)
+    wanted = owner.device(index) if device is None else canonical_device(device)
+    target = owner if wanted.type == owner.name else find_backend(wanted.type)
+    try:
+        array = target.backend.from_dlpack(source, wanted.index or 0)
+    except BufferError:
+        if target is owner or copy is False:
+            raise
+        # Another library's device: through host memory.
+        array = owner.backend.from_dlpack(source, index)
+        return from_host(owner.backend.to_host(array), owner.backend.dtype_of(array), wanted)
+    if copy is True:
+        host = np.array(target.backend.to_host(array))
+        return from_host(host, target.backend.dtype_of(array), wanted)
+    dtype = numpy_dtype(array) if wanted.type == "cpu" else target.backend.dtype_of(array)
+    return wrap(array, dtype, wanted)
+
+
+def _owner_of_memory(kind: int) -> ActiveBackend:
+    """The backend that memory of a DLPack device type belongs to; the host's is the CPU's."""
+    if kind == _DLPACK_CPU:
+        return find_backend("cpu")
+    for active in active_backends():
+        if active.backend.dlpack_type() == kind:
+            return active
+    raise BufferError(
+        f"from_dlpack(): no active backend has memory of DLPack device type {kind}; active: "
+        f"{', '.join([active.name for active in active_backends()]) or 'none'}. Activate the one "
+        "that has, by making a tensor on its device"
+    )
 
 
 def from_numpy(ndarray: object) -> TensorBase:

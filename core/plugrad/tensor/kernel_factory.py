@@ -12,11 +12,17 @@ from plugrad.dispatch.backend import (
     canonical_device,
 )
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.operator import Operator, find_operator, set_kernel_factory
+from plugrad.dispatch.operator import (
+    Operator,
+    find_operator,
+    set_host_fallback,
+    set_kernel_factory,
+)
 from plugrad.tensor.alias_kernels import ArrayViewKernel, CopyKernel, InplaceKernel
 from plugrad.tensor.base import (
     TensorBase,
 )
+from plugrad.tensor.host_fallback import make_host_fallback
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel, position_of
 
 
@@ -91,3 +97,4 @@ def keyset_of(values: tuple[Any, ...]) -> int:
 
 
 set_kernel_factory(_make_kernel, keyset_of)
+set_host_fallback(make_host_fallback)

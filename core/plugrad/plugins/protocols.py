@@ -1,0 +1,84 @@
+"""The types of what a backend hands to the core, for authors and their type checkers.
+
+Nothing has to inherit from these: a class that has the methods is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+
+@runtime_checkable
+class Array(Protocol):
+    """A backend's array. The core reads its shape and dtype; the rest is between kernels."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes, outermost dimension first."""
+
+    @property
+    def dtype(self) -> Any:
+        """What `Backend.native_dtype` gives for one of the core's dtypes."""
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """A stream of random numbers on one device; random kernels draw from it."""
+
+    def manual_seed(self, seed: int, /) -> Any:
+        """Start again from a seed in [-2**63, 2**64); returns the generator."""
+
+    def seed(self) -> int:
+        """Start again from a seed that the operating system picks; returns it."""
+
+    def initial_seed(self) -> int:
+        """The seed that the stream started from."""
+
+    def get_state(self) -> Any:
+        """The state, as an array or tensor of bytes (uint8) in host memory."""
+
+    def set_state(self, state: Any, /) -> Any:
+        """Go on from a state that `get_state` returned."""
+
+
+class Kernel(Protocol):
+    """A function on raw arrays, called with positional arguments only.
+
+    Array for `Tensor`, list of arrays for `Tensor[]`, number for `Scalar`, the backend's own dtype
+    for `ScalarType`, the device's index for `Device`, the backend's generator for `Generator`.
+    """
+
+    def __call__(self, *args: Any) -> Any:
+        """One array, a tuple of them for several results, a list for a `Tensor[]`."""
+
+
+# What `Backend.kernels` may return: see `kernel_table`.
+KernelSource: TypeAlias = (
+    Mapping[str, Callable[..., Any]] | ModuleType | type | object | Sequence[Any]
+)
+
+
+class CapturedStep(Protocol):
+    """A step recorded as calls of operators, for `Backend.compile`.
+
+    Values are numbered: first the inputs, then the constants, then each call's results in turn.
+    """
+
+    @property
+    def inputs(self) -> Sequence[tuple[tuple[int, ...], Any]]:
+        """Shape and native dtype of each array that the compiled function is called with."""
+
+    @property
+    def constants(self) -> Sequence[Any]:
+        """Arrays that are the same in every call."""
+
+    @property
+    def calls(self) -> Sequence[tuple[str, tuple[Any, ...], Sequence[int]]]:
+        """Operator's full name, its arguments in schema order (`Value` objects have a `number`),
+        and the numbers of its results."""
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Numbers of the values that the compiled function returns, as a list of arrays."""
