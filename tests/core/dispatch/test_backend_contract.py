@@ -54,7 +54,7 @@ def test_a_misspelt_kernel_is_refused() -> None:
         @kernel("mull")
         def oops(self, a: Any, b: Any) -> Any: ...
 
-    with pytest.raises(PluginError, match="backend 'small' has a kernel for 'mull'.*'mul'"):
+    with pytest.raises(PluginError, match=r"backend 'small' has a kernel for 'mull'.*'mul'"):
         activate_backend(Misspelt())
 
 
@@ -107,11 +107,11 @@ class TestKernelsOfOthers:
         assert "cos" not in small.kernels
 
     def test_the_backends_own_kernel_stays(self, small: ActiveBackend) -> None:
-        with pytest.raises(PluginError, match="the backend 'small' itself both have .*'mul'"):
+        with pytest.raises(PluginError, match=r"the backend 'small' itself both have .*'mul'"):
             small.add_kernels({"mul": np.multiply}, "plugrad-waves 1.0")
 
     def test_their_names_are_checked(self, small: ActiveBackend) -> None:
-        with pytest.raises(PluginError, match="plugrad-waves has a kernel for 'sinn'"):
+        with pytest.raises(PluginError, match=r"plugrad-waves has a kernel for 'sinn'"):
             small.add_kernels({"sinn": np.sin}, "plugrad-waves")
 
 
@@ -160,7 +160,7 @@ class TestDLPack:
         assert x.tolist() == [0.0, 1.0, 2.0]
 
     def test_a_copy_that_is_forbidden_is_an_error(self, small: ActiveBackend) -> None:
-        with pytest.raises(BufferError, match="backend 'small' does not share memory"):
+        with pytest.raises(BufferError, match=r"backend 'small' does not share memory"):
             plugrad.from_dlpack(np.arange(3.0), device="small", copy=False)
 
     def test_memory_of_an_unknown_kind_names_the_active_backends(self) -> None:
@@ -170,5 +170,5 @@ class TestDLPack:
             def __dlpack_device__(self) -> tuple[int, int]:
                 return (13, 0)
 
-        with pytest.raises(BufferError, match="DLPack device type 13; active: cpu"):
+        with pytest.raises(BufferError, match=r"DLPack device type 13; active: cpu"):
             plugrad.from_dlpack(Elsewhere())

@@ -98,7 +98,7 @@ class TestResults:
 
 
 def test_it_warns_once_per_operator(far: ActiveBackend) -> None:
-    with pytest.warns(HostFallbackWarning, match="plugrad::sqrt has no kernel on backend 'far'"):
+    with pytest.warns(HostFallbackWarning, match=r"plugrad::sqrt has no kernel on backend 'far'"):
         numbers().sqrt()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -107,7 +107,7 @@ def test_it_warns_once_per_operator(far: ActiveBackend) -> None:
 
 @pytest.mark.filterwarnings("ignore::plugrad.plugins.HostFallbackWarning")
 def test_a_view_cannot_be_computed_elsewhere(far: ActiveBackend) -> None:
-    with pytest.raises(OperatorNotFoundError, match="'plugrad::permute'"):
+    with pytest.raises(OperatorNotFoundError, match=r"'plugrad::permute'"):
         numbers().permute(1, 0)
 
 
@@ -124,14 +124,14 @@ def test_a_view_of_an_immutable_array_can() -> None:
 def test_an_operator_that_the_fallback_lacks_names_both(far: ActiveBackend) -> None:
     with plugrad.library.Library("fallback_test", "DEF") as library:
         library.define("nowhere(Tensor self) -> Tensor")
-        with pytest.raises(OperatorNotFoundError, match="Its fallback 'cpu' cannot"):
+        with pytest.raises(OperatorNotFoundError, match=r"Its fallback 'cpu' cannot"):
             plugrad.ops.fallback_test.nowhere(numbers())
 
 
 def test_without_opting_in_it_is_an_error() -> None:
     activate_backend(Far(fallback=None))
     try:
-        with pytest.raises(OperatorNotFoundError, match='fallback = "cpu" under .backends.far.'):
+        with pytest.raises(OperatorNotFoundError, match=r'fallback = "cpu" under .backends.far.'):
             numbers().sin()
     finally:
         deactivate_backend("far")

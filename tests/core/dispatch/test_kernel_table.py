@@ -122,5 +122,5 @@ def test_names_are_checked_against_the_operators() -> None:
     from plugrad.dispatch.kernel_table import check_names
 
     check_names(["exp", "other::anything"], ["exp"], "backend 'foo'")
-    with pytest.raises(PluginError, match="backend 'foo' has a kernel for 'epx'.*mean 'exp'"):
+    with pytest.raises(PluginError, match=r"backend 'foo' has a kernel for 'epx'.*mean 'exp'"):
         check_names(["epx"], ["exp"], "backend 'foo'")
