@@ -123,9 +123,8 @@ def _with_smoothed_labels(
     elif weight is None:
         mixed = smooth.sum() / ignored.logical_not().sum()
     else:
-        known = ignored.logical_not()
         counted = weight.gather(0, target.masked_fill(ignored, 0).flatten())
-        mixed = smooth.sum() / counted.masked_select(known.flatten()).sum()
+        mixed = smooth.sum() / counted.masked_fill(ignored.flatten(), 0.0).sum()
     return labelled * (1.0 - label_smoothing) + mixed * (label_smoothing / classes)
 
 

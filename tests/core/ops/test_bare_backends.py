@@ -1,0 +1,154 @@
+"""Every sample of every operator on backends that have the primitives only, against the CPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad.dispatch.operator import all_operators
+from plugrad.errors import OperatorNotFoundError
+from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.descriptors import (
+    Builder,
+    OpCase,
+    OpSample,
+    dtype_name,
+    flatten,
+    is_tensor,
+    resolve,
+    seed_of,
+    to_numpy,
+)
+from tests.core.ops.samples import (
+    activation,
+    composites,
+    creation,
+    indexing,
+    linalg,
+    linear_systems,
+    loss,
+    nn,
+    pointwise,
+    reductions,
+    shape,
+    views,
+)
+
+FAMILIES = (
+    *(activation, composites, creation, indexing, linalg, linear_systems),
+    *(loss, nn, pointwise, reductions, shape, views),
+)
+CASES = [case for family in FAMILIES for case in family.CASES]
+# Relative to the largest element, since sums are made in another order.
+TOLERANCE = {
+    "float64": 1e-12,
+    "complex128": 1e-12,
+    "float32": 1e-5,
+    "complex64": 1e-5,
+    "float16": 1e-2,
+    "bfloat16": 5e-2,
+}
+LEVELS = {op.name: op.level for op in all_operators() if op.level != "core"}
+SPELLINGS = {
+    **dict.fromkeys(("__mod__", "__rmod__"), "remainder"),
+    **dict.fromkeys(("__floordiv__", "__rfloordiv__"), "floor_divide"),
+    **dict.fromkeys(("__lshift__", "__rlshift__"), "bitwise_left_shift"),
+    **dict.fromkeys(("__rshift__", "__rrshift__"), "bitwise_right_shift"),
+    "einsum": "_einsum",
+    "to": "real",  # casts of complex numbers
+}
+
+
+class OnDevice(Builder):
+    """Arguments with the same values on any device."""
+
+    def __init__(self, device: str, dtype: str, seed: int) -> None:
+        super().__init__(plugrad, dtype, seed)
+        self.device = device
+
+    def _tensor(self, spec: Any) -> Any:
+        # Moved to a device, a tensor is contiguous: let it be so on the CPU.
+        made = super()._tensor(replace(spec, strides="contiguous"))
+        if self.device == "cpu":
+            return made
+        moved = made.detach().to(self.device)
+        if made.requires_grad:
+            self.leaves[-1] = moved.requires_grad_()
+        return moved
+
+
+@pytest.fixture(scope="module", params=["core", "full"])
+def bare(request: Any) -> Iterator[str]:
+    with bare_backend(request.param) as name:
+        yield name
+
+
+def outcome(case: OpCase, sample: OpSample, dtype: str, device: str) -> list[Any]:
+    """Results, and the gradients of the float leaves if there are any."""
+    builder = OnDevice(device, dtype, seed_of(case, sample))
+    args = builder.make(tuple(sample.args))
+    kwargs = builder.make(dict(sample.kwargs))
+    with warnings.catch_warnings(), plugrad.device(device):
+        warnings.simplefilter("ignore")
+        results = flatten(resolve(plugrad, case.op)(*args, **kwargs))
+        outputs = [r for r in results if is_tensor(r) and r.requires_grad]
+        if not outputs or not case.gradient:
+            return results
+        weights = [
+            plugrad.linspace(0.5, 1.5, o.numel(), dtype=plugrad.float64).to(o.dtype)
+            for o in outputs
+        ]
+        weights = [w.reshape(o.shape).to(o.device) for w, o in zip(weights, outputs, strict=True)]
+        grads = plugrad.autograd.grad(outputs, builder.leaves, weights, allow_unused=True)
+    return [*results, *grads]
+
+
+def assert_equal_outcomes(found: list[Any], expected: list[Any], where: str) -> None:
+    assert len(found) == len(expected), where
+    for ours, theirs in zip(found, expected, strict=True):
+        if not is_tensor(theirs):
+            assert ours == theirs, where
+            continue
+        assert is_tensor(ours), where
+        assert tuple(ours.shape) == tuple(theirs.shape), where
+        assert ours.dtype is theirs.dtype, where
+        wanted = to_numpy(theirs)
+        tolerance = TOLERANCE.get(dtype_name(theirs), 0.0)
+        finite = np.abs(wanted[np.isfinite(wanted)]) if tolerance else np.zeros(0)
+        scale = max(float(finite.max()) if finite.size else 1.0, 1.0)
+        np.testing.assert_allclose(
+            to_numpy(ours.cpu()), wanted, rtol=tolerance, atol=tolerance * scale, err_msg=where
+        )
+
+
+def is_full(case: OpCase) -> bool:
+    """Whether some overload of the operator is none that every backend must have."""
+    path = case.op.removeprefix("Tensor.")
+    name = SPELLINGS.get(path, path.replace(".", "_"))
+    return name in LEVELS
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+def test_primitives_give_what_the_cpu_gives(case: OpCase, dtype: str, bare: str) -> None:
+    if dtype != "float64" and dtype not in case.dtypes:
+        return
+    for number, sample in enumerate(case.all_samples()):
+        where = f"{case.op} sample {sample.name or number} at {dtype}"
+        try:
+            expected = outcome(case, sample, dtype, "cpu")
+        except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
+            continue
+        try:
+            found = outcome(case, sample, dtype, bare)
+        except OperatorNotFoundError:
+            if bare == "bare_core" and is_full(case):
+                continue
+            raise
+        assert_equal_outcomes(found, expected, where)
