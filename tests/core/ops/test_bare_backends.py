@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,38 +12,19 @@ import pytest
 import plugrad
 from plugrad.dispatch.operator import all_operators
 from plugrad.errors import OperatorNotFoundError
-from tests.core.ops.bare_backend import bare_backend
-from tests.core.ops.descriptors import (
-    Builder,
+from plugrad.testing.cases import (
+    Arguments,
     OpCase,
     OpSample,
-    dtype_name,
+    core_cases,
     flatten,
-    is_tensor,
+    lay_out,
     resolve,
     seed_of,
-    to_numpy,
 )
-from tests.core.ops.samples import (
-    activation,
-    composites,
-    creation,
-    indexing,
-    linalg,
-    linear_systems,
-    loss,
-    nn,
-    pointwise,
-    reductions,
-    shape,
-    views,
-)
+from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.oracle import dtype_name, is_tensor, to_numpy
 
-FAMILIES = (
-    *(activation, composites, creation, indexing, linalg, linear_systems),
-    *(loss, nn, pointwise, reductions, shape, views),
-)
-CASES = [case for family in FAMILIES for case in family.CASES]
 # Relative to the largest element, since sums are made in another order.
 TOLERANCE = {
     "float64": 1e-12,
@@ -65,22 +45,16 @@ SPELLINGS = {
 }
 
 
-class OnDevice(Builder):
+class OnDevice(Arguments):
     """Arguments with the same values on any device."""
 
     def __init__(self, device: str, dtype: str, seed: int) -> None:
-        super().__init__(plugrad, dtype, seed)
+        super().__init__(dtype, seed)
         self.device = device
 
-    def _tensor(self, spec: Any) -> Any:
+    def tensor_of(self, values: np.ndarray[Any, Any], layout: str) -> Any:
         # Moved to a device, a tensor is contiguous: let it be so on the CPU.
-        made = super()._tensor(replace(spec, strides="contiguous"))
-        if self.device == "cpu":
-            return made
-        moved = made.detach().to(self.device)
-        if made.requires_grad:
-            self.leaves[-1] = moved.requires_grad_()
-        return moved
+        return plugrad.from_numpy(lay_out(values, "contiguous")).to(self.device)
 
 
 @pytest.fixture(scope="module", params=["core", "full"])
@@ -96,7 +70,7 @@ def outcome(case: OpCase, sample: OpSample, dtype: str, device: str) -> list[Any
     kwargs = builder.make(dict(sample.kwargs))
     with warnings.catch_warnings(), plugrad.device(device):
         warnings.simplefilter("ignore")
-        results = flatten(resolve(plugrad, case.op)(*args, **kwargs))
+        results = flatten(resolve(case.op)(*args, **kwargs))
         outputs = [r for r in results if is_tensor(r) and r.requires_grad]
         if not outputs or not case.gradient:
             return results
@@ -135,7 +109,7 @@ def is_full(case: OpCase) -> bool:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+@pytest.mark.parametrize("case", core_cases(), ids=lambda case: case.op)
 def test_primitives_give_what_the_cpu_gives(case: OpCase, dtype: str, bare: str) -> None:
     if dtype != "float64" and dtype not in case.dtypes:
         return
