@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plugrad.codegen.groups import Group
-from plugrad.codegen.model import Entry
+from plugrad.codegen.model import ELEMENTWISE, Entry
 from plugrad.codegen.signature import (
     Parameter,
     parameters,
@@ -159,8 +159,11 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> Header:
 
 def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, ...]) -> None:
     """Check and normalise each argument; `skip` names those that are right already."""
+    taken = _emit_operands(out, entry, group.name)
     for index, parameter in enumerate(parameters(entry)):
         if parameter.name in skip:
+            continue
+        if parameter.name in taken:
             continue
         if index == group.position:
             with out.block(f"if not isinstance({parameter.name}, TensorBase):"):
@@ -170,6 +173,22 @@ def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, .
                 )
             continue
         emit_conversion(out, parameter, group.name, index)
+
+
+def _emit_operands(out: Source, entry: Entry, function: str) -> list[str]:
+    """An elementwise function takes numbers for tensors. Returns the names of such arguments."""
+    if entry.structure != ELEMENTWISE:
+        return []
+    found = [(i, p) for i, p in enumerate(parameters(entry)) if p.argument.type.base == "Tensor"]
+    names = [parameter.name for _, parameter in found]
+    locals_ = ", ".join(f"a{index}" for index, _ in found)
+    with out.block(f"if {' and '.join(f'isinstance({name}, TensorBase)' for name in names)}:"):
+        for index, parameter in found:
+            out.line(f"a{index} = {parameter.name}")
+    with out.block("else:"):
+        given = ", ".join(names)
+        out.line(f"{locals_}, = operands(({given},), {function!r}, {tuple(names)!r})")
+    return names
 
 
 def emit_conversion(out: Source, parameter: Parameter, function: str, index: int) -> None:

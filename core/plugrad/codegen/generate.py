@@ -66,6 +66,7 @@ from plugrad.graph.support import (
     any_edge,
     copy_of,
     name_node_class,
+    not_implemented,
     save_list,
     set_history_list,
     unpack_list,
@@ -109,6 +110,7 @@ from plugrad.tensor.arguments import (
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
+from plugrad.tensor.elementwise import operands
 from plugrad.tensor.kernel_factory import BackendSelectKernel
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.overloads import call_overload
@@ -271,8 +273,14 @@ def _qualify(formula: Formula, formula_functions: set[str]) -> str:
     return ast.unparse(Qualifier().visit(ast.parse(formula.code, mode="eval")))
 
 
-# Python's own functions that expressions may use; `sum`, `max` and others mean the operators.
-PYTHON_NAMES = frozenset({"len", "tuple", "list", "range", "zip", "enumerate", "isinstance", "int"})
+# What expressions may use beside operators: functions of Python's, and one that generated modules
+# import. `sum`, `max` and others mean the operators.
+PYTHON_NAMES = frozenset(
+    {
+        *("len", "tuple", "list", "range", "zip", "enumerate", "isinstance", "int"),
+        "not_implemented",
+    }
+)
 
 
 def _node_names(entries: list[Entry]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrad.codegen.formula import Formula, analyse, local_name
-from plugrad.codegen.model import INPLACE_VIEW, Entry
+from plugrad.codegen.model import ELEMENTWISE, INPLACE_VIEW, Entry
 from plugrad.codegen.signature import default_source, native_type, returns_one_tensor
 from plugrad.codegen.source import Source
 from plugrad.dispatch.schema import Argument
@@ -68,7 +68,8 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """The first paragraph."""
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> None:
@@ -378,7 +379,7 @@ def _direct_kernel(entry: Entry) -> tuple[str, str]:
         return kind, f"compute(state, below, {names[0]}, ({others}))"
     if entry.structure == "unary":
         return "UnaryKernel", f"compute({names[0]})"
-    if entry.structure:
+    if entry.structure and entry.structure != ELEMENTWISE:
         both = [argument.type.base for argument in arguments[:2]] == ["Tensor"] * 2
         method = "compute_tensors" if both else "compute"
         return "BinaryKernel", f"{method}({', '.join(names)})"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,10 @@ from plugrad.codegen.model import Entry, EntryError
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
+
+# What `load` made, by namespace: expressions see the operators of families loaded before.
+_families: dict[str, list[types.ModuleType]] = {}
+_lock = threading.Lock()
 
 
 def load(
@@ -31,7 +36,8 @@ def load(
         namespace: the operators' namespace: ``special`` gives ``special::gammaln``.
         functions: what the entries name: prepare, composite and formula functions, as a module
             or a mapping. Expressions see the operators defined here first, then these functions,
-            then every operator of plugrad.
+            then the operators of the namespace's families that were loaded before, then every
+            operator of plugrad.
         name: name of the family, by default the file's stem.
 
     Raises:
@@ -60,20 +66,27 @@ def load(
     entries = entries_of(yaml.safe_load(text), family)
     given = dict(vars(functions) if isinstance(functions, types.ModuleType) else functions or {})
     given = {key: value for key, value in given.items() if not key.startswith("__")}
-    formula_functions = _formula_functions(entries, given, core_functions)
-    _check_functions(entries, given, formula_functions, core_functions)
+    known = _Functions(core_functions, _families.get(namespace, []))
+    formula_functions = _formula_functions(entries, given, known)
+    _check_functions(entries, given, formula_functions, known)
     module = types.ModuleType(f"{namespace}.{family}", f"Operators of {namespace}: {family}.")
     scope = vars(module)
     own = types.SimpleNamespace(**given)
     scope["prepare"] = scope["composite"] = scope["formulas"] = own
-    scope["F"] = _Functions(core_functions, scope)
-    code = generate_family(family, entries, group_entries(entries), formula_functions, namespace)
+    scope["F"] = _Functions(core_functions, [module, *_families.get(namespace, [])])
+    groups = group_entries(entries)
+    scope["__all__"] = [
+        group.name for group in groups if any(entry.is_function for entry in group.entries)
+    ]
+    code = generate_family(family, entries, groups, formula_functions, namespace)
     code += "\nfrom plugrad._generated.unpack import unpack, unpack_optional\n"
     try:
         exec(compile(code, f"<plugrad.codegen: {namespace}.{family}>", "exec"), scope)
     except BaseException:
         unload(module)
         raise
+    with _lock:
+        _families[namespace] = [*_families.get(namespace, ()), module]
     return module
 
 
@@ -85,6 +98,9 @@ def unload(module: types.ModuleType) -> None:
     from plugrad.dispatch.operator import retract
     from plugrad.tensor.overridable import OVERRIDES
 
+    with _lock:
+        for namespace, families in list(_families.items()):
+            _families[namespace] = [family for family in families if family is not module]
     for op in operators_of(module):
         retract(op)
         function = OVERRIDES.functions.get((op.namespace, op.name))
@@ -104,7 +120,7 @@ def operators_of(module: types.ModuleType) -> list[Operator]:
 
 
 def _formula_functions(
-    entries: list[Entry], given: Mapping[str, Any], core: types.ModuleType
+    entries: list[Entry], given: Mapping[str, Any], known: _Functions
 ) -> set[str]:
     """Which of the functions given an expression means by their name.
 
@@ -113,20 +129,15 @@ def _formula_functions(
     """
     operators = {entry.schema.name for entry in entries}
     parts = {part for entry in entries for part in (entry.prepare, entry.composite, entry.explicit)}
-    return {
-        name for name in given if name not in operators and not (name in parts and _has(core, name))
-    }
-
-
-def _has(core: types.ModuleType, name: str) -> bool:
-    return getattr(core, name, None) is not None
+    shadowed = {name for name in parts if hasattr(known, name)}
+    return {name for name in given if name not in operators | shadowed}
 
 
 def _check_functions(
     entries: list[Entry],
     given: Mapping[str, Any],
     formula_functions: set[str],
-    core: types.ModuleType,
+    known: _Functions,
 ) -> None:
     """EntryError for an entry that names a function which nobody gave."""
     operators = {entry.schema.name for entry in entries}
@@ -150,12 +161,12 @@ def _check_functions(
                 )
         for inputs, expression in entry.derivatives:
             for used in analyse(entry, inputs, expression).functions:
-                if used in operators | formula_functions | PYTHON_NAMES or _has(core, used):
+                if used in operators | formula_functions | PYTHON_NAMES or hasattr(known, used):
                     continue
                 raise EntryError(
                     f"{where}: derivative of {', '.join(inputs)} uses {used!r}, which is neither "
                     f"an operator nor among the functions given"
-                    f"{_hint(used, [*given, *operators, *core.__all__])}"
+                    f"{_hint(used, [*given, *operators, *dir(known)])}"
                 )
 
 
@@ -165,16 +176,21 @@ def _hint(name: str, valid: Iterable[str]) -> str:
 
 
 class _Functions:
-    """Where an expression's free names are found: the family's operators, then plugrad's."""
+    """Where an expression's free names are found: the namespace's operators, then plugrad's."""
 
-    def __init__(self, core: types.ModuleType, own: dict[str, Any]) -> None:
+    def __init__(self, core: types.ModuleType, families: Sequence[types.ModuleType]) -> None:
         self._core = core
-        self._own = own
+        self._families = families
 
     def __getattr__(self, name: str) -> Any:
-        found = self._own.get(name)
-        if found is None:
-            found = getattr(self._core, name, None)
+        for family in self._families:
+            if name in family.__all__:
+                return getattr(family, name)
+        found = getattr(self._core, name, None)
         if found is None:
             raise AttributeError(f"a derivative uses {name!r}, which is no operator or function")
         return found
+
+    def __dir__(self) -> list[str]:
+        own = [name for family in self._families for name in family.__all__]
+        return [*own, *self._core.__all__]

@@ -43,7 +43,9 @@ AUGMENTED_DUNDERS = frozenset(
 )
 # Like `t_`: makes its tensor a view of itself, and writes no element.
 INPLACE_VIEW = "inplace_view"
-STRUCTURES = ("", "unary", "binary", "binary_alpha", INPLACE_VIEW)
+# Any number of tensors, promoted and broadcast together; numbers are taken for any of them.
+ELEMENTWISE = "elementwise"
+STRUCTURES = ("", "unary", "binary", "binary_alpha", ELEMENTWISE, INPLACE_VIEW)
 RESULTS = ("promote", "float", "bool", "real")
 LEVELS = ("core", "full")
 

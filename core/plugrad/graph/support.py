@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 from mypy_extensions import i64
 
@@ -70,6 +70,12 @@ def name_node_class(cls: Any, name: str) -> None:
     """
     setattr(cls, "__name__", name)  # noqa: B010  # native code assigns no attributes to classes
     setattr(cls, "__qualname__", name)  # noqa: B010
+
+
+def not_implemented(name: str, reason: str = "") -> NoReturn:
+    """What a derivative expression says that cannot be given: backward raises when it is asked."""
+    explanation = f" {reason}" if reason else ""
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.{explanation}")
 
 
 def copy_of(tensor: TensorBase) -> TensorBase:

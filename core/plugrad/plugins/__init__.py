@@ -30,6 +30,7 @@ from plugrad.plugins.namespaces import load_namespace
 if TYPE_CHECKING:
     from plugrad.plugins.hookspecs import hookimpl
     from plugrad.plugins.manager import PluginManager
+    from plugrad.plugins.operators import load_operators
     from plugrad.plugins.protocols import Array, CapturedStep, Generator, Kernel, KernelSource
 
 __all__ = [
@@ -51,11 +52,13 @@ __all__ = [
     "kernel",
     "kernel_table",
     "load_namespace",
+    "load_operators",
 ]
 
 # Loaded when first asked for: most processes never do.
 _LAZY: Final = {
     "hookimpl": "plugrad.plugins.hookspecs",
+    "load_operators": "plugrad.plugins.operators",
     **dict.fromkeys(
         ("Array", "CapturedStep", "Generator", "Kernel", "KernelSource"),
         "plugrad.plugins.protocols",

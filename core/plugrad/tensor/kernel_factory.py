@@ -22,6 +22,7 @@ from plugrad.tensor.alias_kernels import ArrayViewKernel, CopyKernel, InplaceKer
 from plugrad.tensor.base import (
     TensorBase,
 )
+from plugrad.tensor.elementwise import PromoteAll
 from plugrad.tensor.host_fallback import make_host_fallback
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel, position_of
 
@@ -80,7 +81,10 @@ def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any) -> Any:
         return UnaryKernel(op, active, raw)
     if op.structure in ("binary", "binary_alpha"):
         return BinaryKernel(op, active, raw)
-    return RawKernel(op, active, raw)
+    kernel = RawKernel(op, active, raw)
+    if op.structure == "elementwise":
+        kernel.prepare = PromoteAll(op.result, op.prepare)
+    return kernel
 
 
 def keyset_of(values: tuple[Any, ...]) -> int:

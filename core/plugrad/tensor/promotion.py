@@ -126,6 +126,14 @@ def result_type(*operands: object) -> Any:
         handled = override_call(result_type, operands, operands, {})
         if handled is not PROCEED:
             return handled
+    for operand in operands:
+        if not isinstance(operand, TensorBase) and accept_foreign(operand):
+            return override_call(result_type, operands, operands, {})
+    return common_dtype(operands)
+
+
+def common_dtype(operands: tuple[Any, ...]) -> DType:
+    """`result_type` of tensors and numbers."""
     dimensioned: DType | None = None
     zero_dim: DType | None = None
     number: DType | None = None
@@ -136,8 +144,6 @@ def result_type(*operands: object) -> Any:
                 dimensioned = dtype if dimensioned is None else promote_types(dimensioned, dtype)
             else:
                 zero_dim = dtype if zero_dim is None else promote_types(zero_dim, dtype)
-        elif accept_foreign(operand):
-            return override_call(result_type, operands, operands, {})
         else:
             dtype = scalar_dtype(operand)
             number = dtype if number is None else promote_types(number, dtype)

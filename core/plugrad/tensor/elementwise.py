@@ -1,0 +1,88 @@
+"""Operators with `structure: elementwise`: any number of operands, promoted and broadcast together.
+
+Unlike the wrappers in `kernels`, which have one or two operands and a short way for them, this
+serves functions such as the incomplete beta function, whose cost is in the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+import numpy as np
+
+from plugrad.dispatch.backend import find_backend
+from plugrad.dtype import DType
+from plugrad.tensor.base import TensorBase, sizes_of, wrap
+from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.overridable import accept_foreign, stand_in
+from plugrad.tensor.promotion import common_dtype, float_result, is_scalar, to_dtype
+
+_FLOAT: Final = "float"
+
+
+@final
+class PromoteAll:
+    """The `prepare` of an elementwise operator: all tensors in one dtype, with shapes that fit.
+
+    Arguments that are no tensors are passed on. The entry's own `prepare`, which only checks, is
+    asked first.
+    """
+
+    def __init__(self, result: str, check: Any) -> None:
+        self.to_float: bool = result == _FLOAT
+        self.check: Any = check
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        if self.check is not None:
+            self.check(*args)
+        dtype: DType = common_dtype(tuple([x for x in args if isinstance(x, TensorBase)]))
+        if self.to_float:
+            dtype = float_result(dtype)
+        shape: tuple[int, ...] = ()
+        prepared: list[Any] = []
+        for value in args:
+            if isinstance(value, TensorBase):
+                shape = broadcast_shapes(shape, sizes_of(value))
+                prepared.append(to_dtype(value, dtype))
+            else:
+                prepared.append(value)
+        return tuple(prepared)
+
+
+def operands(values: tuple[Any, ...], function: str, names: tuple[str, ...]) -> list[TensorBase]:
+    """The operands of an elementwise function, with 0-dim tensors in place of numbers.
+
+    A number has no say in the dtype beyond its kind, so it gets the dtype of the result.
+
+    Raises TypeError if an operand is neither a Tensor nor a number, or none is a Tensor.
+    """
+    first: TensorBase | None = None
+    foreign = False
+    for position, value in enumerate(values):
+        if isinstance(value, TensorBase):
+            first = value if first is None else first
+        elif accept_foreign(value):
+            foreign = True
+        elif not is_scalar(value):
+            raise TypeError(
+                f"{function}(): argument '{names[position]}' (position {position + 1}) must be "
+                f"Tensor or Number, not {type(value).__name__}"
+            )
+    if foreign:
+        return [value if isinstance(value, TensorBase) else stand_in() for value in values]
+    if first is None:
+        raise TypeError(
+            f"{function}(): one of the arguments {', '.join(names)} must be Tensor, got numbers "
+            "only"
+        )
+    dtype: DType = common_dtype(values)
+    device = first.device
+    backend = find_backend(device.type).backend
+    found: list[TensorBase] = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(value)
+        else:
+            array = backend.from_host(np.array(value, dtype.numpy), device.index or 0)
+            found.append(wrap(array, dtype, device))
+    return found

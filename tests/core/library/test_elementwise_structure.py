@@ -1,0 +1,121 @@
+"""`structure: elementwise` in a third party's YAML, and what else expressions may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad.codegen import EntryError, load, unload
+from plugrad.library import Library
+
+BLEND = """
+- func: blend(Tensor self, Tensor other, Tensor weight, int times=1) -> Tensor
+  variants: [function, out]
+  structure: elementwise
+  result: float
+  derivatives:
+    self: grad * times * (1 - weight)
+    other: grad * times * weight
+    weight: not_implemented("weight", "It is left out here.")
+  doc: |
+    Between `self` and `other`.
+
+    A second paragraph.
+"""
+
+
+@pytest.fixture
+def blend() -> Iterator[ModuleType]:
+    lib = Library("elementwise_test", "IMPL", "CPU")
+    family = load(BLEND, namespace="elementwise_test", name="first")
+    lib.impl("blend", lambda a, b, weight, times: times * (a * (1 - weight) + b * weight))
+    yield family
+    lib._destroy()
+    unload(family)
+
+
+def test_tensors_are_promoted_together(blend: ModuleType) -> None:
+    ints = plugrad.tensor([2, 4])
+    assert blend.blend(ints, ints, ints).dtype is plugrad.float32
+    double = plugrad.tensor([0.5], dtype=plugrad.float64)
+    assert blend.blend(ints, ints, double).dtype is plugrad.float64
+
+
+def test_operands_are_broadcast(blend: ModuleType) -> None:
+    result = blend.blend(plugrad.zeros(3, 1), plugrad.ones(2), plugrad.tensor(0.25))
+    np.testing.assert_array_equal(result.numpy(), np.full((3, 2), 0.25, np.float32))
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(3\) must match .* tensor b \(2\)"):
+        blend.blend(plugrad.zeros(3), plugrad.zeros(2), 0.5)
+
+
+@pytest.mark.parametrize("dtype", [plugrad.float16, plugrad.float32, plugrad.float64])
+def test_numbers_stand_for_tensors_and_do_not_promote(
+    blend: ModuleType, dtype: plugrad.dtype
+) -> None:
+    result = blend.blend(1, plugrad.tensor(3.0, dtype=dtype), 0.5)
+    assert result.dtype is dtype
+    assert result.item() == 2.0
+    assert blend.blend(1, plugrad.tensor(3), weight=0.5, times=2).item() == 4.0
+
+
+def test_numbers_alone_are_refused(blend: ModuleType) -> None:
+    with pytest.raises(TypeError, match="one of the arguments input, other, weight must be Tensor"):
+        blend.blend(1, 2, 0.5)
+    with pytest.raises(TypeError, match=r"argument 'other' \(position 2\) must be Tensor or Num"):
+        blend.blend(plugrad.ones(1), "x", 0.5)
+
+
+def test_gradients_are_reduced_to_what_was_broadcast(blend: ModuleType) -> None:
+    x = plugrad.zeros(1, requires_grad=True)
+    y = plugrad.zeros(2, requires_grad=True)
+    blend.blend(x, y, 0.25).sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert x.grad.tolist() == [1.5]
+    assert y.grad.tolist() == [0.25, 0.25]
+
+
+def test_a_derivative_that_is_not_implemented_raises_when_it_is_asked_for(
+    blend: ModuleType,
+) -> None:
+    weight = plugrad.full((2,), 0.5, requires_grad=True)
+    result = blend.blend(plugrad.zeros(2), plugrad.ones(2), weight).sum()
+    message = "^the derivative for 'weight' is not implemented. It is left out here.$"
+    with pytest.raises(NotImplementedError, match=message):
+        result.backward()
+
+
+def test_the_out_variant(blend: ModuleType) -> None:
+    out = plugrad.empty(2)
+    assert blend.blend(plugrad.zeros(2), plugrad.ones(2), 0.5, out=out) is out
+    assert out.tolist() == [0.5, 0.5]
+
+
+def test_the_short_documentation_is_the_first_paragraph(blend: ModuleType) -> None:
+    assert plugrad.ops.elementwise_test.blend.default.doc == "Between `self` and `other`."
+    assert "A second paragraph." in blend.blend.__doc__
+
+
+def test_expressions_see_operators_of_families_loaded_before(blend: ModuleType) -> None:
+    entry = """
+- func: faded(Tensor self) -> Tensor
+  derivatives:
+    self: blend(grad, 0, 0.5)
+  doc: Half of it.
+"""
+    family = load(entry, namespace="elementwise_test", name="second")
+    handle = Library("elementwise_test", "IMPL", "CPU").impl("faded", lambda a: a / 2)
+    try:
+        x = plugrad.ones(2, requires_grad=True)
+        family.faded(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [0.5, 0.5]
+        with pytest.raises(EntryError, match="uses 'blend', which is neither"):
+            load(entry, namespace="elementwise_elsewhere")
+    finally:
+        handle.remove()
+        unload(family)
