@@ -1,14 +1,21 @@
-"""Indexing by way of other indexing."""
+"""Indexing by way of other indexing; `take` is what all reading and writing comes down to."""
+
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plugrad._generated import functions as F
-from plugrad.dtype import int32, int64
+from plugrad.dtype import bool_, int32, int64
+from plugrad.ops.composite import positions
+from plugrad.ops.composite.positions import check_range, host_index, mask_tensor
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop import host_array
 from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -114,3 +121,166 @@ def bucketize(self: Tensor, boundaries: Tensor, out_int32: bool, right: bool) ->
 
 def bucketize_number(self: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     return searchsorted_number(boundaries, self, out_int32, right, None, None)
+
+
+def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
+    place = wrap_dim(dim, self.ndim)
+    prepare.gather(self, dim, index, sparse_grad)
+    return positions.read(self, positions.along(sizes_of(self), place, host_index(index)))
+
+
+def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    prepare.scatter(self, dim, index, src)
+    return positions.write(self, _scattered(self, dim, index), _corner(src, index))
+
+
+def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    prepare.scatter_value(self, dim, index, value)
+    places = _scattered(self, dim, index)
+    if places.size == 0:
+        return self.clone()
+    written = np.zeros(self.numel(), np.bool_)
+    written[places.reshape(-1)] = True
+    number = F.full((), value, dtype=self.dtype, device=self.device)
+    return F.where(mask_tensor(written.reshape(sizes_of(self)), self), number, self)
+
+
+def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    prepare.scatter(self, dim, index, src)
+    return positions.add(self, _scattered(self, dim, index), _corner(src, index))
+
+
+def _scattered(self: Tensor, dim: int, index: Tensor) -> Any:
+    return positions.along(sizes_of(self), wrap_dim(dim, self.ndim), host_index(index))
+
+
+def _corner(src: Tensor, index: Tensor) -> Tensor:
+    """What an index of these sizes uses of a source."""
+    for place, size in enumerate(sizes_of(index)):
+        if src.ndim and sizes_of(src)[place] != size:
+            src = F.slice(src, place, 0, size, 1)
+    return src
+
+
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    prepare.index_select(self, dim, index)
+    sizes = sizes_of(self)
+    place = wrap_dim(dim, len(sizes))
+    where = host_index(index).reshape(-1)
+    length = sizes[place] if sizes else 1
+    if where.size and (where.min() < 0 or where.max() >= length):
+        raise IndexError("index out of range in self")
+    if not sizes:
+        return self.clone()
+    shape = (*sizes[:place], where.size, *sizes[place + 1 :])
+    return positions.read(self, positions.slices(sizes, place, where).reshape(shape))
+
+
+def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
+    prepare.index_add(self, dim, index, source, alpha)
+    place = wrap_dim(dim, self.ndim)
+    where = host_index(index).reshape(-1)
+    check_range(where, sizes_of(self)[place] if self.ndim else 1, place)
+    if alpha != 1:
+        source = source * F.full((), alpha, dtype=source.dtype, device=source.device)
+    return positions.add(self, positions.slices(sizes_of(self), place, where), source)
+
+
+def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    prepare.index_copy(self, dim, index, source)
+    place = wrap_dim(dim, self.ndim)
+    where = host_index(index).reshape(-1)
+    try:
+        check_range(where, sizes_of(self)[place] if self.ndim else 1, place)
+    except RuntimeError as error:
+        raise IndexError(f"index_copy_(): {error}") from None
+    return positions.write(self, positions.slices(sizes_of(self), place, where), source)
+
+
+def index_fill_scalar(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    prepare.index_fill_scalar(self, dim, index, value)
+    number = F.full((), value, dtype=self.dtype, device=self.device)
+    return _filled(self, dim, index, number)
+
+
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
+    checked: tuple[Any, ...] = prepare.index_fill(self, dim, index, value)
+    return _filled(self, dim, index, checked[3])
+
+
+def _filled(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
+    place = wrap_dim(dim, self.ndim)
+    length = sizes_of(self)[place] if self.ndim else 1
+    where = host_index(index).reshape(-1)
+    check_range(where, length, place, True)
+    written = np.zeros(length, np.bool_)
+    written[where] = True
+    shape = (length,) + (1,) * (self.ndim - place - 1) if self.ndim else ()
+    return F.where(mask_tensor(written.reshape(shape), self), value, self)
+
+
+def _read_indices(self: Tensor, indices: list[Any]) -> Any:
+    """The positions of `self[indices]`."""
+    found: list[Any] = []
+    for index in prepare.check_indices(self, indices):
+        if index is None:
+            found.append(None)
+        else:
+            found.append(host_array(index) if index.dtype is bool_ else host_index(index))
+    return positions.indexed(sizes_of(self), found)
+
+
+def index(self: Tensor, indices: list[Any]) -> Tensor:
+    return positions.read(self, _read_indices(self, indices))
+
+
+def index_put(self: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Tensor:
+    prepare.index_put(self, indices, values, accumulate)
+    places = _read_indices(self, indices)
+    try:
+        spread = values.expand(places.shape)
+    except RuntimeError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(sizes_of(values))} cannot be broadcast "
+            f"to indexing result of shape {list(places.shape)}"
+        ) from None
+    return (positions.add if accumulate else positions.write)(self, places, spread)
+
+
+def masked_fill_scalar(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    prepare.masked_fill_scalar(self, mask, value)
+    return F.where(mask, F.full((), value, dtype=self.dtype, device=self.device), self)
+
+
+def masked_fill(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    checked: tuple[Any, ...] = prepare.masked_fill(self, mask, value)
+    return F.where(mask, checked[2], self)
+
+
+def _positions_of_mask(self: Tensor, mask: Tensor) -> tuple[Tensor, Any]:
+    """The tensor in the common shape, and the positions of what the mask selects there."""
+    shape = broadcast_shapes(sizes_of(self), sizes_of(mask))
+    selected = np.flatnonzero(np.broadcast_to(host_array(mask), shape))
+    return (self if shape == sizes_of(self) else self.expand(shape)), selected
+
+
+def masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    prepare.masked_select(self, mask)
+    spread, selected = _positions_of_mask(self, mask)
+    return positions.read(spread, selected)
+
+
+def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    prepare.masked_scatter(self, mask, source)
+    spread, selected = _positions_of_mask(self, mask)
+    if source.numel() < selected.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return positions.write(spread, selected, source)
+
+
+def nonzero(self: Tensor) -> TensorBase:
+    """Read on the host: how many there are nobody knows beforehand."""
+    host = host_array(self)
+    if host.ndim == 0:
+        return positions.index_tensor(np.zeros((int(bool(host)), 0)), self)
+    return positions.index_tensor(np.argwhere(host), self)
