@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.ops.composite import positions
 from plugrad.ops.composite.einsum import contract
 from plugrad.ops.prepare import linalg as prepare
 from plugrad.ops.prepare.linalg import (
@@ -22,6 +25,41 @@ from plugrad.tensor.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def bmm_by_mm(self: Tensor, mat2: Tensor) -> Tensor:
+    prepare.bmm(self, mat2)
+    a, b = sizes_of(self), sizes_of(mat2)
+    if a[0] == 0:
+        return F.empty((0, a[1], b[2]), dtype=self.dtype, device=self.device)
+    products = [C.call_mm(self.select(0, i), mat2.select(0, i)) for i in range(a[0])]
+    return F.stack(products, 0)
+
+
+def mv_by_mm(self: Tensor, vec: Tensor) -> Tensor:
+    prepare.mv(self, vec)
+    return C.call_mm(self, vec.unsqueeze(1)).squeeze(1)
+
+
+def dot_by_mm(self: Tensor, tensor: Tensor) -> Tensor:
+    prepare.dot(self, tensor)
+    return C.call_mm(self.unsqueeze(0), tensor.unsqueeze(1)).view(())
+
+
+def vdot_by_dot(self: Tensor, other: Tensor) -> Tensor:
+    prepare.vdot(self, other)
+    return C.call_dot(self.conj(), other)
+
+
+def addmm_by_mm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    checked: tuple[Any, ...] = prepare.addmm(self, mat1, mat2, beta, alpha)
+    return _blend(self, C.call_mm(mat1, mat2), checked[3], checked[4])
+
+
+def trace(self: Tensor) -> Tensor:
+    prepare.trace(self)
+    rows, columns = sizes_of(self)
+    return positions.read(self, np.arange(min(rows, columns)) * (columns + 1)).sum()
 
 
 def matmul_nh(self: Tensor, other: Tensor) -> Tensor:

@@ -1,18 +1,44 @@
-"""Linear systems with vectors, inverses and powers, made of the solution of A @ X = B."""
+"""Linear systems with vectors, inverses and powers, made of the solution of A @ X = B.
+
+A backend without a solver of its own has that of the host.
+"""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad.ops.prepare import linear_systems as prepare
 from plugrad.ops.prepare.linear_systems import check_square
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop import from_host, host_array
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def _to_device(array: Any, like: TensorBase) -> TensorBase:
+    return from_host(np.asarray(array, like.dtype.numpy), like.dtype, like.device)
+
+
+def solve_on_host(A: TensorBase, B: TensorBase) -> TensorBase:
+    prepare.solve(A, B)
+    try:
+        return _to_device(np.linalg.solve(host_array(A), host_array(B)), A)
+    except np.linalg.LinAlgError:
+        raise RuntimeError(
+            "linalg.solve: The solver failed because the input matrix is singular."
+        ) from None
+
+
+def det_on_host(A: TensorBase) -> TensorBase:
+    prepare.det(A)
+    return _to_device(np.linalg.det(host_array(A)), A)
 
 
 def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:

@@ -33,12 +33,12 @@ def host_index(index: TensorBase) -> Array:
 
 def index_tensor(positions: Array, like: TensorBase) -> TensorBase:
     """Positions as a tensor where another one lives."""
-    return from_host(np.ascontiguousarray(positions, np.int64), int64, like.device)
+    return from_host(np.asarray(positions, np.int64, order="C"), int64, like.device)
 
 
 def mask_tensor(mask: Array, like: TensorBase) -> TensorBase:
     """A mask as a tensor where another one lives."""
-    return from_host(np.ascontiguousarray(mask, np.bool_), bool_, like.device)
+    return from_host(np.asarray(mask, np.bool_, order="C"), bool_, like.device)
 
 
 def zero_like(tensor: TensorBase) -> Tensor:

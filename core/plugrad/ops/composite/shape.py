@@ -1,5 +1,7 @@
 """Joining, repeating and converting by way of other operators."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,6 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.backend import canonical_device
-from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import (
     DType,
     bfloat16,
@@ -25,12 +26,17 @@ from plugrad.dtype import (
     int64,
     uint8,
 )
+from plugrad.ops.composite.positions import index_tensor, mask_tensor, zero_like
+from plugrad.ops.composite.sorting import argsort as argsort
+from plugrad.ops.composite.sorting import kthvalue as kthvalue
+from plugrad.ops.composite.sorting import msort as msort
+from plugrad.ops.composite.sorting import sort as sort
+from plugrad.ops.composite.sorting import topk as topk
 from plugrad.ops.prepare import shape as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
-from plugrad.tensor.kernels import named_results
 from plugrad.tensor.promotion import cast
 
 if TYPE_CHECKING:
@@ -43,22 +49,31 @@ def cat(tensors: list[Tensor], dim: int) -> Tensor:
     return F.cat(tensors, dim)
 
 
-def cat_by_adding(tensors: list[TensorBase], dim: int) -> Tensor:
-    """For backends that cannot join: each tensor among zeros of the result's shape, added up."""
+def cat_in_pairs(tensors: list[TensorBase], dim: int) -> Tensor:
+    """For backends that cannot join: neighbours become one, until there is but one."""
     checked: tuple[Any, ...] = prepare.cat(tensors, dim)
     parts: list[Tensor] = checked[0]
     place: int = checked[1]
-    sizes = list(sizes_of(parts[0]))
-    sizes[place] = sum([sizes_of(part)[place] for part in parts])
-    start = 0
-    result: Tensor | None = None
-    for part in parts:
-        end = start + sizes_of(part)[place]
-        padded = F.slice_backward(part, tuple(sizes), place, start, end, 1)
-        result = padded if result is None else result + padded
-        start = end
-    assert result is not None
-    return result
+    if len(parts) == 1:
+        return parts[0].clone()
+    while len(parts) > 1:
+        joined = [_joined(parts[i], parts[i + 1], place) for i in range(0, len(parts) - 1, 2)]
+        if len(parts) % 2 == 1:
+            joined.append(parts[-1])
+        parts = joined
+    return parts[0]
+
+
+def _joined(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    """Each place of the result takes an element of both, and keeps one of them."""
+    left, right = sizes_of(a)[dim], sizes_of(b)[dim]
+    if left == 0 or right == 0:
+        return b if left == 0 else a
+    place = np.arange(left + right)
+    first = a.index_select(dim, index_tensor(np.minimum(place, left - 1), a))
+    second = b.index_select(dim, index_tensor(np.maximum(place - left, 0), b))
+    mask = (place < left).reshape((left + right,) + (1,) * (a.ndim - dim - 1))
+    return F.where(mask_tensor(mask, first), first, second)
 
 
 def stack(tensors: list[Tensor], dim: int) -> Tensor:
@@ -117,6 +132,49 @@ def flipud(self: Tensor) -> Tensor:
     return self.flip((0,))
 
 
+def flip(self: Tensor, dims: Sizes) -> Tensor:
+    checked: tuple[Any, ...] = prepare.flip(self, dims)
+    result = self
+    for dim in checked[1]:
+        backwards = np.arange(sizes_of(self)[dim] - 1, -1, -1)
+        result = result.index_select(dim, index_tensor(backwards, self))
+    return self.clone() if result is self else result
+
+
+def roll(self: Tensor, shifts: Sizes, dims: Sizes) -> Tensor:
+    checked: tuple[Any, ...] = prepare.roll(self, shifts, dims)
+    if self.numel() == 0:
+        return self.clone()
+    if not dims:
+        return _rolled(self.reshape((-1,)), shifts[0], 0).view(sizes_of(self))
+    result = self
+    for dim, shift in zip(checked[2], shifts, strict=True):
+        result = _rolled(result, shift, dim)
+    return result
+
+
+def _rolled(self: Tensor, shift: int, dim: int) -> Tensor:
+    length = sizes_of(self)[dim]
+    origin = (np.arange(length) - shift) % length
+    return self.index_select(dim, index_tensor(origin, self))
+
+
+def tril(self: Tensor, diagonal: int) -> Tensor:
+    prepare.tril(self, diagonal)
+    rows, columns = sizes_of(self)[-2:]
+    return _masked(self, np.tri(rows, columns, diagonal, dtype=np.bool_))
+
+
+def triu(self: Tensor, diagonal: int) -> Tensor:
+    prepare.triu(self, diagonal)
+    rows, columns = sizes_of(self)[-2:]
+    return _masked(self, ~np.tri(rows, columns, diagonal - 1, dtype=np.bool_))
+
+
+def _masked(self: Tensor, kept: Any) -> Tensor:
+    return F.where(mask_tensor(kept, self), self, zero_like(self))
+
+
 def rot90(self: Tensor, k: int, dims: Sizes) -> Tensor:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -157,6 +215,18 @@ def tile(self: Tensor, dims: Sizes) -> Tensor:
     return self.repeat((1,) * (self.ndim - len(dims)) + dims)
 
 
+def repeat_interleave(repeats: Tensor, output_size: int | None) -> TensorBase:
+    """Made on the host: how long the result is nobody knows beforehand."""
+    prepare.repeat_interleave(repeats, output_size)
+    counts = host_array(repeats)
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    result = np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
+    if output_size is not None and output_size != result.size:
+        raise RuntimeError("allocated size does not match required size")
+    return from_host(result, repeats.dtype, repeats.device)
+
+
 def repeat_interleave_int(
     self: Tensor, repeats: int, dim: int | None, output_size: int | None
 ) -> Tensor:
@@ -191,33 +261,6 @@ def repeat_interleave_tensor(
         )
     indices = F.repeat_interleave(repeats, output_size=output_size)
     return self.index_select(place, indices)
-
-
-def argsort(self: Tensor, dim: int, descending: bool, stable: bool) -> Tensor:
-    indices: Tensor = F.sort(self.detach(), dim, descending, stable=stable)[1]
-    return indices
-
-
-def msort(self: Tensor) -> Tensor:
-    values: Tensor = F.sort(self, 0)[0]
-    return values
-
-
-def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> Any:
-    place = wrap_dim(dim, self.ndim)
-    length = sizes_of(self)[place] if self.ndim else 1
-    if k < 1 or k > length:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {place}")
-    values, indices = F.sort(self, place)
-    if self.ndim != 0:
-        values = values.select(place, k - 1)
-        indices = indices.select(place, k - 1)
-        if keepdim:
-            values = values.unsqueeze(place)
-            indices = indices.unsqueeze(place)
-    op = find_operator("plugrad::kthvalue")
-    assert op is not None
-    return named_results(op, values, indices)
 
 
 def meshgrid(tensors: list[Tensor]) -> tuple[Tensor, ...]:

@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.ops.composite.view_gradients import diagonal_backward as diagonal_backward
+from plugrad.ops.composite.view_gradients import diagonal_length
+from plugrad.ops.composite.view_gradients import select_backward as select_backward
+from plugrad.ops.composite.view_gradients import slice_backward as slice_backward
+from plugrad.ops.composite.view_gradients import strided_sum as strided_sum
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
@@ -248,12 +253,6 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     return squeeze_dims(F.slice(self, dim, position, position + 1, 1), (dim,))
 
 
-def select_backward(grad_output: Tensor, input_sizes: Sizes, dim: int, index: int) -> Tensor:
-    dim = wrap_dim(dim, len(input_sizes))
-    position = index % input_sizes[dim]
-    return F.slice_backward(grad_output.unsqueeze(dim), input_sizes, dim, position, position + 1, 1)
-
-
 def _parts(self: Tensor, sizes: Sizes, dim: int) -> tuple[Tensor, ...]:
     parts: list[Tensor] = []
     start = 0
@@ -322,6 +321,28 @@ def unbind(self: Tensor, dim: int) -> tuple[Tensor, ...]:
     prepare.unbind(self, dim)
     length = sizes_of(self)[wrap_dim(dim, self.ndim)]
     return tuple([self.select(dim, index) for index in range(length)])
+
+
+def diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    """Matrices in a row are one long row, of which a diagonal is a slice."""
+    ndim = self.ndim
+    first, second = prepare.diagonal_dims(ndim, dim1, dim2)
+    order = [dim for dim in range(ndim) if dim not in (first, second)]
+    turned = self.permute((*order, first, second))
+    sizes = sizes_of(turned)
+    batch = sizes[:-2]
+    rows, columns = sizes[-2:]
+    length = diagonal_length(rows, columns, offset)
+    if length == 0:
+        return F.slice(turned, ndim - 2, 0, 0, 1).view((*batch, 0))
+    start = offset if offset >= 0 else -offset * columns
+    if can_view(turned, (*batch, rows * columns)):
+        flat = turned.view((*batch, rows * columns))
+        return F.slice(flat, ndim - 2, start, start + (length - 1) * (columns + 1) + 1, columns + 1)
+    steps = strides(turned)
+    begin = (0, offset) if offset >= 0 else (-offset, 0)
+    shift = storage_offset_of(self) + begin[0] * steps[-2] + begin[1] * steps[-1]
+    return turned.as_strided((*batch, length), (*steps[:-2], steps[-2] + steps[-1]), shift)
 
 
 def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:

@@ -1,0 +1,98 @@
+"""The gradients of views: every place takes some element of what was read, or zero."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrad._generated import functions as F
+from plugrad.ops.composite import positions
+from plugrad.ops.composite.positions import index_tensor, mask_tensor, zero_like
+from plugrad.ops.prepare import views as prepare
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Sizes = tuple[int, ...]
+
+
+def select_backward(grad_output: Tensor, input_sizes: Sizes, dim: int, index: int) -> Tensor:
+    dim = wrap_dim(dim, len(input_sizes))
+    position = index % input_sizes[dim]
+    return F.slice_backward(grad_output.unsqueeze(dim), input_sizes, dim, position, position + 1, 1)
+
+
+def slice_backward(
+    grad_output: Tensor, input_sizes: Sizes, dim: int, start: int | None, end: int | None, step: int
+) -> Tensor:
+    dim = wrap_dim(dim, len(input_sizes))
+    length = input_sizes[dim]
+    first, _ = prepare.slice_bounds(start, end, length)
+    count = sizes_of(grad_output)[dim]
+    if count == 0 or 0 in input_sizes:
+        return F.zeros(input_sizes, dtype=grad_output.dtype, device=grad_output.device)
+    behind = np.arange(length) - first
+    taken = behind // step
+    written = (behind % step == 0) & (taken >= 0) & (taken < count)
+    origin = index_tensor(np.clip(taken, 0, count - 1), grad_output)
+    spread = grad_output.index_select(dim, origin)
+    mask = written.reshape((length,) + (1,) * (len(input_sizes) - dim - 1))
+    return F.where(mask_tensor(mask, spread), spread, zero_like(spread))
+
+
+def diagonal_length(rows: int, columns: int, offset: int) -> int:
+    """How many elements a diagonal of a matrix has."""
+    return max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+
+
+def diagonal_backward(
+    grad_output: Tensor, input_sizes: Sizes, offset: int, dim1: int, dim2: int
+) -> Tensor:
+    first, second = prepare.diagonal_dims(len(input_sizes), dim1, dim2)
+    rows, columns = input_sizes[first], input_sizes[second]
+    length = diagonal_length(rows, columns, offset)
+    if length == 0 or 0 in input_sizes:
+        return F.zeros(input_sizes, dtype=grad_output.dtype, device=grad_output.device)
+    i = np.arange(rows).reshape((rows, 1))
+    j = np.arange(columns)
+    written = j - i == offset
+    origin = np.where(written, np.minimum(i, j), 0).reshape(-1)
+    last = grad_output.ndim - 1
+    spread = grad_output.index_select(last, index_tensor(origin, grad_output))
+    matrices = spread.view((*sizes_of(grad_output)[:last], rows, columns))
+    placed = F.where(mask_tensor(written, matrices), matrices, zero_like(matrices))
+    order = list(range(last))
+    for place, dim in sorted(((first, last), (second, last + 1))):
+        order.insert(place, dim)
+    return placed.permute(order).contiguous()
+
+
+def strided_sum(
+    self: Tensor,
+    size: Sizes,
+    stride: Sizes,
+    storage_offset: int,
+    output_size: Sizes,
+    output_stride: Sizes,
+    output_offset: int,
+) -> Tensor:
+    if 0 in size or 0 in output_size:
+        return F.zeros(output_size, dtype=self.dtype, device=self.device)
+    written = _cells(size, stride, storage_offset)
+    asked = _cells(output_size, output_stride, output_offset)
+    reach = int(max(written.max(), asked.max()))
+    memory = F.zeros((reach + 1,), dtype=self.dtype, device=self.device)
+    return positions.read(positions.add(memory, written, self), asked)
+
+
+def _cells(size: Sizes, stride: Sizes, offset: int) -> Any:
+    """The memory cell of every element."""
+    cells = np.full(size, offset, np.int64)
+    for dim, (count, step) in enumerate(zip(size, stride, strict=True)):
+        cells += (np.arange(count) * step).reshape((count,) + (1,) * (len(size) - dim - 1))
+    return cells
