@@ -16,9 +16,11 @@ from plugrad.tensor.base import (
     is_inference,
     make_tensor,
     materialize_meta,
+    note_alias,
     share_storage,
     sizes_of,
 )
+from plugrad.tensor.functionalize import take_over
 
 META: Final = "meta"
 
@@ -136,6 +138,7 @@ def data_of(tensor: TensorBase) -> TensorBase:
     """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
     result = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
     result.keyset = tensor.keyset
+    note_alias(result, tensor)
     return result
 
 
@@ -186,10 +189,10 @@ def set_data(tensor: TensorBase, value: Any) -> None:
         if value.dtype is not tensor.dtype or value.device is not tensor.device:
             # It expects gradients of the former dtype and device.
             meta.accumulator = None
+    take_over(tensor, value)
     tensor.dtype = value.dtype
     tensor.device = value.device
     tensor.keyset = value.keyset
-    tensor.replace_array(value.array)
 
 
 def detach_(tensor: TensorBase) -> None:
@@ -241,6 +244,7 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
     made.keyset = tensor.keyset
     made.storage = share_storage(tensor)
+    note_alias(made, tensor)
     if requires_grad:
         set_requires_grad(made, True)
     return made

@@ -17,6 +17,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.interop import storage_offset, strides
 
 
@@ -47,7 +48,7 @@ def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
     public: Any = tensor
     if 0 in sizes or count <= held:
         made = call_as_strided(public.detach(), sizes, tuple(steps), storage_offset(tensor))
-        tensor.replace_array(made.array)
+        take_over(tensor, made)
         return
     grown: Any = F.empty(count, dtype=tensor.dtype, device=tensor.device)
     if held:
@@ -95,4 +96,4 @@ def _move_to(tensor: TensorBase, source: TensorBase) -> None:
     storage = Storage()
     storage.version = version_of(tensor)
     tensor.storage = storage
-    tensor.replace_array(source.array)
+    take_over(tensor, source)

@@ -11,7 +11,7 @@ from mypy_extensions import i64, mypyc_attr
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.api_version import API_VERSION, check_api_version
 from plugrad.dispatch.kernel_table import check_names, kernel_table, marked_kernels
-from plugrad.dispatch.keys import register_backend_key, tensor_keyset
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, register_backend_key, tensor_keyset
 from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.dtype import from_numpy as dtype_from_numpy
 from plugrad.errors import BackendNotFoundError, PluginError
@@ -278,6 +278,8 @@ class ActiveBackend:
         self.fallback: str = backend.fallback or ""
         self.number = register_backend_key(backend.name, backend.key_name)
         self.tensor_keyset: i64 = tensor_keyset(self.number)
+        if not backend.mutable:
+            self.tensor_keyset |= FUNCTIONALIZE_BIT
         self.kernels: dict[str, Any] = kernel_table(backend.kernels())
         if _hooks.operator_names is not None:
             check_names(self.kernels, _hooks.operator_names(), f"backend {backend.name!r}")

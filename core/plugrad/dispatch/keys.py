@@ -34,6 +34,7 @@ MAX_BACKENDS: Final = 48
 
 DENSE_BIT: Final = 1 << 0
 BACKEND_SELECT_BIT: Final = 1 << 1
+FUNCTIONALIZE_BIT: Final = 1 << 2
 AD_INPLACE_OR_VIEW_BIT: Final = 1 << 3
 AUTOGRAD_BIT: Final = 1 << 4
 
@@ -42,6 +43,7 @@ BACKEND_MASK: Final = ((1 << 48) - 1) << 12
 # What remains of a key set once a functionality has had its turn.
 AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 4) - 1)
 AFTER_AD_INPLACE_OR_VIEW: Final = BACKEND_MASK | ((1 << 3) - 1)
+AFTER_FUNCTIONALIZE: Final = BACKEND_MASK | ((1 << 2) - 1)
 AUTOGRAD_KEYS: Final = AUTOGRAD_BIT | AD_INPLACE_OR_VIEW_BIT
 
 _FUNCTIONALITY_NAMES: Final = (

@@ -376,6 +376,8 @@ class Operator:
             implicit = self.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
             if implicit is not None:
                 return implicit
+        elif key.functionality == keys.FUNCTIONALIZE:
+            return _kernel_factory.functionalize(self)
         elif key.functionality == keys.AUTOGRAD:
             kernel = self.kernel_for(keys.AUTOGRAD_ALIAS)
             if kernel is not None:
@@ -465,7 +467,13 @@ class _KernelFactory:
         self.function: Callable[[Operator, ActiveBackend], Any] | None = None
         self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
         self.missing_gradient: Callable[[Operator], Any] | None = None
+        self.functional_view: Callable[[Operator], Any] | None = None
         self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
+
+    def functionalize(self, op: Operator) -> Any:
+        if self.functional_view is None:
+            return None
+        return self.functional_view(op)
 
     def on_host(self, op: Operator, active: ActiveBackend) -> Any:
         if self.host_fallback is None:
@@ -506,6 +514,11 @@ def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
 def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
     """Install what makes the kernel of an operator that another backend shall compute."""
     _kernel_factory.host_fallback = make
+
+
+def set_functional_view(make: Callable[[Operator], Any]) -> None:
+    """Install what makes the Functionalize kernel of an operator that returns a view."""
+    _kernel_factory.functional_view = make
 
 
 def _keyset_of(values: tuple[Any, ...]) -> int:

@@ -16,7 +16,7 @@ from plugrad.dispatch.backend import (
     find_backend,
 )
 from plugrad.dispatch.local_state import LocalState, current_state
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import FLOATING, DType
 from plugrad.errors import OperatorNotFoundError
 from plugrad.tensor.base import (
@@ -29,11 +29,13 @@ from plugrad.tensor.base import (
     ViewInfo,
     bump_version,
     is_inference,
+    make_tensor,
     propagate_creation_meta,
     share_storage,
     sizes_of,
     version_of,
 )
+from plugrad.tensor.functionalize import extend, rebind
 from plugrad.tensor.interop import storage_offset, strides
 from plugrad.tensor.kernels import broadcast_shapes, check_alpha, to_host
 from plugrad.tensor.overlap import check_overlap
@@ -126,7 +128,6 @@ def write_array(
 
     Raises:
         OperatorNotFoundError: the backend's arrays are mutable, but it has no `copy_` kernel.
-        NotImplementedError: they are immutable, and views of the target would not follow.
     """
     if active.backend.mutable:
         copy = active.raw_kernel("copy_", "")
@@ -137,21 +138,21 @@ def write_array(
             )
         copy(target.array, array)
         return
-    storage = target.storage
-    if target.view_info is not None or (storage is not None and storage.has_views):
-        raise NotImplementedError(
-            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, on which tensors "
-            "that have views, or are views, cannot be written to yet"
-        )
     if dtype is not target.dtype:
         place = target.device
         array = cast_array(array, place.type, target.dtype, place.index or 0)
     if tuple(array.shape) != sizes_of(target):
-        raise NotImplementedError(
-            f"{op.qualified_name}: backend {active.name!r} has immutable arrays, into which a "
-            "smaller one cannot be broadcast yet"
-        )
-    target.replace_array(array)
+        whole: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
+        part = make_tensor(array, target.dtype, target.device, whole)
+        array = _expand(whole, part, sizes_of(target)).array
+    rebind(target, array)
+
+
+def _expand(dense: i64, part: TensorBase, sizes: tuple[int, ...]) -> TensorBase:
+    expand = find_operator("plugrad::expand")
+    assert expand is not None
+    whole: TensorBase = expand.lookup(dense)(dense, part, sizes, False)
+    return whole
 
 
 @final
@@ -297,13 +298,18 @@ class ArrayViewKernel:
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         storage = target.storage
-        if storage is not None and storage.has_views and not self.active.backend.mutable:
+        if (
+            storage is not None
+            and storage.has_views
+            and target.view_info is None
+            and not self.active.backend.mutable
+        ):
             raise NotImplementedError(
                 f"{self.functional.name}_: backend {self.active.name!r} has immutable arrays, on "
-                "which tensors that have views cannot be changed in place yet"
+                "which a tensor that has views cannot be made a view of itself"
             )
         view: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
-        target.replace_array(view.array)
+        extend(target, (self.functional, args, -1), view.array)
         return target
 
 

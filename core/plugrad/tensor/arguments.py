@@ -10,6 +10,7 @@ from mypy_extensions import i64
 from plugrad.device import Device, as_device
 from plugrad.dtype import DType, bool_, complex128, float64, int64
 from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
+from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.overridable import accept_foreign, stand_in
 from plugrad.tensor.promotion import can_cast, is_scalar
 
@@ -348,7 +349,7 @@ def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
                 stacklevel=3,
             )
         converted: Any = result
-        out.replace_array(converted.to(out.dtype).array)
+        take_over(out, converted.to(out.dtype))
         bump_version(out)
         return out
     target.copy_(result)

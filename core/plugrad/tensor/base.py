@@ -17,7 +17,7 @@ from mypy_extensions import i16, i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dispatch.backend import find_backend
-from plugrad.dispatch.keys import AUTOGRAD_KEYS
+from plugrad.dispatch.keys import AUTOGRAD_KEYS, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import INFERENCE_BLOCKS, current_state
 from plugrad.dtype import DType
 from plugrad.tensor.size import Size, as_size
@@ -327,7 +327,31 @@ def detached(tensor: TensorBase) -> TensorBase:
     result.keyset = tensor.keyset
     result.storage = share_storage(tensor)
     result._sizes = tensor._sizes
+    note_alias(result, tensor)
     return result
+
+
+@final
+class _Aliases:
+    """Who is told of tensors that share an array which cannot be written to."""
+
+    def __init__(self) -> None:
+        self.listener: Any = None
+
+
+_sharing: Final = _Aliases()
+
+
+def set_alias_listener(listener: Any) -> None:
+    """Call `listener(tensor, source)` for each tensor that is to follow what is written to another
+    one, on backends with immutable arrays."""
+    _sharing.listener = listener
+
+
+def note_alias(tensor: TensorBase, source: TensorBase) -> None:
+    """Note that `tensor` has the elements of `source`, also after those are written to."""
+    if source.keyset & FUNCTIONALIZE_BIT:
+        _sharing.listener(tensor, source)
 
 
 def view_needs_grad(tensor: TensorBase) -> bool:

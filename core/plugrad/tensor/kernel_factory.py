@@ -15,6 +15,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import (
     Operator,
     find_operator,
+    set_functional_view,
     set_host_fallback,
     set_kernel_factory,
 )
@@ -23,6 +24,7 @@ from plugrad.tensor.base import (
     TensorBase,
 )
 from plugrad.tensor.elementwise import PromoteAll
+from plugrad.tensor.functionalize import make_functional_view
 from plugrad.tensor.host_fallback import make_host_fallback
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel, position_of
 
@@ -101,4 +103,5 @@ def keyset_of(values: tuple[Any, ...]) -> int:
 
 
 set_kernel_factory(_make_kernel, keyset_of)
+set_functional_view(make_functional_view)
 set_host_fallback(make_host_fallback)

@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 
+from plugrad.dispatch.backend import activate_backend, deactivate_backend
 from plugrad.testing import NaiveEngine
+from tests.core.frozen import FrozenBackend
 
 
 @pytest.fixture(params=["plugrad", "torch"])
@@ -42,11 +44,51 @@ ANY_ENGINE = {
 }
 
 
+# Modules about views and writes; they run on a backend with immutable arrays, too, but for what is
+# marked `strided`: it is about memory and its layout.
+ANY_ARRAYS = {
+    "test_allow_mutation",
+    "test_backward",
+    "test_complex_views",
+    "test_composite_inplace",
+    "test_function_inplace",
+    "test_inplace_hooks",
+    "test_inplace_on_views",
+    "test_inplace_view_operators",
+    "test_inplace_views_aftermath",
+    "test_pure_views",
+    "test_resizing",
+    "test_unsafe_split",
+    "test_versions",
+    "test_view_replay",
+    "test_views_creation_meta",
+    "test_views_of_leaves",
+    "test_views_random",
+}
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    module = metafunc.module.__name__.rpartition(".")[2]
+    if module in ANY_ARRAYS and metafunc.definition.get_closest_marker("strided") is None:
+        metafunc.parametrize("arrays", ["mutable", "immutable"], indirect=True)
     if metafunc.module.__name__.rpartition(".")[2] not in ANY_ENGINE:
         return
     if metafunc.definition.get_closest_marker("real_engine") is None:
         metafunc.parametrize("execution_engine", ["real", "naive"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def arrays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs a test on the CPU, or with a backend of immutable arrays as the default one."""
+    if getattr(request, "param", "mutable") == "mutable":
+        yield
+        return
+    plugrad = importlib.import_module("plugrad")
+    activate_backend(FrozenBackend())
+    plugrad.set_default_device("frozen")
+    yield
+    plugrad.set_default_device(None)
+    deactivate_backend("frozen")
 
 
 @pytest.fixture(autouse=True)

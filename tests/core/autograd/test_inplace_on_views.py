@@ -137,6 +137,7 @@ def test_assigning_items_is_a_write_to_a_view() -> None:
     assert grad_of(base.sum(), x) == [4.0, 4.0, 1.0, 1.0]
 
 
+@pytest.mark.strided
 def test_a_view_by_strides_of_a_base_that_is_not_contiguous() -> None:
     x = plugrad.arange(6.0).view(2, 3).requires_grad_()
     memory = plugrad.zeros(16)

@@ -18,7 +18,7 @@ def first_two(lib: ModuleType, calls: list[str], pure: bool = True) -> Any:
         @staticmethod
         def backward(ctx: Any, grad: Any) -> Any:
             calls.append("backward")
-            return lib.cat([grad, lib.zeros(1)])
+            return lib.cat([grad, grad.new_zeros(1)])
 
     return FirstTwo
 

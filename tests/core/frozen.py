@@ -1,0 +1,58 @@
+"""A backend whose arrays cannot be written to: NumPy's, locked, and without strides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrad.plugins import Backend
+from plugrad_cpu.backend import CpuBackend
+
+Array = np.ndarray[Any, Any]
+
+
+def locked(value: Any) -> Any:
+    """Arrays that NumPy refuses to write to, whatever else views their memory."""
+    if isinstance(value, np.ndarray):
+        value = np.ascontiguousarray(value).reshape(value.shape).view()
+        value.setflags(write=False)
+        return value
+    if isinstance(value, (tuple, list)):
+        return type(value)(locked(item) for item in value)
+    return value
+
+
+def locking(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: locked(kernel(*args))
+
+
+class FrozenBackend(CpuBackend):
+    """The CPU's kernels on arrays that nobody can write to."""
+
+    def __init__(self) -> None:
+        Backend.__init__(self, "frozen", array_type=np.ndarray, mutable=False)
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        return {
+            name: locking(kernel)
+            for name, kernel in super().kernels().items()
+            if not name.partition(".")[0].endswith("_")
+        }
+
+    def from_host(self, array: Array, index: int) -> Array:
+        frozen: Array = locked(array.copy())
+        return frozen
+
+    def to_host(self, array: Array) -> Array:
+        return array.copy()
+
+    def as_array(self, value: Any) -> Array:
+        frozen: Array = locked(np.asarray(value))
+        return frozen
+
+    strides = Backend.strides
+    storage_offset = Backend.storage_offset
+    from_dlpack = Backend.from_dlpack
+    dlpack_type = Backend.dlpack_type

@@ -1,0 +1,250 @@
+"""Views and writes on immutable arrays; the oracle is the CPU, where memory is shared.
+
+The whole suites of views and in-place operators run on immutable arrays as well: `ANY_ARRAYS` in
+tests/core/autograd/conftest.py.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import plugrad
+from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.tensor import functionalize
+from tests.core.frozen import FrozenBackend
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> Iterator[None]:
+    activate_backend(FrozenBackend())
+    yield
+    deactivate_backend("frozen")
+
+
+def on_both(program: Callable[[str], Any]) -> tuple[Any, Any]:
+    return program("frozen"), program("cpu")
+
+
+def test_the_arrays_cannot_be_written_to() -> None:
+    x = plugrad.zeros(2, device="frozen")
+    with pytest.raises(ValueError, match="read-only"):
+        x.array[0] = 1
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "slice": lambda x: x[1:, ::2],
+    "select": lambda x: x[1],
+    "permute": lambda x: x.permute(1, 0),
+    "transpose of a slice": lambda x: x[:, 1:].t(),
+    "slice of a transpose": lambda x: x.t()[1:3],
+    "view": lambda x: x.view(2, 6),
+    "flat, then a slice": lambda x: x.view(-1)[3:9],
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "squeeze": lambda x: x.unsqueeze(0).squeeze(),
+    "diagonal": lambda x: x.diagonal(1),
+    "part of a split": lambda x: x.split(2, dim=1)[1],
+    "row of unbind": lambda x: x.unbind()[2],
+    "unfold": lambda x: x.unfold(1, 2, 2),
+    "windows of a transpose": lambda x: x.t().unfold(0, 2, 2),
+    "narrow": lambda x: x.narrow(1, 1, 2),
+    "movedim": lambda x: x.movedim(0, 1),
+    "expand without repeating": lambda x: x.expand(3, 4),
+    "detach": lambda x: x.detach(),
+    "data": lambda x: x.data[1:],
+    "the first of a chunk of a diagonal": lambda x: x.diagonal().chunk(3)[0],
+}
+
+
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS)
+def test_a_write_to_a_view_reaches_all_that_share_it(take: Callable[[Any], Any]) -> None:
+    def program(device: str) -> Any:
+        x = plugrad.arange(12.0, device=device).view(3, 4)
+        view, other = take(x), x[0]
+        view.mul_(10).add_(view.sum())
+        return [x.tolist(), view.tolist(), other.tolist(), view._version == x._version]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS)
+def test_a_view_follows_a_write_to_its_base(take: Callable[[Any], Any]) -> None:
+    def program(device: str) -> Any:
+        x = plugrad.arange(12.0, device=device).view(3, 4)
+        view = take(x)
+        x.mul_(2)
+        x[1, 1:] = 7
+        return [x.tolist(), view.tolist()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS)
+def test_gradients_through_a_write_to_a_view(take: Callable[[Any], Any]) -> None:
+    def program(device: str) -> Any:
+        leaf = plugrad.arange(1.0, 13.0, device=device).requires_grad_()
+        x = leaf.view(3, 4) * 1
+        view = take(x)
+        try:
+            view.square_()
+        except RuntimeError as error:  # one of several results of an operator, say
+            return str(error)
+        (x * x).sum().backward()
+        return [x.tolist(), leaf.grad.tolist()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+def test_views_of_complex_numbers_write_their_part() -> None:
+    def program(device: str) -> Any:
+        z = plugrad.tensor([1 + 2j, 3 - 1j], device=device)
+        z.real.mul_(2)
+        z.imag[1:].fill_(9)
+        plugrad.view_as_real(z)[0, 1] += 1
+        pairs = plugrad.ones(2, 2, device=device)
+        plugrad.view_as_complex(pairs).mul_(1j)
+        return [z.tolist(), pairs.tolist()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+@pytest.mark.parametrize("write", ["add_", "fill_"])
+def test_repeated_elements_are_refused_where_memory_would_be(write: str) -> None:
+    def program(device: str) -> Any:
+        x = plugrad.zeros(2, 1, device=device)
+        wide = x.expand(2, 3)
+        try:
+            getattr(wide, write)(1)
+        except RuntimeError as error:
+            return str(error)
+        return x.tolist()
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+def test_a_write_in_inference_mode_reaches_views() -> None:
+    with plugrad.inference_mode():
+        x = plugrad.zeros(3, device="frozen")
+        view = x[1:]
+        x.add_(1)
+        view.add_(1)
+    assert x.tolist() == [1.0, 2.0, 2.0]
+    assert view.tolist() == [2.0, 2.0]
+
+
+def test_assigned_data_is_shared_with_where_it_came_from() -> None:
+    def program(device: str) -> Any:
+        x, y = plugrad.zeros(3, device=device), plugrad.ones(3, device=device)
+        former = x[:2]
+        x.data = y
+        y.add_(1)
+        former.add_(5)
+        return [x.tolist(), y.tolist(), former.tolist()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+def test_a_parameter_shares_its_tensor() -> None:
+    x = plugrad.zeros(2, device="frozen")
+    parameter = plugrad.nn.Parameter(x)
+    x.add_(1)
+    assert parameter.tolist() == [1.0, 1.0]
+
+
+def test_out_is_written_through_a_view() -> None:
+    x = plugrad.zeros(2, 2, device="frozen")
+    ones = plugrad.ones(2, device="frozen")
+    plugrad.add(ones, ones, out=x[1])
+    assert x.tolist() == [[0.0, 0.0], [2.0, 2.0]]
+
+
+def test_a_smaller_source_is_broadcast() -> None:
+    x = plugrad.zeros(2, 2, device="frozen")
+    x.copy_(plugrad.tensor([1.0, 2.0]))
+    assert x.tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_a_tensor_that_has_views_cannot_become_a_view_of_itself() -> None:
+    x = plugrad.zeros(2, 3, device="frozen")
+    view = x[0]
+    with pytest.raises(NotImplementedError, match="immutable arrays, on which a tensor that has"):
+        x.t_()
+    assert view.shape == (3,)
+
+
+def test_strides_of_a_view_that_has_none_are_refused() -> None:
+    x = plugrad.zeros(2, 3, device="frozen")
+    assert x.view(3, 2).as_strided((2,), (3,)).tolist() == [0.0, 0.0]
+    with pytest.raises(NotImplementedError, match="as_strided: backend 'frozen'"):
+        x.t().as_strided((2,), (1,))
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    gc.collect()
+    before = len(functionalize._aliases)
+    x = plugrad.zeros(3, device="frozen")
+    views = [x[i] for i in range(3)]
+    place = functionalize.alias_of(x)
+    assert place is not None
+    assert len(place.cell.members) == 4
+    del views
+    gc.collect()
+    assert len(place.cell.members) == 1
+    del x, place
+    gc.collect()
+    assert len(functionalize._aliases) == before
+
+
+def test_tensors_without_views_pay_nothing() -> None:
+    before = len(functionalize._aliases)
+    x = plugrad.zeros(3, device="frozen")
+    x.add_(1)
+    assert len(functionalize._aliases) == before
+
+
+STEPS = st.sampled_from(
+    [
+        lambda t: t[..., 1:] if t.ndim and t.shape[-1] > 1 else t,
+        lambda t: t[..., ::2] if t.ndim else t,
+        lambda t: t[0] if t.ndim > 1 else t,
+        lambda t: t.transpose(0, -1) if t.ndim else t,
+        lambda t: t.unsqueeze(0) if t.ndim < 4 else t,
+        lambda t: t.diagonal() if t.ndim > 1 else t,
+        lambda t: t.unfold(-1, 1, 1) if t.ndim in (1, 2) else t,
+        lambda t: t.detach(),
+    ]
+)
+WRITES = st.sampled_from(
+    [
+        lambda t: t.add_(1),
+        lambda t: t.mul_(t.flatten().cumsum(0).reshape(t.shape)),
+        lambda t: t.copy_(t.flip(0) if t.ndim else t),
+        lambda t: t.masked_fill_(t > 5, -1),
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), STEPS, WRITES), min_size=1, max_size=6))
+def test_any_program_of_views_and_writes_gives_what_memory_gives(program: list[Any]) -> None:
+    def run(device: str) -> list[Any]:
+        tensors = [plugrad.arange(24.0, device=device).view(2, 3, 4)]
+        for which, step, write in program:
+            tensors.append(step(tensors[which % len(tensors)]))
+            write(tensors[-1])
+        return [np.asarray(tensor.cpu()).tolist() for tensor in tensors]
+
+    got, expected = on_both(run)
+    assert got == expected
