@@ -132,6 +132,8 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
     with _lock:
         known = _backend_names.get(backend)
         if known is not None:
+            if key_name is not None and _dense[known].name != key_name:
+                _rename(backend, known, key_name)
             return known
         if name in _by_name:
             raise ValueError(
@@ -150,9 +152,30 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
         return number
 
 
+def _rename(backend: str, number: int, name: str) -> None:
+    """Call the keys of a backend what it wants, now that it is there.
+
+    Kernels may have been registered for it before, under the name that it would have by default.
+    """
+    for key, prefix in ((_dense[number], ""), (_autograd[number], "Autograd")):
+        if prefix + name in _by_name:
+            raise ValueError(
+                f"backend {backend!r} asks for the dispatch key {name!r}, which is taken; "
+                "give it another `key_name`"
+            )
+        del _by_name[key.name]
+        key.name = prefix + name
+        _by_name[key.name] = key
+
+
 def backend_number(backend: str) -> int:
     """The number handed out to a backend, -1 if there is none."""
     return _backend_names.get(backend, -1)
+
+
+def dense_key(number: int) -> DispatchKey:
+    """The key of a backend's kernels."""
+    return _dense[number]
 
 
 def dispatch_key(name: str) -> DispatchKey:

@@ -18,6 +18,7 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad.device import as_device
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import (
     ActiveBackend,
@@ -150,6 +151,8 @@ def default_of(argument: Argument) -> Any:
         return (default,) * size
     if argument.type.base == "ScalarType" and isinstance(default, str):
         return dtype_by_name(DTYPE_NAMES.get(default, default))
+    if argument.type.base == "Device" and isinstance(default, str):
+        return as_device(default)
     return default
 
 
@@ -261,7 +264,10 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator as its schema says, dispatching on its tensors."""
-        values = self.bind(args, kwargs)
+        return self.call(self.bind(args, kwargs))
+
+    def call(self, values: tuple[Any, ...]) -> Any:
+        """Call it with all arguments in the order of the schema, dispatching on the tensors."""
         state = current_state()
         keyset = (_keyset_of(values) | state.included) & state.kept
         if state.trace is not None:

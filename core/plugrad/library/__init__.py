@@ -1,8 +1,41 @@
-"""`plugrad.library`: operators and kernels defined at run time, as torch.library does it."""
+"""`plugrad.library`: operators, kernels, gradients and rules that are defined at run time.
+
+The names are those of torch.library; see docs/library.md.
+"""
 
 from __future__ import annotations
 
+from plugrad.library.custom_op import CustomOpDef, custom_op
+from plugrad.library.fakes import get_ctx
 from plugrad.library.library import Library, fallthrough_kernel
-from plugrad.library.registration import define, impl
+from plugrad.library.registration import (
+    define,
+    impl,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_vmap,
+)
+from plugrad.library.schema_inference import Number, infer_schema
+from plugrad.library.tags import Tag
+from plugrad.library.vmap import VmapInfo, VmapRule, get_vmap_rule
 
-__all__ = ["Library", "define", "fallthrough_kernel", "impl"]
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "Number",
+    "Tag",
+    "VmapInfo",
+    "VmapRule",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "get_vmap_rule",
+    "impl",
+    "infer_schema",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+]

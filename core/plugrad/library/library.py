@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import backend_by_number, find_backend
+from plugrad.dispatch.backend import find_backend
 from plugrad.dispatch.keys import DispatchKey, dispatch_key
 from plugrad.dispatch.operator import (
     FALLTHROUGH,
@@ -25,7 +25,11 @@ from plugrad.dispatch.operator import (
 )
 from plugrad.dispatch.schema import parse_schema
 from plugrad.errors import BackendNotFoundError
-from plugrad.tensor.kernel_factory import wrap_raw_kernel
+from plugrad.library.fakes import META, FakeKernel, check_fake, source_of
+from plugrad.library.kernels import OnArrays, OnTensors
+from plugrad.library.schemas import check_tags
+from plugrad.library.tags import as_tags
+from plugrad.ops.namespace import TAGS, OpOverload
 
 fallthrough_kernel: Final = FALLTHROUGH
 
@@ -68,16 +72,25 @@ class Library:
         self.kind = kind
         self.dispatch_key = dispatch_key
         self._operators: list[Operator] = []
-        self._handles: list[RegistrationHandle] = []
+        self._handles: list[Any] = []
         self._families: list[types.ModuleType] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator by its schema; returns its name.
 
+        Args:
+            schema: such as ``"scaled(Tensor self, float by=2.0) -> Tensor"``.
+            alias_analysis: "", "FROM_SCHEMA" or "CONSERVATIVE"; the schema decides in any case.
+            tags: a `Tag`, or several.
+
         Raises:
             SchemaError: the schema cannot be read; the message points at the column.
             RuntimeError: the library is of kind IMPL, or the operator is defined already.
+            ValueError: the schema does not fit the tags, or names another namespace.
         """
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        chosen = as_tags(tags)
         if self.kind == "IMPL":
             raise RuntimeError("define() needs a library of kind 'DEF' or 'FRAGMENT', not 'IMPL'")
         parsed = parse_schema(schema)
@@ -86,7 +99,9 @@ class Library:
                 f"the schema names the namespace {parsed.namespace!r}, the library is for "
                 f"{self.ns!r}"
             )
+        check_tags(parsed, chosen)
         op = declare(Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True))
+        TAGS[op.qualified_name] = chosen
         self._operators.append(op)
         return op.full_name
 
@@ -136,11 +151,12 @@ class Library:
         *,
         with_keyset: bool = False,
         allow_override: bool = False,
+        raw: bool | None = None,
     ) -> RegistrationHandle:
         """Register a kernel; the handle's `remove()` takes it out again.
 
-        A kernel for a backend's key (``"CPU"``) works on raw arrays; one for any other key works
-        on tensors.
+        A kernel for a backend's key (``"CPU"``) works on raw arrays unless told otherwise; one
+        for any other key works on tensors.
 
         Args:
             op_name: the operator's name, with its overload if it has one.
@@ -148,25 +164,51 @@ class Library:
             dispatch_key: default the library's own, else CompositeImplicitAutograd.
             with_keyset: pass the key set as first argument, for redispatch.
             allow_override: replace another library's kernel for the same key.
+            raw: whether a kernel for a backend's key gets the backend's arrays, which is the
+                default for all backends but "meta", or tensors, below autograd.
 
         Raises:
             RuntimeError: there is no such operator, or it has a kernel for the key.
+            ValueError: `raw` for a key that is not a backend's.
         """
         name = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        key = _key(name)
+        key = find_key(name)
         op = self._find(op_name)
+        if key is META:
+            check_fake(op)
         if op.kernel_for(key) is not None and not allow_override:
             raise RuntimeError(
                 f"{op.qualified_name} has a kernel for {key.name} already; pass "
                 "allow_override=True to replace it"
             )
-        handle = op.register(key, self._adapt(op, key, fn, with_keyset))
+        return self._add(op, key, self._adapt(op, key, fn, with_keyset, raw))
+
+    def _add(self, op: Operator, key: DispatchKey, kernel: Any) -> RegistrationHandle:
+        """Register what follows the calling convention of kernels already."""
+        handle = op.register(key, kernel)
         self._handles.append(handle)
         return handle
+
+    def _register_fake(
+        self, op_name: Any, fn: Any, _stacklevel: int = 1, *, allow_override: bool = True
+    ) -> RegistrationHandle:
+        """Register a fake; see `plugrad.library.register_fake`."""
+        op = self._find(op_name)
+        check_fake(op)
+        if not callable(fn):
+            raise TypeError(f"register_fake(): expected a callable, got {type(fn).__name__}")
+        if not allow_override and op.kernel_for(META) is not None:
+            raise RuntimeError(
+                f"register_fake(...): the operator {op.qualified_name} already has a fake impl "
+                "registered; pass allow_override=True to replace it"
+            )
+        return self._add(op, META, FakeKernel(op, fn, source_of(_stacklevel)))
 
     def _find(self, op_name: Any) -> Operator:
         if isinstance(op_name, Operator):
             return op_name
+        if isinstance(op_name, OpOverload):
+            return op_name.op
         text = str(op_name)
         qualified = text if "::" in text else f"{self.ns}::{text}"
         if not qualified.startswith(self.ns + "::"):
@@ -178,15 +220,19 @@ class Library:
             )
         return op
 
-    def _adapt(self, op: Operator, key: DispatchKey, fn: Any, with_keyset: bool) -> Any:
+    def _adapt(
+        self, op: Operator, key: DispatchKey, fn: Any, with_keyset: bool, raw: bool | None
+    ) -> Any:
+        is_backend = key.functionality == keys.DENSE
+        if raw and not is_backend:
+            raise ValueError(f"impl(): {key.name} is not a backend's key, it has no raw arrays")
         if fn is FALLTHROUGH:
             return fn
         if not callable(fn):
             raise TypeError(f"impl(): the kernel must be callable, got {type(fn).__name__}")
-        if key.functionality == keys.DENSE:
-            active = backend_by_number(key.backend)
-            if active is not None:
-                return wrap_raw_kernel(op, active, fn)
+        if is_backend and not with_keyset:
+            on_arrays = key is not META if raw is None else raw
+            return OnArrays(op, key.backend, fn) if on_arrays else OnTensors(op, fn)
         if with_keyset:
             return fn
         if key is keys.COMPOSITE_EXPLICIT_AUTOGRAD:
@@ -204,7 +250,7 @@ class Library:
         if not name:
             raise ValueError("fallback(): a dispatch key is needed")
         kernel = fn if with_keyset or fn is FALLTHROUGH else _FallbackWithoutKeyset(fn)
-        handle = register_fallback(_key(name), kernel)
+        handle = register_fallback(find_key(name), kernel)
         self._handles.append(handle)
         return handle
 
@@ -214,6 +260,7 @@ class Library:
             handle.remove()
         for op in self._operators:
             retract(op)
+            TAGS.pop(op.qualified_name, None)
         for family in self._families:
             unload(family)
         self._families = []
@@ -240,7 +287,7 @@ class _FallbackWithoutKeyset:
         return self.function(op, *args)
 
 
-def _key(name: str) -> DispatchKey:
+def find_key(name: str) -> DispatchKey:
     """The key by name; a backend that is installed but not loaded yet is loaded for it."""
     try:
         return dispatch_key(name)

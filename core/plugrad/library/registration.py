@@ -1,49 +1,307 @@
-"""Definitions and kernels without a `Library` at hand, as torch.library has them."""
+"""Registration without a `Library` at hand, as torch.library has it: by name or operator."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import backend_by_number
-from plugrad.library.library import Library
+from plugrad.dispatch.keys import DispatchKey
+from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.library.autograd import AutogradKernel, GradientRule, check_rule
+from plugrad.library.custom_op import CustomOpDef, DeviceTypes, definition_of
+from plugrad.library.library import Library, find_key
+from plugrad.library.schemas import has_keyword_tensor
+from plugrad.library.vmap import add_vmap_rule
+from plugrad.ops.namespace import OpOverload
 
 # Libraries that module-level functions made live as long as the process.
 _kept: Final[list[Library]] = []
 
+_NAMELESS_SCHEMA: Final = re.compile(r"\(.*\) -> .*")
+
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Define ``ns::name`` with a schema's parameters and returns, as torch.library.define does."""
-    namespace, separator, name = qualname.partition("::")
-    if not separator:
-        raise ValueError(f"define(): expected a name such as 'ns::name', got {qualname!r}")
-    owner = Library(namespace, "FRAGMENT") if lib is None else lib
-    owner.define(name + schema)
-    _kept.append(owner)
+    """Define ``ns::name`` with a schema's parameters and returns, such as ``(Tensor x) -> Tensor``.
+
+    Args:
+        lib: the library that the operator goes with; without one it stays.
+
+    Raises:
+        ValueError: the name has no namespace, or the schema a name.
+
+    >>> import plugrad
+    >>> with plugrad.library.Library("demo_define", "FRAGMENT") as lib:
+    ...     plugrad.library.define("demo_define::same", "(Tensor x) -> Tensor", lib=lib)
+    ...     plugrad.ops.demo_define.same
+    <OpOverloadPacket(op='demo_define.same')>
+    """
+    if not isinstance(qualname, str):
+        raise ValueError(
+            "define(qualname, schema): expected qualname to be instance of str, got "
+            f"{type(qualname)}"
+        )
+    namespace, name = split_name(qualname)
+    if not _NAMELESS_SCHEMA.fullmatch(schema):
+        raise ValueError(
+            "define(qualname, schema, ...): expected schema to look like e.g. "
+            f'"(Tensor x) -> Tensor" but got "{schema}"'
+        )
+    _library_for(namespace, lib, "FRAGMENT").define(name + schema, tags=tags)
 
 
-def impl(qualname: str, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Register a kernel for a dispatch key or for backends by name; may be a decorator."""
-    namespace, separator, _ = qualname.partition("::")
-    if not separator:
-        raise ValueError(f"impl(): expected a name such as 'ns::name', got {qualname!r}")
-    owner = Library(namespace, "IMPL") if lib is None else lib
+def impl(
+    qualname: str,
+    types: Any,
+    func: Any = None,
+    *,
+    lib: Library | None = None,
+    raw: bool | None = None,
+) -> Any:
+    """Register a kernel for dispatch keys or for backends by name; may be a decorator.
+
+    Args:
+        qualname: the operator, ``"ns::name"``.
+        types: one or several of: a backend's name (``"cpu"``), a dispatch key (``"Autograd"``),
+            ``"default"`` for all backends without a kernel of their own.
+        func: the kernel; on a backend's arrays, on tensors for anything else.
+        raw: False has a kernel for a backend work on tensors, too.
+        lib: the library that the kernel goes with; without one it stays.
+    """
+    namespace, _ = split_name(qualname)
     names = [types] if isinstance(types, str) else list(types)
 
     def register(function: Any) -> Any:
+        owner = _library_for(namespace, lib, "IMPL")
+        op = _find(qualname)
         for name in names:
-            owner.impl(qualname, function, _key_name(name))
-        _kept.append(owner)
+            key = _key_of(name)
+            owner.impl(op, function, key.name, raw=raw)
         return function
 
     return register if func is None else register(func)
 
 
-def _key_name(name: str) -> str:
+def register_kernel(
+    op: Any,
+    device_types: DeviceTypes,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    raw: bool = False,
+) -> Any:
+    """Register an implementation of an operator for some backends; may be a decorator.
+
+    Args:
+        op: name, overload or `CustomOpDef`.
+        device_types: names of backends, which need not be installed; None: for all that have no
+            kernel of their own.
+        func: takes and returns tensors, and runs below autograd.
+        lib: the library that the kernel goes with; without one it stays.
+        raw: it takes and returns the backend's own arrays instead.
+
+    Raises:
+        RuntimeError: another library registered a kernel for that backend.
+
+    >>> import plugrad
+    >>> lib = plugrad.library.Library("demo_register", "DEF")
+    >>> lib.define("double(Tensor x) -> Tensor")
+    'double'
+    >>> @plugrad.library.register_kernel("demo_register::double", "cpu", lib=lib)
+    ... def _(x):
+    ...     return x * 2
+    >>> plugrad.ops.demo_register.double(plugrad.ones(2))
+    tensor([2., 2.])
+    >>> lib._destroy()
+    """
+    target = _target(op, "register_kernel")
+    if isinstance(target, CustomOpDef):
+        return target.register_kernel(device_types, func, raw=raw)
+    names = [device_types] if isinstance(device_types, str) else list(device_types or ["default"])
+    return impl(target.qualified_name, names, func, lib=lib, raw=raw or None)
+
+
+def register_autograd(
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+    lib: Library | None = None,
+) -> None:
+    """Say what an operator's gradient is; see `CustomOpDef.register_autograd`.
+
+    Args:
+        op: name, overload or `CustomOpDef`.
+        lib: the library that the rule goes with; without one it stays.
+
+    Raises:
+        RuntimeError: the operator writes to its arguments, or returns nothing.
+
+    >>> import plugrad
+    >>> lib = plugrad.library.Library("demo_autograd", "DEF")
+    >>> lib.define("double(Tensor x) -> Tensor")
+    'double'
+    >>> handle = lib.impl("double", lambda array: array * 2, "CPU")
+    >>> plugrad.library.register_autograd(
+    ...     "demo_autograd::double", lambda ctx, grad: grad * 2, lib=lib)
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> plugrad.ops.demo_autograd.double(x)
+    tensor([2., 2.], grad_fn=<GeneratedBackwardFor_demo_autograd_double_defaultBackward>)
+    >>> lib._destroy()
+    """
+    target = _target(op, "register_autograd")
+    if isinstance(target, CustomOpDef):
+        target.register_autograd(backward, setup_context=setup_context)
+        return
+    check_rule(target, allow_view=False)
+    if has_keyword_tensor(target.schema):
+        raise NotImplementedError(
+            "register_autograd with kwarg-only Tensor args. In the original definition of the op, "
+            f"please make your tensors not kwarg-only. Got: {target.schema_text}"
+        )
+    kernel = AutogradKernel(target, GradientRule(backward, setup_context))
+    _library_for(target.namespace, lib, "IMPL")._add(target, keys.AUTOGRAD_ALIAS, kernel)
+
+
+def register_fake(
+    op: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Any:
+    """Say what an operator's results look like; may be a decorator.
+
+    The function gets tensors of the device "meta", which carry shape and dtype but no data, and
+    makes its results with operators on these: ``x.new_empty(...)``.
+
+    Args:
+        op: name, overload or `CustomOpDef`.
+        lib: the library that the fake goes with; without one it stays.
+        allow_override: replace a fake that is there.
+
+    Raises:
+        RuntimeError: the operator is made of others, so that it needs no fake.
+
+    >>> import plugrad
+    >>> lib = plugrad.library.Library("demo_fakes", "DEF")
+    >>> lib.define("outer_sum(Tensor x, Tensor y) -> Tensor")
+    'outer_sum'
+    >>> @plugrad.library.register_fake("demo_fakes::outer_sum", lib=lib)
+    ... def _(x, y):
+    ...     return x.new_empty((x.shape[0], y.shape[0]))
+    >>> x = plugrad.empty(3, device="meta")
+    >>> plugrad.ops.demo_fakes.outer_sum(x, x)
+    tensor(..., device='meta', size=(3, 3))
+    >>> lib._destroy()
+    """
+    target = _target(op, "register_fake")
+    if isinstance(target, CustomOpDef):
+        return target.register_fake if func is None else target.register_fake(func)
+    level = _stacklevel + 1
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        owner = _library_for(target.namespace, lib, "IMPL")
+        owner._register_fake(target, function, level, allow_override=allow_override)
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_vmap(
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """Say how an operator acts on a batch; may be a decorator.
+
+    The rule is called as ``func(info, in_dims, *args, **kwargs)`` and returns
+    ``(output, out_dims)``: `info.batch_size` is the length of the dimension that is mapped over,
+    `in_dims` says for every argument which dimension that is (None: not mapped), `out_dims` for
+    every output.
+
+    Args:
+        op: name, overload or `CustomOpDef`.
+        lib: the library that the rule goes with; without one it stays.
+
+    Raises:
+        NotImplementedError: the operator has tensors among its keyword-only arguments.
+
+    >>> import plugrad
+    >>> from plugrad.library import VmapInfo, get_vmap_rule
+    >>> lib = plugrad.library.Library("demo_vmap", "DEF")
+    >>> lib.define("double(Tensor x) -> Tensor")
+    'double'
+    >>> handle = lib.impl("double", lambda array: array * 2, "CPU")
+    >>> @plugrad.library.register_vmap("demo_vmap::double", lib=lib)
+    ... def _(info, in_dims, x):
+    ...     return plugrad.ops.demo_vmap.double(x), in_dims[0]
+    >>> rule = get_vmap_rule("demo_vmap::double")
+    >>> rule.apply(VmapInfo(3), (0,), (plugrad.ones(3),))
+    (tensor([2., 2., 2.]), 0)
+    >>> lib._destroy()
+    """
+    target = _target(op, "register_vmap")
+    if isinstance(target, CustomOpDef):
+        return target.register_vmap(func)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        handle = add_vmap_rule(target, function)
+        _library_for(target.namespace, lib, "IMPL")._handles.append(handle)
+        return function
+
+    return register if func is None else register(func)
+
+
+def split_name(qualname: str) -> tuple[str, str]:
+    """Namespace and name; ValueError if it is not one of each."""
+    parts = qualname.split("::")
+    if len(parts) != 2:
+        raise ValueError(
+            'Expected `qualname` to be of the form "namespace::name", but got '
+            f"{qualname}. The qualname passed to the plugrad.library APIs must consist of a "
+            "namespace and a name, e.g. plugrad::sin"
+        )
+    return parts[0], parts[1]
+
+
+def _library_for(namespace: str, lib: Library | None, kind: str) -> Library:
+    if lib is not None:
+        return lib
+    made = Library(namespace, kind)
+    _kept.append(made)
+    return made
+
+
+def _find(qualname: str) -> Operator:
+    split_name(qualname)
+    op = find_operator(qualname.removesuffix(".default"))
+    if op is None:
+        raise RuntimeError(
+            f"There was no operator {qualname!r} to register anything for; define() it first"
+        )
+    return op
+
+
+def _target(op: Any, function: str) -> Operator | CustomOpDef:
+    """What is to be registered for: an operator, or the definition that `custom_op` made."""
+    if isinstance(op, CustomOpDef):
+        return op
+    if isinstance(op, OpOverload):
+        op = op.op
+    if not isinstance(op, str | Operator):
+        raise ValueError(f"{function}({op}): got unexpected type for op: {type(op)}")
+    found = _find(op) if isinstance(op, str) else op
+    return definition_of(found.qualified_name) or found
+
+
+def _key_of(name: str) -> DispatchKey:
+    """A dispatch key by its name, or by that of its backend, which need not be installed."""
     if name == "default":
-        return "CompositeExplicitAutograd"
-    number = keys.backend_number(name)
-    active = None if number < 0 else backend_by_number(number)
-    if active is None:
-        return name
-    return active.key_name
+        return keys.COMPOSITE_EXPLICIT_AUTOGRAD
+    if name.islower() and name.isidentifier():
+        return keys.dense_key(keys.register_backend_key(name))
+    return find_key(name)

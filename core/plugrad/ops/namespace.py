@@ -2,11 +2,98 @@
 
 from __future__ import annotations
 
-# Interpreted: it runs seldom, and modules have a __getattr__.
-from typing import Any
+# Interpreted: it runs seldom, and classes have a __getattr__.
+import inspect
+from typing import Any, Final
 
-from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.dispatch.keys import DispatchKey, dispatch_key
+from plugrad.dispatch.operator import Operator, all_operators, default_of, find_operator
+from plugrad.dispatch.schema import Argument, FunctionSchema
+from plugrad.ops.arguments import checked_arguments
 from plugrad.tensor.overloads import call_overload
+
+# Tags are for those who look at an operator; its calls do not depend on them.
+TAGS: Final[dict[str, tuple[Any, ...]]] = {}
+
+
+class OpOverload:
+    """One overload of an operator, such as ``plugrad.ops.plugrad.mul.Tensor``; calling it checks
+    and converts the arguments by the schema.
+
+    >>> import plugrad
+    >>> op = plugrad.ops.plugrad.mul.Tensor
+    >>> op
+    <OpOverload(op='plugrad.mul', overload='Tensor')>
+    >>> op.name(), str(op), op.overloadpacket
+    ('plugrad::mul.Tensor', 'plugrad.mul.Tensor', <OpOverloadPacket(op='plugrad.mul')>)
+    >>> op._schema.arguments[1].name
+    'other'
+    >>> op.has_kernel_for_dispatch_key("Autograd")
+    True
+    """
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+        self.namespace = op.namespace
+        self.__name__ = op.full_name
+        self.__qualname__ = f"{op.namespace}.{op.full_name}"
+        self.__module__ = f"plugrad.ops.{op.namespace}"
+        self.__doc__ = _documentation(op)
+
+    @property
+    def _schema(self) -> FunctionSchema:
+        return self.op.schema
+
+    @property
+    def _opname(self) -> str:
+        return self.op.name
+
+    @property
+    def _overloadname(self) -> str:
+        return self.op.overload or "default"
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """All overloads of the operator."""
+        return find_packet(self.namespace, self.op.name)
+
+    @property
+    def tags(self) -> list[Any]:
+        """What `Library.define` was told of the operator."""
+        return list(TAGS.get(self.op.qualified_name, ()))
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return signature_of(self.op.schema)
+
+    def name(self) -> str:
+        """Namespace, name and overload: ``"plugrad::mul.Tensor"``."""
+        return self.op.qualified_name
+
+    def has_kernel_for_dispatch_key(self, key: DispatchKey | str) -> bool:
+        """Whether a kernel is registered for exactly this key."""
+        wanted = dispatch_key(key) if isinstance(key, str) else key
+        return self.op.kernel_for(wanted) is not None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.op.call(checked_arguments(self.op, args, kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.op, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpOverload) and other.op is self.op
+
+    def __hash__(self) -> int:
+        return hash(self.op)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.op.name}.{self._overloadname}"
+
+    def __repr__(self) -> str:
+        return repr(self.op)
 
 
 class OpOverloadPacket:
@@ -15,30 +102,48 @@ class OpOverloadPacket:
     def __init__(self, namespace: str, name: str, overloads: list[Operator]) -> None:
         self.namespace = namespace
         self.name = name
-        self._overloads = overloads
-        self.__doc__ = "\n\n".join(op.doc or op.schema_text for op in overloads)
+        self._overloads = [OpOverload(op) for op in overloads]
+        self.__name__ = name
+        self.__qualname__ = f"{namespace}.{name}"
+        self.__module__ = f"plugrad.ops.{namespace}"
+        self.__doc__ = "\n\n".join(_documentation(op) for op in overloads)
+
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"{self.namespace}::{self.name}"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        if len(self._overloads) == 1:
+            return self._overloads[0].__signature__
+        return inspect.signature(call_overload_of)
 
     def overloads(self) -> list[str]:
         """Names of the overloads; that of an operator without one is ``default``."""
-        return [op.overload or "default" for op in self._overloads]
+        return [overload._overloadname for overload in self._overloads]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(self._overloads) == 1:
             return self._overloads[0](*args, **kwargs)
-        choices = tuple((op, op) for op in self._overloads)
-        return call_overload(f"{self.namespace}::{self.name}", choices, args, kwargs)
+        choices = tuple((overload.op, overload.op) for overload in self._overloads)
+        return call_overload(self._qualified_op_name, choices, args, kwargs)
 
-    def __getattr__(self, overload: str) -> Operator:
-        for op in self._overloads:
-            if (op.overload or "default") == overload:
-                return op
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        for found in self._overloads:
+            if found._overloadname == overload:
+                return found
         raise AttributeError(
-            f"the operator {self.namespace}::{self.name} has no overload {overload!r}; it has: "
+            f"the operator {self._qualified_op_name} has no overload {overload!r}; it has: "
             f"{', '.join(self.overloads())}"
         )
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.overloads()]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.name}"
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self.namespace}.{self.name}')>"
@@ -49,12 +154,12 @@ class OpNamespace:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.__doc__ = f"The operators that are defined in the namespace {name!r}."
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        found = [op for op in all_operators() if op.namespace == self._name and op.name == name]
-        if not found:
-            raise AttributeError(f"there is no operator {self._name}::{name}")
-        return OpOverloadPacket(self._name, name, found)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return find_packet(self._name, name)
 
     def __dir__(self) -> list[str]:
         names = {op.name for op in all_operators() if op.namespace == self._name}
@@ -64,11 +169,58 @@ class OpNamespace:
         return f"<plugrad.ops namespace {self._name!r}>"
 
 
+def call_overload_of(*args: Any, **kwargs: Any) -> Any:
+    """The signature of an operator with several overloads."""
+
+
+def find_packet(namespace: str, name: str) -> OpOverloadPacket:
+    """The overloads of an operator; AttributeError if nobody defined any."""
+    found = [op for op in all_operators() if op.namespace == namespace and op.name == name]
+    if not found:
+        raise AttributeError(f"there is no operator {namespace}::{name}")
+    return OpOverloadPacket(namespace, name, found)
+
+
+def find_overload(qualified_name: str) -> OpOverload:
+    """The operator called ``ns::name.overload``; AttributeError if nobody defined it."""
+    op = find_operator(qualified_name.removesuffix(".default"))
+    if op is None:
+        raise AttributeError(f"there is no operator {qualified_name}")
+    return OpOverload(op)
+
+
 def find_namespace(name: str) -> OpNamespace:
     """The namespace's operators; AttributeError if nobody defined any there."""
-    if not any(op.namespace == name for op in all_operators()):
-        known = sorted({op.namespace for op in all_operators()})
+    namespaces = {op.namespace for op in all_operators()}
+    if name not in namespaces:
         raise AttributeError(
-            f"no operators are defined in the namespace {name!r}; there are: {', '.join(known)}"
+            f"no operators are defined in the namespace {name!r}; there are: "
+            f"{', '.join(sorted(namespaces))}"
         )
     return OpNamespace(name)
+
+
+def signature_of(schema: FunctionSchema) -> inspect.Signature:
+    """A schema as Python's tools read it, with the schema's types as annotations."""
+    parameters = [
+        inspect.Parameter(
+            argument.name,
+            inspect.Parameter.KEYWORD_ONLY
+            if argument.kwarg_only
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=_default(argument),
+            annotation=str(argument.type),
+        )
+        for argument in schema.arguments
+    ]
+    returns = str(schema).partition(" -> ")[2]
+    return inspect.Signature(parameters, return_annotation=returns)
+
+
+def _default(argument: Argument) -> Any:
+    return default_of(argument) if argument.has_default else inspect.Parameter.empty
+
+
+def _documentation(op: Operator) -> str:
+    schema = f"Schema: {op.namespace}::{op.schema_text}"
+    return f"{op.doc}\n\n{schema}" if op.doc else schema

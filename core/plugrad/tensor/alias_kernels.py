@@ -255,6 +255,12 @@ def observe_writes(listener: Any) -> None:
     _writes.listener = listener
 
 
+def announce_write(tensor: TensorBase) -> None:
+    """Tell whoever `observe_writes` that a tensor is about to be written to."""
+    if _writes.listener is not None:
+        _writes.listener(tensor)
+
+
 @final
 class MutationKernel:
     """ADInplaceOrView of an in-place operator: counts the write."""

@@ -25,7 +25,7 @@ from plugrad.tensor.overridable import (
 from plugrad.tensor.promotion import is_scalar
 
 
-class _NoFit(Exception):
+class NoFit(Exception):
     """An argument does not fit a parameter."""
 
 
@@ -47,7 +47,7 @@ def call_overload(
     for op, call in overloads:
         try:
             values = bind(op.schema, args, kwargs)
-        except _NoFit:
+        except NoFit:
             continue
         if OVERRIDES.active:
             given_out = {} if out is None else {"out": out}
@@ -72,7 +72,7 @@ def _signature(schema: FunctionSchema) -> str:
 
 
 def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments in schema order, converted; `_NoFit` if they do not fit."""
+    """The arguments in schema order, converted; `NoFit` if they do not fit."""
     arguments = schema.arguments
     positional = [argument for argument in arguments if not argument.kwarg_only]
     if len(args) > len(positional):
@@ -86,17 +86,17 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         key = _keyword(argument, kwargs)
         if key is not None:
             if value is not MISSING:
-                raise _NoFit
+                raise NoFit
             value = kwargs[key]
             used += 1
         if value is MISSING:
             if not argument.has_default:
-                raise _NoFit
+                raise NoFit
             values.append(default_of(argument))
         else:
-            values.append(_convert(value, argument.type))
+            values.append(convert(value, argument.type))
     if used < len(kwargs):
-        raise _NoFit
+        raise NoFit
     return values
 
 
@@ -117,19 +117,20 @@ def _keyword(argument: Argument, kwargs: dict[str, Any]) -> str | None:
 def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[Any, ...]:
     """`x.permute(0, 2, 1)`: what trails are the elements of a last `int[]` or `Tensor[]`."""
     if not positional:
-        raise _NoFit
+        raise NoFit
     last = positional[-1]
     start = len(positional) - 1
     if last.type.base not in ("int", "Tensor") or not last.type.is_list or last.type.list_size:
-        raise _NoFit
+        raise NoFit
     return (*args[:start], tuple(args[start:]))
 
 
-def _convert(value: Any, type: SchemaType) -> Any:
+def convert(value: Any, type: SchemaType) -> Any:
+    """A value as a schema's type asks for it; `NoFit` if it cannot be one."""
     if value is None:
         if type.optional:
             return None
-        raise _NoFit
+        raise NoFit
     if type.is_list:
         return _convert_list(value, type)
     return _convert_one(value, type.base)
@@ -141,9 +142,9 @@ def _convert_list(value: Any, type: SchemaType) -> Any:
             try:
                 number = operator.index(value)
             except TypeError:
-                raise _NoFit from None
+                raise NoFit from None
             return (number,) * (type.list_size or 1)
-        raise _NoFit
+        raise NoFit
     found: list[Any] = []
     for item in value:
         if item is None and type.element_optional:
@@ -163,7 +164,7 @@ def _convert_one(value: Any, base: str) -> Any:
         if isinstance(value, (int, float, complex)):
             return value
         if isinstance(value, TensorBase):
-            raise _NoFit
+            raise NoFit
         if is_scalar(value):
             return value.item()
     elif base == "int":
@@ -189,15 +190,15 @@ def _convert_one(value: Any, base: str) -> Any:
             return as_device(value)
     else:
         return value
-    raise _NoFit
+    raise NoFit
 
 
 def _convert_int(value: Any) -> int:
     if isinstance(value, (bool, float)):
-        raise _NoFit
+        raise NoFit
     if isinstance(value, TensorBase) and (value.ndim > 0 or value.dtype.category != 1):
-        raise _NoFit
+        raise NoFit
     try:
         return operator.index(value)
     except TypeError:
-        raise _NoFit from None
+        raise NoFit from None

@@ -15,48 +15,48 @@ from plugrad.library import Library
 
 
 @pytest.fixture
-def lib() -> Iterator[Library]:
+def own() -> Iterator[Library]:
     """A library that owns the namespace libtest."""
     with Library("libtest", "DEF") as library:
         yield library
 
 
-def test_define_and_call(lib: Library) -> None:
-    assert lib.define("twice(Tensor self) -> Tensor") == "twice"
-    lib.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
+def test_define_and_call(own: Library) -> None:
+    assert own.define("twice(Tensor self) -> Tensor") == "twice"
+    own.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
     assert plugrad.ops.libtest.twice(plugrad.ones(2)).tolist() == [2.0, 2.0]
 
 
-def test_define_returns_the_name_with_its_overload(lib: Library) -> None:
-    assert lib.define("f.other(Tensor self) -> Tensor") == "f.other"
+def test_define_returns_the_name_with_its_overload(own: Library) -> None:
+    assert own.define("f.other(Tensor self) -> Tensor") == "f.other"
 
 
-def test_an_implicit_composite_is_differentiable(lib: Library) -> None:
-    lib.define("cube(Tensor self) -> Tensor")
-    lib.impl("cube", lambda x: x * x * x)
+def test_an_implicit_composite_is_differentiable(own: Library) -> None:
+    own.define("cube(Tensor self) -> Tensor")
+    own.impl("cube", lambda x: x * x * x)
     x = plugrad.tensor(2.0, requires_grad=True)
     plugrad.ops.libtest.cube(x).backward()
     assert x.grad.item() == 12.0
 
 
-def test_a_backend_kernel_gets_arrays(lib: Library) -> None:
-    lib.define("double(Tensor self) -> Tensor")
+def test_a_backend_kernel_gets_arrays(own: Library) -> None:
+    own.define("double(Tensor self) -> Tensor")
     seen: list[type] = []
 
     def kernel(array: Any) -> Any:
         seen.append(type(array))
         return array * 2
 
-    lib.impl("double", kernel, "CPU")
+    own.impl("double", kernel, "CPU")
     out = plugrad.ops.libtest.double(plugrad.ones(2))
     assert isinstance(out, plugrad.Tensor)
     assert out.tolist() == [2.0, 2.0]
     assert seen == [np.ndarray]
 
 
-def test_an_autograd_kernel_may_redispatch(lib: Library) -> None:
-    lib.define("double(Tensor self) -> Tensor")
-    lib.impl("double", lambda array: array * 2, "CPU")
+def test_an_autograd_kernel_may_redispatch(own: Library) -> None:
+    own.define("double(Tensor self) -> Tensor")
+    own.impl("double", lambda array: array * 2, "CPU")
     calls: list[str] = []
 
     def autograd(keyset: int, x: Any) -> Any:
@@ -65,7 +65,7 @@ def test_an_autograd_kernel_may_redispatch(lib: Library) -> None:
         assert op is not None
         return op.redispatch(keyset & keys.AFTER_AUTOGRAD, x)
 
-    lib.impl("double", autograd, "AutogradCPU", with_keyset=True)
+    own.impl("double", autograd, "AutogradCPU", with_keyset=True)
     assert plugrad.ops.libtest.double(plugrad.ones(2)).tolist() == [2.0, 2.0]
     assert calls == ["autograd"]
 
@@ -78,23 +78,23 @@ def test_a_kernel_for_a_known_operator_overrides_it_until_removed() -> None:
     assert x.exp().tolist() == pytest.approx([np.e, np.e])
 
 
-def test_a_handle_removes_its_kernel(lib: Library) -> None:
-    lib.define("f(Tensor self) -> Tensor")
-    handle = lib.impl("f", lambda x: x + 1)
+def test_a_handle_removes_its_kernel(own: Library) -> None:
+    own.define("f(Tensor self) -> Tensor")
+    handle = own.impl("f", lambda x: x + 1)
     assert plugrad.ops.libtest.f(plugrad.ones(1)).item() == 2.0
     handle.remove()
     with pytest.raises(OperatorNotFoundError):
         plugrad.ops.libtest.f(plugrad.ones(1))
 
 
-def test_a_fallback_sees_the_operator(lib: Library) -> None:
+def test_a_fallback_sees_the_operator(own: Library) -> None:
     seen: list[str] = []
 
     def fallback(op: Any, keyset: int, *args: Any) -> Any:
         seen.append(op.qualified_name)
         return op.redispatch(keyset & ~(1 << keys.TRACER), *args)
 
-    lib.fallback(fallback, "Tracer", with_keyset=True)
+    own.fallback(fallback, "Tracer", with_keyset=True)
     x = plugrad.ones(2)
     from plugrad.dispatch import IncludeKeys
 
@@ -112,7 +112,7 @@ def test_the_end_of_a_library_is_the_end_of_its_operators() -> None:
         pass
 
 
-def test_one_library_owns_a_namespace(lib: Library) -> None:
+def test_one_library_owns_a_namespace(own: Library) -> None:
     with pytest.raises(RuntimeError, match="Only a single library can be a DEF"):
         Library("libtest", "DEF")
     with Library("libtest", "FRAGMENT") as fragment:
@@ -138,46 +138,46 @@ def test_an_impl_library_cannot_define() -> None:
         library.define("f() -> ()")
 
 
-def test_a_bad_schema_is_pointed_at(lib: Library) -> None:
+def test_a_bad_schema_is_pointed_at(own: Library) -> None:
     with pytest.raises(SchemaError):
-        lib.define("f(Tensor self -> Tensor")
+        own.define("f(Tensor self -> Tensor")
 
 
-def test_a_foreign_namespace_in_the_schema_is_refused(lib: Library) -> None:
+def test_a_foreign_namespace_in_the_schema_is_refused(own: Library) -> None:
     with pytest.raises(ValueError, match="'elsewhere'"):
-        lib.define("elsewhere::f(Tensor self) -> Tensor")
+        own.define("elsewhere::f(Tensor self) -> Tensor")
 
 
-def test_an_operator_is_defined_once(lib: Library) -> None:
-    lib.define("f(Tensor self) -> Tensor")
+def test_an_operator_is_defined_once(own: Library) -> None:
+    own.define("f(Tensor self) -> Tensor")
     with pytest.raises(RuntimeError, match="libtest::f is defined already"):
-        lib.define("f(Tensor self) -> Tensor")
+        own.define("f(Tensor self) -> Tensor")
 
 
-def test_a_kernel_needs_its_operator(lib: Library) -> None:
+def test_a_kernel_needs_its_operator(own: Library) -> None:
     with pytest.raises(RuntimeError, match="no operator 'libtest::missing'"):
-        lib.impl("missing", lambda x: x)
+        own.impl("missing", lambda x: x)
 
 
-def test_a_kernel_must_be_callable(lib: Library) -> None:
-    lib.define("f(Tensor self) -> Tensor")
+def test_a_kernel_must_be_callable(own: Library) -> None:
+    own.define("f(Tensor self) -> Tensor")
     with pytest.raises(TypeError, match="must be callable"):
-        lib.impl("f", 3)
+        own.impl("f", 3)
 
 
-def test_a_second_kernel_for_a_key_must_be_meant(lib: Library) -> None:
-    lib.define("f(Tensor self) -> Tensor")
-    lib.impl("f", lambda x: x)
+def test_a_second_kernel_for_a_key_must_be_meant(own: Library) -> None:
+    own.define("f(Tensor self) -> Tensor")
+    own.impl("f", lambda x: x)
     with pytest.raises(RuntimeError, match="allow_override=True"):
-        lib.impl("f", lambda x: x)
-    lib.impl("f", lambda x: x + 1, allow_override=True)
+        own.impl("f", lambda x: x)
+    own.impl("f", lambda x: x + 1, allow_override=True)
     assert plugrad.ops.libtest.f(plugrad.ones(1)).item() == 2.0
 
 
-def test_an_unknown_dispatch_key_is_named(lib: Library) -> None:
-    lib.define("f(Tensor self) -> Tensor")
+def test_an_unknown_dispatch_key_is_named(own: Library) -> None:
+    own.define("f(Tensor self) -> Tensor")
     with pytest.raises(ValueError, match="unknown dispatch key 'Nope'"):
-        lib.impl("f", lambda x: x, "Nope")
+        own.impl("f", lambda x: x, "Nope")
 
 
 def test_module_level_functions() -> None:
@@ -188,13 +188,13 @@ def test_module_level_functions() -> None:
         return x + 1
 
     assert plugrad.ops.libtest3.add_one(plugrad.ones(1)).item() == 2.0
-    with pytest.raises(ValueError, match="ns::name"):
+    with pytest.raises(ValueError, match="namespace::name"):
         plugrad.library.define("nonamespace", "() -> ()")
 
 
-def test_backward_through_an_operator_without_a_gradient_raises(lib: Library) -> None:
-    lib.define("half(Tensor self) -> Tensor")
-    lib.impl("half", lambda array: array / 2, "CPU")
+def test_backward_through_an_operator_without_a_gradient_raises(own: Library) -> None:
+    own.define("half(Tensor self) -> Tensor")
+    own.impl("half", lambda array: array / 2, "CPU")
     x = plugrad.ones(2, requires_grad=True)
     y = plugrad.ops.libtest.half(x)
     assert y.tolist() == [0.5, 0.5]
@@ -202,8 +202,8 @@ def test_backward_through_an_operator_without_a_gradient_raises(lib: Library) ->
         y.sum().backward()
 
 
-def test_an_operator_without_a_gradient_computes_under_no_grad(lib: Library) -> None:
-    lib.define("half(Tensor self) -> Tensor")
-    lib.impl("half", lambda array: array / 2, "CPU")
+def test_an_operator_without_a_gradient_computes_under_no_grad(own: Library) -> None:
+    own.define("half(Tensor self) -> Tensor")
+    own.impl("half", lambda array: array / 2, "CPU")
     with plugrad.no_grad():
         assert not plugrad.ops.libtest.half(plugrad.ones(2, requires_grad=True)).requires_grad

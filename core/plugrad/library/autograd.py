@@ -1,0 +1,233 @@
+"""What `register_autograd` makes of a backward function: the Autograd kernel of an operator.
+
+The operator becomes an `autograd.Function` whose forward redispatches below autograd. Lists of
+tensors, which a Function does not look into, are spread out for it and gathered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from plugrad.autograd.function import Function
+from plugrad.autograd.function_node import Error
+from plugrad.dispatch import keys
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.operator import Operator
+from plugrad.graph.history import check_inplace, collect_next_edges, rebase_history, set_history
+from plugrad.library.schemas import (
+    is_functional,
+    split_keywords,
+    tensors_in,
+    written_tensors,
+)
+from plugrad.library.tags import Tag
+from plugrad.ops.namespace import TAGS, OpOverload
+from plugrad.tensor.base import TensorBase, needs_grad
+
+
+class GradientRule:
+    """The functions that `register_autograd` was given; a kernel asks for them at every call."""
+
+    def __init__(
+        self,
+        backward: Callable[..., Any] | None = None,
+        setup_context: Callable[..., Any] | None = None,
+    ) -> None:
+        self.backward = backward
+        self.setup_context = setup_context
+
+
+class _Layout:
+    """How values with lists of tensors among them were spread out.
+
+    Each entry is the number of a list's elements, or None for a value that stands for itself.
+    """
+
+    def __init__(self, values: tuple[Any, ...] | list[Any]) -> None:
+        self.lengths = [len(value) if _is_tensor_list(value) else None for value in values]
+
+    def spread(self, values: Any) -> list[Any]:
+        flat: list[Any] = []
+        for length, value in zip(self.lengths, values, strict=True):
+            if length is None:
+                flat.append(value)
+            else:
+                flat.extend(value)
+        return flat
+
+    def gather(self, flat: Any) -> list[Any]:
+        values: list[Any] = []
+        position = 0
+        for length in self.lengths:
+            if length is None:
+                values.append(flat[position])
+                position += 1
+            else:
+                values.append(list(flat[position : position + length]))
+                position += length
+        return values
+
+    def __str__(self) -> str:
+        return ", ".join("*" if size is None else f"list of {size}" for size in self.lengths)
+
+
+class _Call:
+    """One call on its way through the Function: what is no argument of the operator."""
+
+    def __init__(self, keyset: int, layout: _Layout) -> None:
+        self.keyset = keyset
+        self.layout = layout
+        self.output_layout: _Layout | None = None
+        self.several = False
+
+
+def _is_tensor_list(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        item is None or isinstance(item, TensorBase) for item in value
+    )
+
+
+class AutogradKernel:
+    """The kernel of the Autograd key of an operator that writes to nothing."""
+
+    def __init__(self, op: Operator, rule: GradientRule) -> None:
+        self.op = op
+        self.rule = rule
+        overload = op.overload or "default"
+        self.function: Any = type(
+            f"GeneratedBackwardFor_{op.namespace}_{op.name}_{overload}",
+            (Function,),
+            {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)},
+        )
+
+    def __call__(self, keyset: int, *values: Any) -> Any:
+        if not current_state().grad_enabled or not any(map(needs_grad, tensors_in(values))):
+            return self.op.redispatch(keyset & keys.AFTER_AUTOGRAD, *values)
+        layout = _Layout(values)
+        call = _Call(keyset, layout)
+        out = self.function.apply(*layout.spread(values), call)
+        assert call.output_layout is not None
+        gathered = call.output_layout.gather(out)
+        return tuple(gathered) if call.several else gathered[0]
+
+    def _forward(self, ctx: Any, *flat: Any) -> tuple[Any, ...]:
+        call: _Call = flat[-1]
+        values = tuple(call.layout.gather(flat[:-1]))
+        out = self.op.redispatch(call.keyset & keys.AFTER_AUTOGRAD, *values)
+        setup_context = self.rule.setup_context
+        if setup_context is not None:
+            inputs, keywords = split_keywords(self.op.schema, values)
+            needed = ctx.needs_input_grad
+            ctx.needs_input_grad = tuple(call.layout.gather(needed[:-1]))
+            if keywords:
+                setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=out)
+            else:
+                setup_context(ctx=ctx, inputs=inputs, output=out)
+            ctx.needs_input_grad = needed
+        call.several = isinstance(out, tuple)
+        outputs = out if call.several else (out,)
+        call.output_layout = _Layout(outputs)
+        ctx._library_call = call
+        return tuple(call.output_layout.spread(outputs))
+
+    def _backward(self, ctx: Any, *flat_grads: Any) -> tuple[Any, ...]:
+        call: _Call = ctx._library_call
+        if self.rule.backward is None:
+            self._raise_missing()
+        assert call.output_layout is not None
+        grads = call.output_layout.gather(flat_grads)
+        needed = ctx.needs_input_grad
+        keyword_count = sum(1 for argument in self.op.schema.arguments if argument.kwarg_only)
+        positional = len(self.op.schema.arguments) - keyword_count
+        try:
+            ctx.needs_input_grad = tuple(call.layout.gather(needed[:-1])[:positional])
+            found = self.rule.backward(ctx, *grads)
+        finally:
+            ctx.needs_input_grad = needed
+        given = found if isinstance(found, tuple) else (found,)
+        if len(given) != positional:
+            raise RuntimeError(
+                f"The backward function of {self.op.qualified_name} returned an incorrect number "
+                f"of gradients (expected {positional}, one per input: "
+                f"{self.op.schema_text}; got {len(given)})"
+            )
+        return (*self._spread_gradients(call, given, keyword_count), None)
+
+    def _spread_gradients(
+        self, call: _Call, given: tuple[Any, ...], keyword_count: int
+    ) -> list[Any]:
+        values = [*given, *[None] * keyword_count]
+        for position, (length, value) in enumerate(zip(call.layout.lengths, values, strict=True)):
+            if length is None:
+                continue
+            if value is None:
+                values[position] = [None] * length
+            elif not isinstance(value, list | tuple) or len(value) != length:
+                got = f"{len(value)} of them" if isinstance(value, list | tuple) else "none"
+                raise RuntimeError(
+                    "Expected the return from backward to be of the same structure as the inputs: "
+                    f"{self.op.schema.arguments[position].name} is a list of {length}, so that its "
+                    f"gradient must be a list of {length} gradients; got {got}"
+                )
+        return call.layout.spread(values)
+
+    def _raise_missing(self) -> NoReturn:
+        raise RuntimeError(missing_formula(self.op))
+
+
+def missing_formula(op: Operator) -> str:
+    return (
+        f"Trying to backward through {OpOverload(op)} but no autograd formula was registered. "
+        "Please use register_autograd to add one."
+    )
+
+
+class WritingAutogradKernel:
+    """The Autograd kernel of an operator that writes to its arguments: there is no way back.
+
+    What it wrote to gets a grad_fn that raises, where PyTorch leaves the former one, and with it
+    wrong gradients.
+    """
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __call__(self, keyset: int, *values: Any) -> Any:
+        recorded = current_state().grad_enabled and any(map(needs_grad, tensors_in(values)))
+        written = written_tensors(self.op.schema, values)
+        if recorded and Tag.out in TAGS.get(self.op.qualified_name, ()):
+            raise RuntimeError(
+                f"{self.op.name}(): functions with out=... arguments don't support automatic "
+                "differentiation, but one of the arguments requires grad."
+            )
+        if recorded:
+            for tensor in written:
+                check_inplace(tensor)
+        out = self.op.redispatch(keyset & keys.AFTER_AUTOGRAD, *values)
+        if recorded:
+            node = Error(missing_formula(self.op))
+            node._set_next_edges(collect_next_edges([*tensors_in(values)]))
+            for tensor in written:
+                if tensor.dtype.is_differentiable:
+                    rebase_history(tensor, node)
+            for result in tensors_in(out if isinstance(out, tuple) else (out,)):
+                if not any(result is tensor for tensor in written):
+                    set_history(result, node)
+        return out
+
+
+def check_rule(op: Operator, allow_view: bool) -> None:
+    """RuntimeError if an operator cannot have a gradient rule."""
+    schema = op.schema
+    shown = f"{OpOverload(op)} with schema {op.namespace}::{op.schema_text}"
+    if Tag.out in TAGS.get(op.qualified_name, ()):
+        raise RuntimeError(
+            "Cannot register autograd formula for operator tagged with Tag.out: "
+            f"{OpOverload(op)}. Out variants do not support autograd."
+        )
+    if not is_functional(schema, allow_view=allow_view):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {shown}. Please create "
+            "a functional operator and register an autograd formula for that."
+        )

@@ -1,0 +1,451 @@
+"""`custom_op`: a Python function on tensors becomes an operator."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, overload
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.keys import DispatchKey
+from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.schema import parse_schema
+from plugrad.library.autograd import (
+    AutogradKernel,
+    GradientRule,
+    WritingAutogradKernel,
+    check_rule,
+)
+from plugrad.library.fakes import META, FakeKernel, MissingFake, source_of
+from plugrad.library.kernels import (
+    CountsWrites,
+    OnArrays,
+    OnTensors,
+    check_aliases,
+    check_results,
+    module_of,
+    written_results,
+)
+from plugrad.library.library import Library
+from plugrad.library.schema_inference import infer_schema
+from plugrad.library.schemas import (
+    has_keyword_tensor,
+    has_tensor_argument,
+    is_functional,
+    is_written,
+)
+from plugrad.library.tags import Tag, as_tags
+from plugrad.library.vmap import add_vmap_rule
+from plugrad.ops.namespace import OpOverload, find_overload
+from plugrad.tensor.alias_kernels import ViewKernel
+from plugrad.tensor.kernels import position_of
+
+_log = logging.getLogger(__name__)
+
+DeviceTypes = str | Sequence[str] | None
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> Callable[[Callable[..., object]], CustomOpDef]: ...
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[..., object],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> CustomOpDef: ...
+
+
+def custom_op(
+    name: str,
+    fn: Callable[..., object] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> CustomOpDef | Callable[[Callable[..., object]], CustomOpDef]:
+    """Make an operator of a Python function on tensors; may be a decorator.
+
+    The function sees plain tensors and is not recorded: what its gradient is, `register_autograd`
+    says. It must not return its inputs, or views of them. Defining an operator of the same name
+    again replaces it.
+
+    Args:
+        name: namespace and name, ``"mine::scaled"``; found as ``plugrad.ops.mine.scaled``.
+        fn: its type annotations give the schema; see `infer_schema`.
+        mutates_args: names of the arguments that it writes to, or "unknown" for all tensors.
+        device_types: backends that the function is for; None: for all that have no kernel of
+            their own.
+        schema: instead of the annotations, such as ``"(Tensor x, int n) -> Tensor"``.
+        tags: `Tag`s; `Tag.inplace` and `Tag.out` for functions that return what they write to.
+
+    Raises:
+        ValueError: the name has no namespace; annotations or schema do not fit.
+        NotImplementedError: tensors are keyword-only.
+
+    >>> import numpy as np, plugrad
+    >>> @plugrad.library.custom_op("demo_custom::sine", mutates_args=())
+    ... def sine(x: plugrad.Tensor) -> plugrad.Tensor:
+    ...     return plugrad.from_numpy(np.sin(x.numpy()))
+    >>> def setup_context(ctx, inputs, output):
+    ...     ctx.save_for_backward(*inputs)
+    >>> def backward(ctx, grad):
+    ...     x, = ctx.saved_tensors
+    ...     return grad * x.cos()
+    >>> sine.register_autograd(backward, setup_context=setup_context)
+    >>> x = plugrad.zeros(2, requires_grad=True)
+    >>> y = sine(x)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
+
+    def define(function: Callable[..., object]) -> CustomOpDef:
+        chosen = as_tags(tags)
+        text = schema
+        if text is None:
+            text = infer_schema(function, mutates_args=mutates_args, tags=chosen)
+        namespace, separator, op_name = name.partition("::")
+        if not separator:
+            raise ValueError(f"custom_op(): expected a name such as 'ns::name', got {name!r}")
+        if schema is not None:
+            _check_mutates(op_name + schema, schema, mutates_args)
+        made = CustomOpDef(namespace, op_name, text, function, chosen)
+        made.register_kernel(device_types)(function)
+        return made
+
+    return define if fn is None else define(fn)
+
+
+def _check_mutates(text: str, schema: str, mutates_args: str | Iterable[str]) -> None:
+    parsed = parse_schema(text)
+    written = {argument.name for argument in parsed.arguments if is_written(argument)}
+    if isinstance(mutates_args, str):
+        tensors = {item.name for item in parsed.arguments if item.type.base == "Tensor"}
+        expected = tensors if mutates_args == "unknown" else {mutates_args}
+    else:
+        expected = set(mutates_args)
+    if written != expected:
+        raise ValueError(
+            f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+            f"`schema={schema}`. The schema suggests that the op mutates {written or '{}'}, which "
+            "is different from what was provided to us in `mutates_args`. Please make these "
+            "consistent."
+        )
+
+
+# Every CustomOpDef by qualified name; a later one of the same name takes its place.
+_definitions: Final[dict[str, CustomOpDef]] = {}
+
+
+def definition_of(qualified_name: str) -> CustomOpDef | None:
+    """The CustomOpDef of an operator that `custom_op` made."""
+    return _definitions.get(qualified_name)
+
+
+class CustomOpDef:
+    """An operator made of a Python function, which `custom_op` returns; call it like the function.
+
+    Its methods register what else is known of it, and may be used as decorators.
+    """
+
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        schema: str,
+        fn: Callable[..., object],
+        tags: tuple[Tag, ...] = (),
+    ) -> None:
+        self._namespace = namespace
+        self._name = name
+        self._schema = schema
+        self._tags = tags
+        self._init_fn = fn
+        self._rule = GradientRule()
+        self._kernels: dict[str | None, _DeviceKernel] = {}
+        self._disabled_kernel: set[str] = set()
+        parsed = parse_schema(name + schema)
+        if has_keyword_tensor(parsed) and Tag.out not in tags:
+            raise NotImplementedError(
+                "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
+                f"Got: {name}{schema}"
+            )
+        former = _definitions.pop(self._qualname, None)
+        if former is not None:
+            former._lib._destroy()
+        self._lib: Library = Library(namespace, "FRAGMENT")
+        self._lib.define(name + schema, tags=tags)
+        self._opoverload: OpOverload = find_overload(self._qualname)
+        self._op: Operator = self._opoverload.op
+        self._op.doc = inspect.cleandoc(fn.__doc__ or "")
+        self.__doc__ = self._op.doc or None
+        self.__name__ = getattr(fn, "__name__", name)
+        self.__qualname__ = getattr(fn, "__qualname__", name)
+        self.__module__ = getattr(fn, "__module__", __name__)
+        self.__wrapped__ = fn
+        self._register()
+        _definitions[self._qualname] = self
+
+    @property
+    def _qualname(self) -> str:
+        return f"{self._namespace}::{self._name}"
+
+    def _register(self) -> None:
+        """Everything that does not depend on a backend."""
+        op = self._op
+        functional = is_functional(op.schema, allow_view=True)
+        autograd: Any = AutogradKernel(op, self._rule) if functional else WritingAutogradKernel(op)
+        self._lib._add(op, keys.AUTOGRAD_ALIAS, autograd)
+        if op.schema.mutates:
+            self._lib._add(op, keys.AD_INPLACE_OR_VIEW_KEY, CountsWrites(op))
+        elif op.schema.is_view:
+            self._lib._add(op, keys.AD_INPLACE_OR_VIEW_KEY, ViewKernel(op, True))
+        self._lib._add(op, META, MissingFake(op, repr(self), f"`{self.__name__}.register_fake`"))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def register_kernel(
+        self,
+        device_types: DeviceTypes,
+        fn: Callable[..., object] | None = None,
+        /,
+        *,
+        raw: bool = False,
+    ) -> Any:
+        """Register another implementation for some backends; may be a decorator.
+
+        The backends need not be installed.
+
+        Args:
+            device_types: names of backends; None: for all that have no kernel of their own.
+            fn: takes and returns tensors; runs below autograd.
+            raw: it takes and returns the backend's own arrays instead. A view, a copy and a
+                promotion is then what the array library says it is.
+
+        Raises:
+            ValueError: `raw` without a backend, or an operator without tensors and without a
+                `device` argument to tell the backend.
+
+        >>> import numpy as np, plugrad
+        >>> @plugrad.library.custom_op("demo_kernel::cube", mutates_args=())
+        ... def cube(x: plugrad.Tensor) -> plugrad.Tensor:
+        ...     return x * x * x
+        >>> @cube.register_kernel("cpu", raw=True)
+        ... def _(array):
+        ...     return np.power(array, 3)
+        >>> cube(plugrad.full((2,), 2.0))
+        tensor([8., 8.])
+        """
+        names: list[str | None] = (
+            [device_types]
+            if device_types is None or isinstance(device_types, str)
+            else list(device_types)
+        )
+        if raw and None in names:
+            raise ValueError(
+                "register_kernel(None, raw=True): arrays belong to a backend; name the device "
+                "types that the kernel is for"
+            )
+        if device_types is not None and not has_tensor_argument(self._op.schema):
+            self._select_backend()
+
+        def register(function: Callable[..., object]) -> Callable[..., object]:
+            for name in names:
+                kernel = self._kernels.get(name)
+                if kernel is None:
+                    kernel = self._kernels[name] = _DeviceKernel(self, name)
+                    self._lib._add(self._op, kernel.key, kernel)
+                kernel.use(function, raw)
+            return function
+
+        return register if fn is None else register(fn)
+
+    def _select_backend(self) -> None:
+        """Let a `device` argument choose the kernel of an operator that has no tensors."""
+        position = position_of(self._op, "Device")
+        if position < 0:
+            raise ValueError(
+                "Functions without tensor inputs are required to have a `device: plugrad.device` "
+                "argument"
+            )
+        if self._op.kernel_for(keys.BACKEND_SELECT_KEY) is None:
+            self._lib._add(self._op, keys.BACKEND_SELECT_KEY, _ByDevice(self, position))
+
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Within the block, run the function that `custom_op` was given instead of a backend's
+        kernel (`enabled=False`), or that kernel again (`enabled=True`)."""
+        disabled = device_type in self._disabled_kernel
+        action = "enable" if enabled else "disable"
+        if device_type not in self._kernels:
+            _log.warning(
+                "Attempted to %s kernel for %s but no kernel was registered for this device type.",
+                action,
+                device_type,
+            )
+        if disabled != enabled:
+            _log.warning(
+                "Attempted to %s kernel for %s but it was already %sd.", action, device_type, action
+            )
+        change = self._disabled_kernel.discard if enabled else self._disabled_kernel.add
+        change(device_type)
+        try:
+            yield
+        finally:
+            restore = self._disabled_kernel.add if disabled else self._disabled_kernel.discard
+            restore(device_type)
+
+    def register_autograd(
+        self,
+        backward: Callable[..., Any],
+        /,
+        *,
+        setup_context: Callable[..., Any] | None = None,
+    ) -> None:
+        """Say what the operator's gradient is.
+
+        Args:
+            backward: ``backward(ctx, *grads)`` gets a gradient per result and returns one per
+                argument (keyword-only ones apart), None where there is none to give. If it uses
+                differentiable operators only, the gradient can be differentiated again.
+            setup_context: ``setup_context(ctx, inputs, output)`` keeps on `ctx` what backward
+                needs, as in `autograd.Function`; with keyword-only arguments it is called as
+                ``setup_context(ctx, inputs, keyword_only_inputs, output)``.
+
+        Raises:
+            RuntimeError: the operator writes to its arguments, or returns nothing.
+        """
+        check_rule(self._op, allow_view=True)
+        self._rule.backward = backward
+        self._rule.setup_context = setup_context
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Say what the results look like: the function on tensors of the device "meta".
+
+        >>> import plugrad
+        >>> @plugrad.library.custom_op("demo_fake::pairs", mutates_args=())
+        ... def pairs(x: plugrad.Tensor) -> plugrad.Tensor:
+        ...     return x[:, None] * x[None, :]
+        >>> @pairs.register_fake
+        ... def _(x):
+        ...     return x.new_empty((x.shape[0], x.shape[0]))
+        >>> pairs(plugrad.empty(3, device="meta"))
+        tensor(..., device='meta', size=(3, 3))
+        """
+        if Tag.inplace in self._tags or Tag.out in self._tags:
+            warnings.warn(
+                f"The fake registration for {self} is unnecessary: operators tagged with "
+                "Tag.inplace or Tag.out return what they write to. The provided fake impl will be "
+                "used instead.",
+                stacklevel=2,
+            )
+        self._lib._add(self._op, META, FakeKernel(self._op, fn, source_of(1)))
+        return fn
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Say how the operator acts on a batch; may be a decorator. See `library.register_vmap`."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._lib._handles.append(add_vmap_rule(self._op, function))
+            return function
+
+        return register if func is None else register(func)
+
+
+class _DeviceKernel:
+    """What stands in the operator's table for one backend, or for all; it may be exchanged."""
+
+    def __init__(self, definition: CustomOpDef, device_type: str | None) -> None:
+        self.definition = definition
+        self.device_type = device_type
+        self.key: DispatchKey = keys.COMPOSITE_EXPLICIT_AUTOGRAD
+        self.number = -1
+        if device_type is not None:
+            self.number = keys.register_backend_key(device_type)
+            self.key = keys.dense_key(self.number)
+        self._function: Callable[..., Any] = definition._init_fn
+        self._kernel: Any = None
+        self._initial = OnTensors(definition._op, definition._init_fn)
+
+    def use(self, function: Callable[..., Any], raw: bool) -> None:
+        op = self.definition._op
+        self._function = function
+        self._kernel = OnArrays(op, self.number, function) if raw else OnTensors(op, function)
+
+    def __call__(self, keyset: int, *values: Any) -> Any:
+        op = self.definition._op
+        function, kernel = self._function, self._kernel
+        if self.device_type in self.definition._disabled_kernel:
+            function, kernel = self.definition._init_fn, self._initial
+        out = kernel(keyset, *values)
+        check_results(op, function, out)
+        if Tag.inplace in self.definition._tags or Tag.out in self.definition._tags:
+            self._check_returned(function, values, out)
+        elif not op.schema.is_view:
+            check_aliases(op, function, values, out)
+        return out
+
+    def _check_returned(
+        self, function: Callable[..., Any], values: tuple[Any, ...], out: Any
+    ) -> None:
+        wanted = written_results(self.definition._op, values)
+        pairs = zip(out, wanted, strict=True) if isinstance(out, tuple) else [(out, wanted)]
+        if all(given is expected for given, expected in pairs):
+            return
+        tag, what = (
+            ("Tag.inplace", "its first argument")
+            if Tag.inplace in self.definition._tags
+            else ("Tag.out", "its mutable keyword-only arguments")
+        )
+        raise RuntimeError(
+            f"{self.definition._name} (with implementation in {module_of(function)}): An operator "
+            f"tagged with {tag} must return {what}."
+        )
+
+
+class _ByDevice:
+    """The BackendSelect kernel of an operator without tensors: its device argument decides."""
+
+    def __init__(self, definition: CustomOpDef, position: int) -> None:
+        self.definition = definition
+        self.position = position
+
+    def __call__(self, keyset: int, *values: Any) -> Any:
+        definition = self.definition
+        wanted = values[self.position]
+        kind = canonical_device(None).type if wanted is None else wanted.type
+        if kind not in definition._kernels and None not in definition._kernels:
+            raise RuntimeError(
+                f"{definition._name} does not have a kernel registered for {kind}. Please use "
+                "register_kernel to do so."
+            )
+        device = canonical_device(wanted)
+        given = (*values[: self.position], device, *values[self.position + 1 :])
+        below = keys.dense_key(keys.backend_number(kind)).mask
+        return definition._op.redispatch(below, *given)

@@ -1,0 +1,161 @@
+"""Fakes: how an operator acts on tensors that have a shape and a dtype, but no data.
+
+A fake is a kernel for the backend "meta". It runs on meta tensors and makes meta tensors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.keys import dispatch_key
+from plugrad.dispatch.operator import Operator
+from plugrad.errors import OperatorNotFoundError
+from plugrad.library.kernels import call_on_tensors, written_results
+
+
+class FakeContext:
+    """What `get_ctx` gives a fake: where it gets sizes from that depend on data.
+
+    Attributes:
+        sizes: the sizes that were asked for: number that stands for it, smallest and largest.
+    """
+
+    def __init__(self, qualified_name: str, source: str) -> None:
+        self._name = qualified_name
+        self._source = source
+        self.sizes: list[tuple[int, int, int | None]] = []
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """A size that depends on data: it is at least `min` and, if that is given, at most `max`.
+
+        Only what follows sizes symbolically can know it, such as `opcheck`, which compares shapes.
+
+        Raises:
+            RuntimeError: the operator runs on meta tensors, whose shape must be known.
+            ValueError: `min` is negative.
+        """
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise RuntimeError(
+            f"{self._name} ({self._source}): You're trying to run this operator with meta Tensors, "
+            "but this operator may return an output Tensor with data-dependent shape. Meta Tensors "
+            "don't support operators with outputs that have data-dependent shapes. If your "
+            "operator does not return an output with data-dependent shape, make sure the fake does "
+            "not call plugrad.library.get_ctx()."
+        )
+
+
+class SizesContext(FakeContext):
+    """The context of somebody who checks a fake: sizes are numbers that nobody uses."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        if min < 0:
+            raise ValueError(
+                f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal "
+                "to 0: this API can only create non-negative sizes."
+            )
+        # Primes that no test uses as a size.
+        size = 1_000_003 + 2 * len(self.sizes)
+        self.sizes.append((size, min, max))
+        return size
+
+
+class _Contexts:
+    """The context of the fake that runs, and the one that a checker wants it to have."""
+
+    def __init__(self) -> None:
+        self.current: FakeContext | None = None
+        self.wanted: FakeContext | None = None
+
+
+_contexts = _Contexts()
+
+
+def get_ctx() -> FakeContext:
+    """The context of the fake that runs just now; see `register_fake`.
+
+    Raises:
+        RuntimeError: no fake is running.
+    """
+    if _contexts.current is None:
+        raise RuntimeError("get_ctx() may only be called inside of a fake (see register_fake)")
+    return _contexts.current
+
+
+@contextlib.contextmanager
+def dynamic_sizes() -> Iterator[SizesContext]:
+    """Let fakes ask for sizes that depend on data; the context tells which they asked for."""
+    former = _contexts.wanted
+    context = SizesContext("", "")
+    _contexts.wanted = context
+    try:
+        yield context
+    finally:
+        _contexts.wanted = former
+
+
+class FakeKernel:
+    """The kernel of the key Meta that `register_fake` makes of a function on tensors."""
+
+    def __init__(self, op: Operator, function: Callable[..., Any], source: str) -> None:
+        self.op = op
+        self.function = function
+        self.source = source
+
+    def __call__(self, keyset: int, *values: Any) -> Any:
+        former = _contexts.current
+        _contexts.current = _contexts.wanted or FakeContext(self.op.qualified_name, self.source)
+        try:
+            return call_on_tensors(self.op, self.function, values)
+        finally:
+            _contexts.current = former
+
+
+class MissingFake:
+    """The fake of an operator in Python that was given none.
+
+    One that only writes, or returns what it writes to, needs none.
+    """
+
+    def __init__(self, op: Operator, shown: str, hint: str) -> None:
+        self.op = op
+        self.shown = shown
+        self.hint = hint
+
+    def __call__(self, keyset: int, *values: Any) -> Any:
+        if self.op.schema.mutates:
+            if not self.op.schema.returns:
+                return None
+            returned = written_results(self.op, values)
+            if returned is not None:
+                return returned
+        raise OperatorNotFoundError(
+            f"There was no fake impl registered for {self.shown}. This is necessary for tensors on "
+            f"the device 'meta', which carry a shape but no data. Please use {self.hint} to add a "
+            "fake impl."
+        )
+
+
+def check_fake(op: Operator) -> None:
+    """RuntimeError if an operator needs no fake, being made of others."""
+    if op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is not None:
+        raise RuntimeError(
+            f"register_fake(...): the operator {op.qualified_name} already has an implementation "
+            "for CompositeImplicitAutograd. Such operators do not need a fake impl; instead, the "
+            "operator will decompose into its constituents and those can have fake impls defined "
+            "on them."
+        )
+
+
+def source_of(stacklevel: int) -> str:
+    """File and line of a caller, `stacklevel` frames up."""
+    frame = sys._getframe(stacklevel + 1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+META = dispatch_key("Meta")

@@ -1,0 +1,121 @@
+"""Rules that say how an operator acts on a batch: what `register_vmap` keeps.
+
+A transform that maps an operator over a dimension asks `get_vmap_rule` for its rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plugrad.dispatch.operator import Operator
+from plugrad.library.schemas import has_keyword_tensor, split_keywords
+from plugrad.tensor.base import TensorBase, sizes_of
+
+
+@dataclass(frozen=True)
+class VmapInfo:
+    """What a rule is told beside the arguments.
+
+    Attributes:
+        batch_size: length of the dimension that is mapped over.
+        randomness: "error", "different" or "same": whether the elements of the batch may draw
+            random numbers, and whether they draw the same ones.
+    """
+
+    batch_size: int
+    randomness: str = "error"
+
+
+class VmapRule:
+    """One operator's rule; `apply` runs it and checks what it returns."""
+
+    def __init__(self, op: Operator, function: Callable[..., Any]) -> None:
+        self.op = op
+        self.function = function
+
+    def apply(
+        self, info: VmapInfo, in_dims: tuple[Any, ...], values: tuple[Any, ...]
+    ) -> tuple[Any, Any]:
+        """The batched output, and where its batch dimensions are.
+
+        Args:
+            in_dims: for every argument, in schema order, the dimension that is mapped over; None
+                for one that is no tensor or is not mapped; a list of these for a list of tensors.
+            values: the arguments, tensors with their batch dimension.
+
+        Raises:
+            RuntimeError: the rule returned something else than output and dimensions.
+        """
+        positional, keywords = split_keywords(self.op.schema, values)
+        found = self.function(info, in_dims[: len(positional)], *positional, **keywords)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise RuntimeError(
+                f"the vmap rule of {self.op.qualified_name} must return a tuple (output, "
+                f"out_dims), got {type(found).__name__}"
+            )
+        output, out_dims = found
+        self._check(output, out_dims, info.batch_size)
+        return output, out_dims
+
+    def _check(self, output: Any, out_dims: Any, batch_size: int) -> None:
+        if isinstance(output, tuple | list):
+            if not isinstance(out_dims, tuple | list) or len(out_dims) != len(output):
+                raise RuntimeError(
+                    f"the vmap rule of {self.op.qualified_name} returned {len(output)} outputs, so "
+                    f"that out_dims must be as many dimensions; got {out_dims!r}"
+                )
+            for item, dim in zip(output, out_dims, strict=True):
+                self._check(item, dim, batch_size)
+            return
+        if not isinstance(output, TensorBase) or out_dims is None:
+            return
+        shape = sizes_of(output)
+        valid = isinstance(out_dims, int) and -len(shape) <= out_dims < len(shape)
+        if not valid or shape[out_dims] != batch_size:
+            raise RuntimeError(
+                f"the vmap rule of {self.op.qualified_name} says that dimension {out_dims!r} of an "
+                f"output of shape {list(shape)} is that of the batch, which has size {batch_size}"
+            )
+
+
+_rules: Final[dict[str, list[VmapRule]]] = {}
+
+
+class VmapHandle:
+    """Takes a rule out again; an earlier one is back."""
+
+    def __init__(self, rule: VmapRule) -> None:
+        self._rule = rule
+
+    def remove(self) -> None:
+        rules = _rules.get(self._rule.op.qualified_name, [])
+        if self._rule in rules:
+            rules.remove(self._rule)
+
+
+def add_vmap_rule(op: Operator, function: Callable[..., Any]) -> VmapHandle:
+    """Keep a rule; the latest one counts.
+
+    Raises:
+        NotImplementedError: the operator has tensors among its keyword-only arguments.
+        TypeError: the rule cannot be called.
+    """
+    if has_keyword_tensor(op.schema):
+        raise NotImplementedError(
+            "register_vmap with kwarg-only Tensor args. In the original definition of the op, "
+            f"please make your tensors not kwarg-only. Got: {op.schema_text}"
+        )
+    if not callable(function):
+        raise TypeError(f"register_vmap(): the rule must be callable, got {type(function)}")
+    rule = VmapRule(op, function)
+    _rules.setdefault(op.qualified_name, []).append(rule)
+    return VmapHandle(rule)
+
+
+def get_vmap_rule(op: Any) -> VmapRule | None:
+    """The rule that was registered last for an operator (or its qualified name), or None."""
+    name = op if isinstance(op, str) else op.qualified_name
+    rules = _rules.get(name)
+    return rules[-1] if rules else None
