@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, Final, NoReturn, final
 
+import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import Device
@@ -140,7 +141,9 @@ class BinaryKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.result: int = _RESULTS[op.result]
+        # Where the backend multiplies arrays only, a factor is made one.
         self.scale: Any = active.raw_kernel("mul", "Scalar")
+        self.multiply: Any = active.raw_kernel("mul", "Tensor")
         self.check: Any = op.prepare
 
     def __call__(self, keyset: i64, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
@@ -185,7 +188,7 @@ class BinaryKernel:
     ) -> TensorBase:
         if alpha is not ONE and alpha != 1:
             check_alpha(alpha, dtype)
-            y = y * alpha if isinstance(y, (int, float, complex)) else self.scale(y, alpha)
+            y = y * alpha if isinstance(y, (int, float, complex)) else self._times(y, alpha, device)
         try:
             out = self.raw(x, y)
         except Exception as error:
@@ -195,6 +198,13 @@ class BinaryKernel:
         if self.result == BOOL_RESULT:
             dtype = bool_
         return make_tensor(out, dtype, device, self.tensor_keyset)
+
+    def _times(self, array: Any, number: Any, device: Device) -> Any:
+        if self.scale is not None:
+            return self.scale(array, number)
+        dtype = self.backend.dtype_of(array)
+        factor = self.backend.from_host(np.array(number).astype(dtype.numpy), device.index or 0)
+        return self.multiply(array, factor)
 
     def _common_device(self, a: TensorBase, b: TensorBase) -> Device:
         """A 0-dim tensor on the host may meet any device."""

@@ -10,6 +10,22 @@ from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.backend import canonical_device
 from plugrad.dtype import DType, int64
+from plugrad.ops.composite.complex_parts import complex_of_parts as complex_of_parts
+from plugrad.ops.composite.random import bernoulli as bernoulli
+from plugrad.ops.composite.random import bernoulli_float_ as bernoulli_float_
+from plugrad.ops.composite.random import bernoulli_tensor_ as bernoulli_tensor_
+from plugrad.ops.composite.random import exponential_ as exponential_
+from plugrad.ops.composite.random import multinomial as multinomial
+from plugrad.ops.composite.random import normal_ as normal_
+from plugrad.ops.composite.random import rand as rand
+from plugrad.ops.composite.random import randint as randint
+from plugrad.ops.composite.random import randint_high as randint_high
+from plugrad.ops.composite.random import randn as randn
+from plugrad.ops.composite.random import random_ as random_
+from plugrad.ops.composite.random import random_from_ as random_from_
+from plugrad.ops.composite.random import random_to_ as random_to_
+from plugrad.ops.composite.random import randperm as randperm
+from plugrad.ops.composite.random import uniform_ as uniform_
 from plugrad.ops.prepare import creation as prepare
 from plugrad.ops.prepare.creation import check_std
 from plugrad.ops.prepare.views import check_geometry

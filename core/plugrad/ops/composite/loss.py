@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING
+from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.formulas.loss import reduced
 from plugrad.ops.prepare import loss as prepare
 from plugrad.ops.prepare.loss import check_reduction
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -168,6 +169,88 @@ def _check_target(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
         if ndim == 4:
             raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(target)}")
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(target)}")
+
+
+def _marked(
+    self: Tensor, target: Tensor, ignore_index: int
+) -> tuple[Tensor, Tensor, tuple[int, ...], int]:
+    """Which class of each sample is its target, which targets count, their shape, the dimension
+    of classes. IndexError if a target that counts is no class."""
+    shape = sizes_of(self)
+    dim = 1 if len(shape) > 1 else 0
+    targets: Any = to_dtype(target, int64)
+    places = targets.reshape((*shape[:dim], *shape[dim + 1 :]))
+    known = F.ne(places, ignore_index)
+    outside = F.logical_or(F.lt(places, 0), F.ge(places, shape[dim]))
+    wrong = F.logical_and(known, outside)
+    if bool(F.any(wrong).item()):
+        first = F.amax(F.where(wrong, places, iinfo(int64).min))
+        raise IndexError(f"Target {first.item()} is out of bounds.")
+    along = [1] * len(shape)
+    along[dim] = shape[dim]
+    classes = F.arange(shape[dim], dtype=int64, device=self.device).view(tuple(along))
+    hit = F.logical_and(F.eq(classes, places.unsqueeze(dim)), known.unsqueeze(dim))
+    return hit, known, sizes_of(target), dim
+
+
+def _class_factors(
+    known: Tensor, hit: Tensor, weight: Tensor | None, dim: int, like: Tensor
+) -> Any:
+    """The weight of each target; 0 if it does not count."""
+    if weight is None:
+        return to_dtype(known, like.dtype)
+    along = [1] * like.ndim
+    along[dim] = sizes_of(weight)[0]
+    return F.where(hit, weight.view(tuple(along)), 0).sum(dim=(dim,))
+
+
+def nll_loss_by_mask(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    prepare.nll_loss_forward(self, target, weight, reduction, ignore_index)
+    hit, known, shape, dim = _marked(self, target, ignore_index)
+    factors = _class_factors(known, hit, weight, dim, self)
+    losses = -(F.where(hit, self, 0).sum(dim=(dim,)) * factors)
+    total: Tensor = factors.sum()
+    if reduction == "none":
+        return losses.reshape(shape), total
+    loss: Tensor = losses.sum()
+    return (loss / total if reduction == "mean" else loss), total
+
+
+def nll_loss_backward_by_mask(
+    grad: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:
+    hit, known, _, dim = _marked(self, target, ignore_index)
+    share = -grad / total_weight if reduction == "mean" else -grad
+    if reduction == "none":
+        share = share.reshape(sizes_of(known))
+    share = share * _class_factors(known, hit, weight, dim, self)
+    return F.where(hit, share.unsqueeze(dim), 0)
+
+
+def bce_by_log(self: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    prepare.binary_cross_entropy(self, target, weight, reduction)
+    if not bool(F.all(F.logical_and(F.ge(self, 0), F.le(self, 1))).item()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    losses = (target - 1.0) * F.clamp_min(F.log1p(-self), -100)
+    losses = losses - target * F.clamp_min(F.log(self), -100)
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def bce_backward_by_quotient(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
+) -> Tensor:
+    slope = (self - target) / F.clamp_min((1.0 - self) * self, 1e-12)
+    if weight is not None:
+        slope = slope * weight
+    return slope * (grad / self.numel() if reduction == "mean" else grad)
 
 
 def mse_loss_by_square(self: Tensor, target: Tensor, reduction: str) -> Tensor:

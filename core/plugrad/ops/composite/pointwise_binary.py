@@ -10,6 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType, complex128, float64
+from plugrad.ops.composite.elementary import atan2 as atan2
+from plugrad.ops.composite.elementary import hypot as hypot
+from plugrad.ops.composite.elementary import logaddexp as logaddexp
+from plugrad.ops.composite.rounding import divide_rounded as divide_rounded
+from plugrad.ops.composite.rounding import floor_divide as floor_divide
+from plugrad.ops.composite.rounding import floor_divide_number as floor_divide_number
+from plugrad.ops.composite.rounding import fmod_number as fmod_number
+from plugrad.ops.composite.rounding import number_floor_divide as number_floor_divide
+from plugrad.ops.composite.rounding import number_remainder as number_remainder
+from plugrad.ops.composite.rounding import remainder as remainder
+from plugrad.ops.composite.rounding import remainder_number as remainder_number
+from plugrad.ops.composite.scalars import number_beside as number_beside
 from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.kernels import check_alpha
@@ -48,10 +60,18 @@ def _wrapped(number: Any, dtype: DType) -> Any:
     return number if dtype.is_signed else number % 2 ** (8 * dtype.itemsize)
 
 
-def number_beside(self: Tensor, number: Any) -> Tensor:
-    """A number as a 0-dim tensor, in the dtype in which it is combined with `self`."""
-    dtype = promote_with_scalar(self, number)
-    return F.full((), number, dtype=dtype, device=self.device)
+def add_number(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    dtype = promote_with_scalar(self, other)
+    check_alpha(alpha, dtype)
+    return F.add(self, number_beside(self, other if alpha == 1 else other * alpha))
+
+
+def mul_number(self: Tensor, other: Any) -> Tensor:
+    return F.mul(self, number_beside(self, other))
+
+
+def div_number(self: Tensor, other: Any) -> Tensor:
+    return F.div(self, number_beside(self, other))
 
 
 def sub(self: Tensor, other: Tensor, alpha: Any) -> Tensor:

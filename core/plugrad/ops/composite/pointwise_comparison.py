@@ -8,7 +8,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.composite.pointwise_binary import number_beside
+from plugrad.ops.composite.bits import and_number as and_number
+from plugrad.ops.composite.bits import bitwise_and as bitwise_and
+from plugrad.ops.composite.bits import bitwise_left_shift as bitwise_left_shift
+from plugrad.ops.composite.bits import bitwise_or as bitwise_or
+from plugrad.ops.composite.bits import bitwise_right_shift as bitwise_right_shift
+from plugrad.ops.composite.bits import bitwise_xor as bitwise_xor
+from plugrad.ops.composite.bits import left_shift_number as left_shift_number
+from plugrad.ops.composite.bits import number_and as number_and
+from plugrad.ops.composite.bits import number_left_shift as number_left_shift
+from plugrad.ops.composite.bits import number_or as number_or
+from plugrad.ops.composite.bits import number_right_shift as number_right_shift
+from plugrad.ops.composite.bits import number_xor as number_xor
+from plugrad.ops.composite.bits import or_number as or_number
+from plugrad.ops.composite.bits import right_shift_number as right_shift_number
+from plugrad.ops.composite.bits import xor_number as xor_number
+from plugrad.ops.composite.scalars import number_beside
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -58,6 +74,20 @@ def allclose(
     self: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     return bool(F.all(F.isclose(self, other, rtol, atol, equal_nan)).item())
+
+
+def eq_number(self: Tensor, other: Any) -> Tensor:
+    return F.eq(self, number_beside(self, other))
+
+
+def lt_number(self: Tensor, other: Any) -> Tensor:
+    return F.lt(self, number_beside(self, other))
+
+
+def equal(self: Tensor, other: Tensor) -> bool:
+    if sizes_of(self) != sizes_of(other):
+        return False
+    return bool(F.all(F.eq(self, other)).item())
 
 
 def ne(self: Tensor, other: Any) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.composite.pointwise_binary import number_beside
+from plugrad.ops.composite.scalars import number_beside
 from plugrad.ops.prepare import pointwise_ternary as prepare
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.promotion import result_type

@@ -7,11 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.operator import find_operator
-from plugrad.dtype import FLOATING, DType, int64
+from plugrad.dtype import FLOATING, DType, float32, int64, uint8
+from plugrad.ops.composite.elementary import is_narrow
+from plugrad.ops.composite.extrema import amin as amin
+from plugrad.ops.composite.extrema import aminmax as aminmax
+from plugrad.ops.composite.extrema import argmax as argmax
+from plugrad.ops.composite.extrema import argmin as argmin
+from plugrad.ops.composite.extrema import max_all as max_all
+from plugrad.ops.composite.extrema import max_dim as max_dim
+from plugrad.ops.composite.extrema import median_all as median_all
+from plugrad.ops.composite.extrema import median_dim as median_dim
+from plugrad.ops.composite.extrema import min_all as min_all
+from plugrad.ops.composite.extrema import min_dim as min_dim
+from plugrad.ops.composite.scans import cumprod as cumprod
+from plugrad.ops.composite.scans import cumsum as cumsum
+from plugrad.ops.composite.scans import prod as prod
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import named_results
+from plugrad.tensor.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -154,6 +169,62 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return F.linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+def any_nonzero(self: Tensor, dim: Any, keepdim: bool) -> Any:
+    found = F.ne(F.sum(F.ne(self, 0), dim, keepdim), 0)
+    return _as_logical(found, self)
+
+
+def all_nonzero(self: Tensor, dim: Any, keepdim: bool) -> Any:
+    found = F.eq(F.sum(F.eq(self, 0), dim, keepdim), 0)
+    return _as_logical(found, self)
+
+
+def _as_logical(found: Tensor, self: Tensor) -> Any:
+    # PyTorch keeps uint8, which served as its bool once.
+    return to_dtype(found, uint8) if self.dtype is uint8 else found
+
+
+def count_nonzero(self: Tensor, dim: Any) -> Tensor:
+    total: Tensor = F.sum(F.ne(self, 0), dim)
+    return total
+
+
+def logsumexp(self: Tensor, dim: Any, keepdim: bool) -> Any:
+    """Shifted by the greatest element, so that it does not overflow."""
+    checked: Any = prepare.logsumexp(self, dim, keepdim)
+    given, dims, _ = checked
+    x = to_dtype(given, float32) if is_narrow(given.dtype) else given
+    if _count(self, dims) == 0:
+        total = F.sum(F.exp(x), dims, keepdim)
+        return to_dtype(F.log(total), given.dtype)
+    top = F.amax(F.real(x) if x.dtype.is_complex else x, dims, True)
+    top = F.where(F.isfinite(top), top, 0.0)
+    total = F.log(F.sum(F.exp(x - top), dims, keepdim))
+    result = total + (top if keepdim else top.reshape(sizes_of(total)))
+    return to_dtype(result, given.dtype)
+
+
+def vector_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: DType | None) -> Any:
+    checked: Any = prepare.vector_norm(self, ord, dim, keepdim, dtype)
+    given, order, dims, _ = checked
+    x = to_dtype(given, float32) if is_narrow(given.dtype) else given
+    size = F.abs(x)
+    result: Any
+    if math.isinf(order):
+        nothing = self.numel() == 0 and _count(self, dims) == 0
+        reduce = F.sum if nothing else F.amax if order > 0 else F.amin
+        result = reduce(size, dims, keepdim)
+    elif order == 0:
+        result = F.sum(F.ne(x, 0), dims, keepdim)
+    elif order == 1:
+        result = F.sum(size, dims, keepdim)
+    elif order == 2:
+        result = F.sqrt(F.sum(size * size, dims, keepdim))
+    else:
+        result = F.pow(F.sum(F.pow(size, order), dims, keepdim), 1 / order)
+    return to_dtype(result, given.dtype.to_real())
 
 
 def cummax(self: Tensor, dim: int) -> Any:

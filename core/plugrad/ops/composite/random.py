@@ -1,0 +1,125 @@
+"""Random numbers for backends that draw none: drawn on the CPU by its generator, and copied.
+
+The same seed gives the same numbers as on the CPU. A generator, if one is given, is one of the CPU.
+"""
+
+# Operators with several overloads are typed Any.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import functions as F
+from plugrad.device import CPU, Device
+from plugrad.dispatch.backend import canonical_device
+from plugrad.dtype import DType
+from plugrad.errors import OperatorNotFoundError
+from plugrad.ops.prepare import creation as prepare
+from plugrad.tensor.base import sizes_of
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Sizes = tuple[int, ...]
+
+
+def _target(device: Device | None, name: str) -> Device:
+    """Where numbers that are drawn on the CPU go: elsewhere, or nobody would draw them."""
+    wanted = canonical_device(device)
+    if wanted.type == "cpu":
+        raise OperatorNotFoundError(
+            f"Could not run 'plugrad::{name}' on the CPU: its backend has no kernel for it."
+        )
+    return wanted
+
+
+def rand(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
+    target = _target(device, "rand")
+    return F._to_device(F.rand(size, generator=generator, dtype=dtype, device=CPU), target)
+
+
+def randn(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
+    target = _target(device, "randn")
+    return F._to_device(F.randn(size, generator=generator, dtype=dtype, device=CPU), target)
+
+
+def randint(
+    low: int, high: int, size: Sizes, generator: object, dtype: DType | None, device: Device | None
+) -> Tensor:
+    target = _target(device, "randint")
+    drawn = F.randint(low, high, size, generator=generator, dtype=dtype, device=CPU)
+    return F._to_device(drawn, target)
+
+
+def randint_high(
+    high: int, size: Sizes, generator: object, dtype: DType | None, device: Device | None
+) -> Tensor:
+    return randint(0, high, size, generator, dtype, device)
+
+
+def randperm(n: int, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
+    target = _target(device, "randperm")
+    return F._to_device(F.randperm(n, generator=generator, dtype=dtype, device=CPU), target)
+
+
+def _on_host(self: Tensor, name: str) -> Any:
+    _target(self.device, name)
+    return F._to_device(self.detach(), CPU)
+
+
+def bernoulli(self: Tensor, generator: object) -> Tensor:
+    drawn = F.bernoulli(_on_host(self, "bernoulli"), generator=generator)
+    return F._to_device(drawn, self.device)
+
+
+def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: object) -> Tensor:
+    weights = _on_host(self, "multinomial")
+    drawn = F.multinomial(weights, num_samples, replacement, generator=generator)
+    return F._to_device(drawn, self.device)
+
+
+def _empty(self: Tensor, name: str) -> Any:
+    """A tensor on the CPU, to be filled and copied."""
+    _target(self.device, name)
+    return F.empty(sizes_of(self), dtype=self.dtype, device=CPU)
+
+
+def uniform_(self: Tensor, from_: float, to: float, generator: object) -> Tensor:
+    prepare.uniform_(self, from_, to, generator)
+    return self.copy_(_empty(self, "uniform_").uniform_(from_, to, generator=generator))
+
+
+def normal_(self: Tensor, mean: float, std: float, generator: object) -> Tensor:
+    prepare.normal_(self, mean, std, generator)
+    return self.copy_(_empty(self, "normal_").normal_(mean, std, generator=generator))
+
+
+def exponential_(self: Tensor, lambd: float, generator: object) -> Tensor:
+    prepare.exponential_(self, lambd, generator)
+    return self.copy_(_empty(self, "exponential_").exponential_(lambd, generator=generator))
+
+
+def bernoulli_float_(self: Tensor, p: float, generator: object) -> Tensor:
+    prepare.bernoulli_float_(self, p, generator)
+    return self.copy_(_empty(self, "bernoulli_.float").bernoulli_(p, generator=generator))
+
+
+def bernoulli_tensor_(self: Tensor, p: Tensor, generator: object) -> Tensor:
+    probabilities = F._to_device(p.detach(), CPU)
+    drawn = _empty(self, "bernoulli_.Tensor").bernoulli_(probabilities, generator=generator)
+    return self.copy_(drawn)
+
+
+def random_(self: Tensor, generator: object) -> Tensor:
+    prepare.random_(self, generator)
+    return self.copy_(_empty(self, "random_").random_(generator=generator))
+
+
+def random_to_(self: Tensor, to: int, generator: object) -> Tensor:
+    return random_from_(self, 0, to, generator)
+
+
+def random_from_(self: Tensor, from_: int, to: int | None, generator: object) -> Tensor:
+    prepare.random_from_(self, from_, to, generator)
+    return self.copy_(_empty(self, "random_.from").random_(from_, to, generator=generator))
