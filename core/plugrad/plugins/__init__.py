@@ -15,6 +15,7 @@ from plugrad.dispatch.backend import (
     DeviceQueue,
     set_backend_loader,
     set_default_device_source,
+    set_namespace_backend,
 )
 from plugrad.dispatch.kernel_table import kernel, kernel_table
 from plugrad.errors import (
@@ -28,6 +29,7 @@ from plugrad.plugins import namespaces, selection
 from plugrad.plugins.namespaces import load_namespace
 
 if TYPE_CHECKING:
+    from plugrad.plugins.array_namespace import ArrayNamespaceBackend
     from plugrad.plugins.hookspecs import hookimpl
     from plugrad.plugins.manager import PluginManager
     from plugrad.plugins.operators import load_operators
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "API_VERSION",
     "Array",
+    "ArrayNamespaceBackend",
     "Backend",
     "BackendNotFoundError",
     "CapturedStep",
@@ -57,6 +60,7 @@ __all__ = [
 
 # Loaded when first asked for: most processes never do.
 _LAZY: Final = {
+    "ArrayNamespaceBackend": "plugrad.plugins.array_namespace",
     "hookimpl": "plugrad.plugins.hookspecs",
     "load_operators": "plugrad.plugins.operators",
     **dict.fromkeys(
@@ -92,6 +96,13 @@ def _load_backend(name: str) -> Backend:
     return get_manager().backend(name, selection.source_of(name))
 
 
+def _namespace_backend(xp: Any, name: str | None, options: dict[str, Any]) -> Backend:
+    from plugrad.plugins.array_namespace import ArrayNamespaceBackend
+
+    return ArrayNamespaceBackend(xp, name, **options)
+
+
 set_backend_loader(_load_backend)
+set_namespace_backend(_namespace_backend)
 set_default_device_source(selection.default_device)
 namespaces.install()

@@ -1,0 +1,216 @@
+"""Kernels that work element by element: arithmetic, comparisons, logic, transcendental functions.
+
+The core has promoted the operands to one dtype; the namespace broadcasts. The standard has no
+arithmetic on bools, which for PyTorch are the numbers 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from plugrad.dispatch.kernel_table import kernel
+from plugrad.plugins.array_namespace.family import Family, Kernel, needs
+from plugrad.plugins.array_namespace.namespace import Array
+
+# Operators that are the function of the standard with this name.
+UNARY: Final = (
+    *("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"),
+    *("sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("abs", "ceil", "floor", "trunc", "round"),
+)
+# Operator to function, for numbers on either side as well.
+BINARY: Final = {
+    "sub": "subtract",
+    "div.Tensor": "divide",
+    "div.Scalar": "divide",
+    "pow": "pow",
+    "atan2": "atan2",
+    "hypot": "hypot",
+    "logaddexp": "logaddexp",
+    "eq": "equal",
+    "ne": "not_equal",
+    "bitwise_and": "bitwise_and",
+    "bitwise_or": "bitwise_or",
+    "bitwise_xor": "bitwise_xor",
+    "bitwise_left_shift": "bitwise_left_shift",
+    "bitwise_right_shift": "bitwise_right_shift",
+}
+# Operator to the function for numbers, and to that for bools.
+BINARY_WITH_BOOLS: Final = {
+    "add": ("add", "logical_or"),
+    "mul": ("multiply", "logical_and"),
+    "maximum": ("maximum", "logical_or"),
+    "minimum": ("minimum", "logical_and"),
+    "clamp_min": ("maximum", "logical_or"),
+    "clamp_max": ("minimum", "logical_and"),
+}
+# Comparisons that the standard has for real numbers.
+ORDER: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+LOGIC: Final = ("logical_and", "logical_or", "logical_xor")
+# Questions about floating point numbers, and what is true of all others.
+CLASSES: Final = {"isnan": False, "isinf": False, "isfinite": True}
+
+
+class Elementwise(Family):
+    """Kernels on each element by itself."""
+
+    def table(self) -> dict[str, Kernel]:
+        xp, has = self.xp, self.ns.has
+        found: dict[str, Kernel] = {name: getattr(xp, name) for name in UNARY if has(name)}
+        for name, function in BINARY.items():
+            if has(function):
+                found[name] = self._binary(getattr(xp, function))
+        for name, (of_numbers, of_bools) in BINARY_WITH_BOOLS.items():
+            if has(of_numbers):
+                found[name] = self._with_bools(getattr(xp, of_numbers), getattr(xp, of_bools))
+        for name, function in ORDER.items():
+            found[name] = self._comparison(getattr(xp, function))
+        for name in LOGIC:
+            found[name] = self._logic(getattr(xp, name))
+        for name, otherwise in CLASSES.items():
+            found[name] = self._class(getattr(xp, name), otherwise)
+        return found
+
+    def _binary(self, function: Kernel) -> Kernel:
+        operand = self.ns.operand
+
+        def kernel(a: Any, b: Any) -> Array:
+            return function(operand(a, b), operand(b, a))
+
+        return kernel
+
+    def _with_bools(self, of_numbers: Kernel, of_bools: Kernel) -> Kernel:
+        ns = self.ns
+
+        def kernel(a: Any, b: Any) -> Array:
+            x, y = ns.operand(a, b), ns.operand(b, a)
+            return of_bools(x, y) if ns.is_bool(x) else of_numbers(x, y)
+
+        return kernel
+
+    def _comparison(self, function: Kernel) -> Kernel:
+        ns = self.ns
+
+        def kernel(a: Any, b: Any) -> Array:
+            x, y = ns.operand(a, b), ns.operand(b, a)
+            return function(ns.without_bools(x), ns.without_bools(y))
+
+        return kernel
+
+    def _logic(self, function: Kernel) -> Kernel:
+        def kernel(a: Array, b: Array) -> Array:
+            return function(self.truth(a), self.truth(b))
+
+        return kernel
+
+    def _class(self, function: Kernel, otherwise: bool) -> Kernel:
+        def kernel(a: Array) -> Array:
+            if self.ns.is_floating(a):
+                return function(a)
+            return self.xp.full(a.shape, otherwise, dtype=self.ns.bool_, device=a.device)
+
+        return kernel
+
+    def truth(self, a: Array) -> Array:
+        """Which elements are not zero."""
+        return a if self.ns.is_bool(a) else a != self.ns.scalar(0, a)
+
+    @kernel("logical_not")
+    @needs("logical_not")
+    def logical_not(self, a: Array) -> Array:
+        return self.xp.logical_not(self.truth(a))
+
+    @kernel("bitwise_not")
+    @needs("bitwise_invert")
+    def bitwise_not(self, a: Array) -> Array:
+        return self.xp.bitwise_invert(a)
+
+    @kernel("neg")
+    @needs("negative")
+    def neg(self, a: Array) -> Array:
+        if self.ns.is_bool(a):
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+                "to invert a mask, use the `~` or `logical_not()` operator instead."
+            )
+        if self.ns.dtype(a).is_signed:
+            return self.xp.negative(a)
+        return self.xp.subtract(self.ns.scalar(0, a), a)
+
+    @kernel("sign")
+    @needs("sign")
+    def sign(self, a: Array) -> Array:
+        if self.ns.is_complex(a):
+            raise NotImplementedError(
+                "Unlike NumPy, torch.sign is not intended to support complex numbers. "
+                "Please use torch.sgn instead."
+            )
+        return self.sgn(a)
+
+    @kernel("sgn")
+    @needs("sign")
+    def sgn(self, a: Array) -> Array:
+        """PyTorch's sign of nan is 0, that of the standard is nan."""
+        if self.ns.is_bool(a):
+            return a
+        signs = self.xp.sign(a)
+        if not self.ns.is_floating(a):
+            return signs
+        return self.xp.where(self.xp.isnan(a), self.ns.scalar(0, a), signs)
+
+    @kernel("floor_divide")
+    @needs("floor_divide")
+    def floor_divide(self, a: Any, b: Any) -> Array:
+        return self._integer_division(self.xp.floor_divide, a, b)
+
+    @kernel("remainder")
+    @needs("remainder")
+    def remainder(self, a: Any, b: Any) -> Array:
+        return self._integer_division(self.xp.remainder, a, b)
+
+    def _integer_division(self, function: Kernel, a: Any, b: Any) -> Array:
+        """What integers give when divided by zero the standard leaves open; PyTorch raises."""
+        x, y = self.ns.operand(a, b), self.ns.operand(b, a)
+        if not self.ns.is_floating(y) and bool(self.xp.any(y == self.ns.scalar(0, y))):
+            raise RuntimeError("ZeroDivisionError")
+        return function(x, y)
+
+    @kernel("real")
+    @needs("real")
+    def real(self, a: Array) -> Array:
+        return self.xp.real(a) if self.ns.is_complex(a) else a
+
+    @kernel("imag")
+    @needs("imag")
+    def imag(self, a: Array) -> Array:
+        return self.xp.imag(a)
+
+    @kernel("conj_physical")
+    @needs("conj")
+    def conj_physical(self, a: Array) -> Array:
+        return self.xp.conj(a) if self.ns.is_complex(a) else a
+
+    @kernel("where")
+    @needs("where")
+    def where(self, condition: Array, a: Any, b: Any) -> Array:
+        return self.xp.where(condition, self.ns.operand(a, b), self.ns.operand(b, a))
+
+    @kernel("where.Scalar")
+    @needs("where")
+    def where_numbers(self, condition: Array, a: Any, b: Any, dtype: Any) -> Array:
+        device = condition.device
+        x, y = self.ns.filled(a, dtype, device), self.ns.filled(b, dtype, device)
+        return self.xp.where(condition, x, y)
+
+    @kernel("round.decimals")
+    @needs("round")
+    def round_decimals(self, a: Array, decimals: int) -> Array:
+        scale = self.ns.scalar(10.0 ** abs(decimals), a)
+        if decimals < 0:
+            return self.xp.multiply(self.xp.round(self.xp.divide(a, scale)), scale)
+        return self.xp.divide(self.xp.round(self.xp.multiply(a, scale)), scale)
+
+    @kernel("equal")
+    def equal(self, a: Array, b: Array) -> bool:
+        return a.shape == b.shape and bool(self.xp.all(a == b))
