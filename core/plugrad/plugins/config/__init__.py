@@ -1,0 +1,11 @@
+"""The configuration of a process: from code, the environment and a file, each value with its source.
+
+`plugrad.config` is the public door to it.
+"""
+
+from __future__ import annotations
+
+from plugrad.plugins.config.keys import ConfigError, Setting
+from plugrad.plugins.config.read import Config, load_config
+
+__all__ = ["Config", "ConfigError", "Setting", "load_config"]

@@ -1,0 +1,134 @@
+"""The configuration of this process: read once, and changed from code by `set`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest
+from plugrad.plugins.config.read import Config, load_config
+
+
+class _Current:
+    """What was read, and the settings of `set` in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.read: Config | None = None
+        self.from_code: tuple[Mapping[str, Setting], ...] = ()
+        self.listeners: list[Callable[[], None]] = []
+
+
+_current: Final = _Current()
+
+
+def current_config() -> Config:
+    """The configuration that counts now; environment and file are read at the first use.
+
+    Raises:
+        ConfigError: environment or file cannot be used.
+    """
+    read = _current.read
+    if read is None:
+        read = load_config()
+        _current.read = read
+    return replace(read, from_code=_current.from_code[::-1])
+
+
+def on_change(listener: Callable[[], None]) -> None:
+    """Call `listener()` whenever another configuration counts."""
+    _current.listeners.append(listener)
+
+
+def _changed() -> None:
+    for listener in _current.listeners:
+        listener()
+
+
+def forget() -> None:
+    """Read environment and file again at the next use; what `set` said stays."""
+    _current.read = None
+    _changed()
+
+
+def reset() -> None:
+    """Undo every `set`, and read environment and file again at the next use."""
+    with _current.lock:
+        _current.from_code = ()
+    forget()
+
+
+class set:  # a function to its users, such as `no_grad`
+    """Configure the process from code; as a context manager, until the end of the block.
+
+    It counts before the environment and the file, for all threads; of several, the newest counts.
+    The device is used from then on. Options of a backend reach it when it becomes active, plugins
+    are disabled or preferred when something is looked for.
+
+    Args:
+        settings: values by key, for keys that are no identifiers: ``"backends.foo.threads"``.
+        **more: values by key; ``backends`` takes a mapping of mappings.
+
+    Raises:
+        ConfigError: a key is unknown, or a value cannot be used; nothing is set then.
+
+    >>> import plugrad
+    >>> with plugrad.config.set(device="cpu"):
+    ...     plugrad.config.get("device")
+    'cpu'
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        where = "plugrad.config.set()"
+        flat = flattened({**(settings or {}), **more}, where)
+        self._layer = {
+            key: checked(key, value, f"plugrad.config.set({key}={value!r})", "code")
+            for key, value in flat.items()
+        }
+        Config(from_code=(self._layer,)).device()  # device and backend may contradict each other
+        with _current.lock:
+            _current.from_code = (*_current.from_code, self._layer)
+        _changed()
+
+    def __enter__(self) -> set:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        with _current.lock:
+            _current.from_code = tuple(
+                [layer for layer in _current.from_code if layer is not self._layer]
+            )
+        _changed()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{key}={setting.value!r}" for key, setting in self._layer.items())
+        return f"plugrad.config.set({values})"
+
+
+def setting(key: str) -> Setting:
+    """The value of a key and where it came from.
+
+    Raises:
+        ConfigError: there is no such key, or nobody set an option of that name.
+
+    >>> import plugrad
+    >>> with plugrad.config.set(fallback="cpu"):
+    ...     plugrad.config.setting("fallback").source
+    "plugrad.config.set(fallback='cpu')"
+    """
+    config = current_config()
+    said = config.all_settings(key)
+    if not said:
+        raise ConfigError(f"plugrad.config: nothing is set for {key!r}; {nearest(key, config.keys())}")
+    return said[0]
+
+
+def get(key: str) -> Any:
+    """The value of a key: a string, or a tuple of strings; of a backend's option, what was written.
+
+    Raises:
+        ConfigError: there is no such key, or nobody set an option of that name.
+    """
+    return setting(key).value

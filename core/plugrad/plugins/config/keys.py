@@ -1,0 +1,167 @@
+"""The keys of the configuration, and what may be said under each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from plugrad.device import as_device
+
+# What people write where they want no fallback at all.
+NO_FALLBACK: Final = "none"
+
+
+class ConfigError(RuntimeError):
+    """The configuration cannot be used; the message names the file or variable, and the key."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value and where it came from, in words that complete 'chosen by ...'.
+
+    Attributes:
+        value: a string, or a tuple of strings; under ``backends.<name>.`` whatever was written.
+        source: the variable, or the key and the file.
+        layer: "code", "environment", "file" or "default".
+    """
+
+    value: object
+    source: str
+    layer: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that plugrad itself knows.
+
+    Attributes:
+        kind: "device", "backend", "names" (a list of strings) or "fallback".
+        default: what holds if nobody says anything.
+        doc: what it is for.
+    """
+
+    name: str
+    kind: str
+    default: object
+    doc: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"PLUGRAD_{self.name.upper()}"
+
+
+KEYS: Final = {
+    key.name: key
+    for key in (
+        Key("backend", "backend", "cpu", "the device type on which tensors are made"),
+        Key("device", "device", "", "or one device of it"),
+        Key("plugins", "names", (), "plugins that are loaded at the first use"),
+        Key("disable", "names", (), "plugins or distributions that are not used"),
+        Key("prefer", "names", (), "plugins or distributions that win conflicts"),
+        Key("fallback", "fallback", NO_FALLBACK, "the backend that computes what another lacks"),
+    )
+}
+
+BACKENDS: Final = "backends"
+
+
+def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
+    """A table's values by key, those of ``[backends.foo]`` under ``backends.foo.<option>``.
+
+    Raises:
+        ConfigError: a key is unknown, or is no table where one has to be.
+    """
+    flat: dict[str, object] = {}
+    for key, value in table.items():
+        if key == BACKENDS:
+            flat.update(_of_backends(value, where))
+        elif key.startswith(BACKENDS + "."):
+            _check_option(key, where)
+            flat[key] = value
+        elif key not in KEYS:
+            raise ConfigError(f"{where}: unknown key {key!r}; {nearest(key, [*KEYS, BACKENDS])}")
+        elif key == "backend" and isinstance(value, Mapping):
+            raise ConfigError(
+                f"{where}: 'backend' names one backend; options of a backend stand in the table "
+                "[backends.<name>]"
+            )
+        else:
+            flat[key] = value
+    return flat
+
+
+def checked(key: str, value: object, source: str, layer: str) -> Setting:
+    """A setting for a key of `flattened`; ConfigError if the value cannot be used."""
+    known = KEYS.get(key)
+    kind = known.kind if known else "fallback" if key.endswith(".fallback") else "option"
+    if kind == "names":
+        return Setting(_names(value, source), source, layer)
+    if kind == "option":
+        return Setting(value, source, layer)
+    if kind == "fallback" and value is None:
+        return Setting(NO_FALLBACK, source, layer)
+    if not isinstance(value, str):
+        raise ConfigError(f"{source} must be a string, got {value!r} ({type(value).__name__})")
+    if kind == "device":
+        try:
+            as_device(value)
+        except RuntimeError as error:
+            raise ConfigError(f"{source}: {error}") from None
+    elif not value.isidentifier():
+        hint = "; use 'device' for a name with an index" if kind == "backend" else ""
+        raise ConfigError(
+            f"{source} must be the name of a backend such as 'cpu' or 'cuda', got {value!r}{hint}"
+        )
+    return Setting(value, source, layer)
+
+
+def from_text(key: Key, text: str) -> object:
+    """What a variable's text means: names are separated by commas."""
+    if key.kind != "names":
+        return text
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def nearest(name: str, valid: Iterable[str], cutoff: float = 0.6) -> str:
+    """A hint for a name that is not valid."""
+    import difflib  # only errors need it
+
+    known = list(valid)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    return f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(known)}"
+
+
+def _of_backends(value: object, where: str) -> dict[str, object]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}: 'backends' must be a table, such as [backends.cpu]")
+    flat: dict[str, object] = {}
+    for name, options in value.items():
+        if not isinstance(options, Mapping):
+            raise ConfigError(
+                f"{where}: 'backends.{name}' must be a table of options, such as [backends.cpu], "
+                f"got {options!r} ({type(options).__name__})"
+            )
+        for option, given in options.items():
+            key = f"{BACKENDS}.{name}.{option}"
+            _check_option(key, where)
+            flat[key] = given
+    return flat
+
+
+def _check_option(key: str, where: str) -> None:
+    parts = key.split(".")
+    if len(parts) != 3 or not parts[1].isidentifier() or not parts[2]:
+        raise ConfigError(
+            f"{where}: {key!r} must have the form 'backends.<name>.<option>', with the name of a "
+            "backend such as 'cpu'"
+        )
+
+
+def _names(value: object, source: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ConfigError(
+            f"{source} must be a list of strings, got {value!r} ({type(value).__name__})"
+        )
+    return tuple(value)
