@@ -214,7 +214,7 @@ def is_inference(input: Tensor) -> _builtins.bool:
 
 def __getattr__(name: str) -> _Any:
     # Loaded when they are first used.
-    if name in ("overrides", "profiler", "linalg", "testing", "_C"):
+    if name in ("overrides", "profiler", "linalg", "testing", "config", "_C"):
         return _importlib.import_module(f"plugrad.{name}")
     if name == "default_generator":
         return random.default_generator()

@@ -13,6 +13,28 @@ class PluginError(RuntimeError):
     """A plugin is installed but unusable: it failed to import or speaks another API version."""
 
 
+class PluginConflictError(PluginError):
+    """Two plugins claim the same thing; the message names both, and how to settle it."""
+
+
+class DuplicateDefinitionError(RuntimeError):
+    """What is defined or registered is there already.
+
+    Attributes:
+        what: "operator", "namespace" or "kernel".
+        name: its name; of a kernel the operator's and the dispatch key's, with a blank between.
+    """
+
+    def __init__(self, message: str, what: str, name: str) -> None:
+        super().__init__(message)
+        self.what = what
+        self.name = name
+
+
+class PluginWarning(UserWarning):
+    """A part of a plugin cannot be used, and nobody has asked for it yet."""
+
+
 class PluginDeprecationWarning(DeprecationWarning):
     """A plugin uses a part of the plugin contract that its next minor version will not have."""
 

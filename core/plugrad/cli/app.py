@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from plugrad.cli.backends import backends
+from plugrad.cli.configuration import config
 from plugrad.cli.doctor import core_version, doctor
 from plugrad.cli.operators import operators
 from plugrad.cli.output import fail
@@ -48,9 +50,12 @@ def build_app() -> typer.Typer:
     )
     app.callback()(_options)
     app.command("backends")(backends)
+    app.command("config")(config)
     app.command("doctor")(doctor)
     app.command("ops")(operators)
-    get_manager().extend_cli(app)
+    # A configuration that cannot be used is told by the command that is asked for.
+    with contextlib.suppress(ConfigError):
+        get_manager().extend_cli(app)
     if not any(command.name == "demo" for command in app.registered_commands):
         _add_missing_demo(app)
     return app
@@ -84,7 +89,7 @@ def _add_missing_demo(app: typer.Typer) -> None:
     def demo() -> None:
         """Train a classifier of handwritten digits (part of plugrad-nn, not installed)."""
         plugin = get_manager().discovered().get("nn")
-        if plugin is not None and plugin.error is not None:
+        if plugin is not None and plugin.problem:
             raise fail(
                 f"the demo is part of {plugin.origin}, which cannot be used: {plugin.problem}\n"
                 "Run `plugrad doctor` for details."

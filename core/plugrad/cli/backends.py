@@ -41,6 +41,7 @@ def report_backends(chosen: str) -> list[BackendReport]:
     reports = [
         _report(backend, plugin.distribution, plugin.version, chosen)
         for plugin in plugins
+        if plugin.is_usable
         for backend in plugin.backends.values()
     ]
     known = {report.name for report in reports}
@@ -54,7 +55,7 @@ def report_backends(chosen: str) -> list[BackendReport]:
     reports += [
         _failed(plugin, chosen)
         for plugin in plugins
-        if plugin.error is not None and plugin.name not in others
+        if plugin.problem and not plugin.disabled and plugin.name not in others
     ]
     return sorted(reports, key=lambda report: report.name)
 

@@ -17,9 +17,15 @@ from typing import Annotated
 import typer
 
 from plugrad.cli.backends import BackendReport, report_backends
+from plugrad.cli.configuration import config_rows
 from plugrad.cli.output import print_json, print_line, print_table
+from plugrad.dispatch.backend import active_backends
+from plugrad.errors import PluginError
 from plugrad.plugins import get_manager, selection
-from plugrad.plugins.config import Config, ConfigError, load_config
+from plugrad.plugins.config import Config, ConfigError
+from plugrad.plugins.config.current import current_config, without_errors
+from plugrad.plugins.manager import Plugin
+from plugrad.plugins.messages import nearest
 
 DEPENDENCIES = ("numpy", "pluggy", "ml_dtypes", "typer", "rich", "PyYAML", "safetensors")
 
@@ -87,11 +93,24 @@ def examine() -> Report:
     elif report.core != "compiled":
         remedy = "reinstall plugrad" if report.compiler else "install a C compiler and reinstall"
         report.notes.append(f"The core is {report.core}; {remedy} to have it compiled.")
+    with without_errors() as error:
+        _examine_plugins(report)
+        if error is None:
+            _examine_choice(report)
+        else:
+            report.problems.append(f"Configuration: {error}")
+            report.backends = report_backends("")
+    return report
+
+
+def _examine_plugins(report: Report) -> None:
     for plugin in get_manager().load_all():
         provides = [f"backend {name}" for name in plugin.backends]
         provides += [f"plugrad.{name}" for name in plugin.namespaces]
-        if plugin.libraries:
-            provides.append("operators")
+        operators = len(get_manager().operators(plugin)) if plugin.is_usable else 0
+        if operators or plugin.libraries:
+            provides.append(f"{operators} operators" if operators else "operators")
+        provides += [f"kernels for {name}" for name in plugin.kernels]
         report.plugins.append(
             PluginReport(
                 plugin.name,
@@ -102,18 +121,30 @@ def examine() -> Report:
                 plugin.problem,
             )
         )
-        if plugin.error is not None:
-            report.problems.append(f"Plugin {plugin.name} ({plugin.origin}): {plugin.problem}")
-    _examine_choice(report)
-    return report
+        where = f"Plugin {plugin.name} ({plugin.origin})"
+        if plugin.disabled:
+            report.notes.append(f"{where} is disabled by {plugin.disabled}.")
+        elif plugin.problem and not _has_preferred_namesake(plugin):
+            report.problems.append(f"{where}: {plugin.problem}")
+    for conflict in get_manager().conflicts():
+        (report.notes if conflict.settled else report.problems).append(
+            f"Conflict: {conflict.text}{'.' if conflict.settled else ''}"
+        )
+
+
+def _has_preferred_namesake(plugin: Plugin) -> bool:
+    """Whether the plugin is set aside for another of its name: nothing is wrong then."""
+    used = get_manager().discovered().get(plugin.name)
+    return plugin.set_aside is not None and used is not None and used.set_aside is None
 
 
 def _examine_choice(report: Report) -> None:
+    config = current_config()
+    report.settings = _settings(config)
+    _examine_names(config, report)
     try:
-        config = load_config()
-        report.settings = _settings(config)
         choice = selection.choose_device()
-    except ConfigError as error:
+    except (ConfigError, PluginError) as error:
         report.problems.append(f"Configuration: {error}")
         report.backends = report_backends("")
         return
@@ -122,6 +153,32 @@ def _examine_choice(report: Report) -> None:
     problem = _try_device(report.device)
     if problem:
         report.problems.append(f"Device '{report.device}' (chosen by {choice.source}): {problem}")
+    report.problems += [
+        f"Kernels of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}"
+        for plugin in get_manager().load_all()
+        for name, error in plugin.kernel_errors.items()
+    ]
+
+
+def _examine_names(config: Config, report: Report) -> None:
+    """Names in the configuration that mean nothing here: maybe they are meant for elsewhere."""
+    plugins = get_manager().load_all()
+    for key in ("disable", "prefer"):
+        source = config.all_settings(key)[0].source
+        report.notes += [
+            f"{source} names {name!r}, which is no installed plugin or distribution."
+            for name in config.names(key)
+            if not any(plugin.is_called(name) for plugin in plugins)
+        ]
+    backends = {name for plugin in plugins for name in plugin.backends}
+    backends |= {active.name for active in active_backends()}
+    for name, setting in config.configured_backends().items():
+        if name not in backends:
+            close = nearest(name, backends)
+            hint = f"; did you mean {close!r}?" if close else "."
+            report.notes.append(
+                f"{setting.source} configures the backend {name!r}, which is not installed{hint}"
+            )
 
 
 def _try_device(device: str) -> str:
@@ -137,14 +194,11 @@ def _try_device(device: str) -> str:
 
 
 def _settings(config: Config) -> list[dict[str, str]]:
-    settings = [*config.environment.items(), *config.from_file.items()]
-    rows = [
-        {"key": key, "value": setting.value, "source": setting.source} for key, setting in settings
+    return [
+        {"key": row.key, "value": row.value, "source": row.source}
+        for row in config_rows(config)
+        if row.layer != "default"
     ]
-    if config.plugins:
-        source = f"'plugins' in {config.file}"
-        rows.append({"key": "plugins", "value": ", ".join(config.plugins), "source": source})
-    return rows
 
 
 def _versions() -> dict[str, str]:

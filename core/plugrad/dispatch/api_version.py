@@ -26,6 +26,7 @@ def as_api_version(version: object) -> tuple[int, int]:
     Raises:
         TypeError: it is neither, or a number in it is negative.
 
+    >>> from plugrad.dispatch.api_version import as_api_version
     >>> as_api_version((1, 2)), as_api_version(1)
     ((1, 2), (1, 0))
     """
@@ -68,6 +69,7 @@ def check_api_version(
     Raises:
         PluginError: it does not; the message says what to upgrade or downgrade.
 
+    >>> from plugrad.dispatch.api_version import check_api_version
     >>> check_api_version((1, 0), "backend 'foo'")
     (1, 0)
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -280,11 +280,11 @@ class ActiveBackend:
         self.tensor_keyset: i64 = tensor_keyset(self.number)
         if not backend.mutable:
             self.tensor_keyset |= FUNCTIONALIZE_BIT
-        self.kernels: dict[str, Any] = kernel_table(backend.kernels())
-        if _hooks.operator_names is not None:
-            check_names(self.kernels, _hooks.operator_names(), f"backend {backend.name!r}")
-        # Whose a kernel is that the backend did not bring itself.
-        self.owners: dict[str, str] = {}
+        # The backend's own kernels, and by owner those that others bring.
+        self.own_kernels: dict[str, Any] = kernel_table(backend.kernels())
+        self.check_names(self.own_kernels, f"backend {backend.name!r}")
+        self.added_kernels: dict[str, dict[str, Any]] = {}
+        self.kernels: dict[str, Any] = self.own_kernels
         self.generators: dict[int, Any] = {}
         self.queues: dict[int, DeviceQueue] = {}
 
@@ -295,6 +295,12 @@ class ActiveBackend:
             if found is not None:
                 return found
         return self.kernels.get(name)
+
+    def set_fallback(self, name: str) -> None:
+        """Have another backend compute what this one cannot, from now on; "" for none."""
+        if name != self.fallback:
+            self.fallback = name
+            _tell_change()
 
     def add_kernels(self, source: Any, owner: str) -> None:
         """Take kernels that somebody else brings, for operators of any namespace.
@@ -307,26 +313,46 @@ class ActiveBackend:
             PluginError: the backend, or another owner, has a kernel of that name; nothing is taken.
         """
         added = kernel_table(source)
-        if _hooks.operator_names is not None:
-            check_names(added, _hooks.operator_names(), owner)
+        self.check_names(added, owner)
         for name in added:
             if name in self.kernels:
-                other = self.owners.get(name) or f"the backend {self.name!r} itself"
+                other = self._owner_of(name) or f"the backend {self.name!r} itself"
                 raise PluginError(
                     f"{owner} and {other} both have a kernel for {name!r} on backend "
                     f"{self.name!r}: uninstall or disable one of them"
                 )
-        self.kernels = {**self.kernels, **added}
-        self.owners.update(dict.fromkeys(added, owner))
-        _tell_change()
+        self.replace_kernels([], {owner: {**self.added_kernels.get(owner, {}), **added}})
 
     def remove_kernels(self, owner: str) -> None:
         """Forget the kernels that an owner brought."""
-        gone = {name for name, other in self.owners.items() if other == owner}
-        self.kernels = {name: raw for name, raw in self.kernels.items() if name not in gone}
-        for name in gone:
-            del self.owners[name]
+        self.replace_kernels([owner], {})
+
+    def replace_kernels(self, gone: Iterable[str], added: Mapping[str, dict[str, Any]]) -> None:
+        """In one step, forget what the owners `gone` brought, and put other kernels in the place of
+        those that are there, the backend's own included: `added`, tables by owner."""
+        kept = dict(self.added_kernels)
+        for owner in gone:
+            kept.pop(owner, None)
+        kept.update(added)
+        if kept == self.added_kernels:
+            return
+        kernels = dict(self.own_kernels)
+        for table in kept.values():
+            kernels.update(table)
+        self.added_kernels = kept
+        self.kernels = kernels
         _tell_change()
+
+    def _owner_of(self, name: str) -> str:
+        for owner, table in self.added_kernels.items():
+            if name in table:
+                return owner
+        return ""
+
+    def check_names(self, table: Mapping[str, Any], whose: str) -> None:
+        """PluginError if a kernel has a name that is no operator's."""
+        if _hooks.operator_names is not None:
+            check_names(table, _hooks.operator_names(), whose)
 
     def generator(self, index: int) -> Any:
         """The device's default generator."""
@@ -366,6 +392,8 @@ class _Hooks:
         self.loader: Callable[[str], Backend | None] | None = None
         self.default_device: Callable[[], Device] | None = None
         self.on_change: Callable[[], None] | None = None
+        self.configure: Callable[[Backend], None] | None = None
+        self.complete: Callable[[ActiveBackend], None] | None = None
         self.operator_names: Callable[[], set[str]] | None = None
         self.from_namespace: Callable[[Any, str | None, dict[str, Any]], Backend] | None = None
 
@@ -399,6 +427,15 @@ def set_change_listener(listener: Callable[[], None]) -> None:
     _hooks.on_change = listener
 
 
+def set_activation_hooks(
+    configure: Callable[[Backend], None] | None, complete: Callable[[ActiveBackend], None] | None
+) -> None:
+    """`configure(backend)` is called before a backend is asked for its kernels, `complete(active)`
+    before and after it becomes known, which may be more than once."""
+    _hooks.configure = configure
+    _hooks.complete = complete
+
+
 def set_operator_names(names: Callable[[], set[str]]) -> None:
     """`names()` gives the core's operators, with and without overload: what kernels are called."""
     _hooks.operator_names = names
@@ -429,16 +466,33 @@ def activate_backend(backend: Backend) -> ActiveBackend:
     if not backend.name.isidentifier():
         raise ValueError(f"a backend's name must be an identifier, got {backend.name!r}")
     check_api_version(backend.api_version, f"backend {backend.name!r}")
+    known = _known(backend)
+    if known is not None:
+        return known
+    # Not under the lock: what a plugin does here may import modules, whose locks other threads may
+    # hold that wait for this one.
+    if _hooks.configure is not None:
+        _hooks.configure(backend)
+    active = ActiveBackend(backend)
+    if _hooks.complete is not None:
+        _hooks.complete(active)
     with _lock:
-        known = _active.get(backend.name)
+        known = _known(backend)
         if known is not None:
-            if known.backend is backend:
-                return known
-            raise ValueError(f"a backend named {backend.name!r} is active already")
-        active = ActiveBackend(backend)
+            return known
         _active[backend.name] = active
     _tell_change()
+    if _hooks.complete is not None:
+        _hooks.complete(active)  # for what came between
     return active
+
+
+def _known(backend: Backend) -> ActiveBackend | None:
+    """The backend, if it is active; ValueError if its name belongs to another active one."""
+    known = _active.get(backend.name)
+    if known is not None and known.backend is not backend:
+        raise ValueError(f"a backend named {backend.name!r} is active already")
+    return known
 
 
 def deactivate_backend(name: str) -> None:
@@ -461,16 +515,12 @@ def find_backend(name: str) -> ActiveBackend:
     found = _active.get(name)
     if found is not None:
         return found
-    with _lock:
-        found = _active.get(name)
-        if found is not None:
-            return found
-        loaded = None if _hooks.loader is None else _hooks.loader(name)
-        if loaded is None:
-            raise BackendNotFoundError(
-                f"no backend named {name!r} is active; active: {', '.join(_active) or 'none'}"
-            )
-        return activate_backend(loaded)
+    loaded = None if _hooks.loader is None else _hooks.loader(name)
+    if loaded is None:
+        raise BackendNotFoundError(
+            f"no backend named {name!r} is active; active: {', '.join(_active) or 'none'}"
+        )
+    return activate_backend(loaded)
 
 
 def backend_by_number(number: int) -> ActiveBackend | None:

@@ -30,7 +30,7 @@ from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
 from plugrad.dtype import dtype_by_name
-from plugrad.errors import OperatorNotFoundError
+from plugrad.errors import DuplicateDefinitionError, OperatorNotFoundError
 
 
 @final
@@ -109,6 +109,16 @@ class RegistrationHandle:
         self._key = key
         self._kernel = kernel
         self._op = op
+
+    @property
+    def is_removed(self) -> bool:
+        return self._kernels is None
+
+    @property
+    def name(self) -> str:
+        """The operator's name and the dispatch key's, with a blank between."""
+        op = "" if self._op is None else self._op.qualified_name
+        return f"{op} {self._key.name}"
 
     def remove(self) -> None:
         """Take the kernel out again; an earlier one for the key is back. Idempotent."""
@@ -327,7 +337,9 @@ class Operator:
         with _lock:
             self._kernels[key] = [*self._kernels.get(key, ()), kernel]
             self.forget_resolved()
-        return RegistrationHandle(self._kernels, key, kernel, self)
+        handle = RegistrationHandle(self._kernels, key, kernel, self)
+        note(handle)
+        return handle
 
     def kernel_for(self, key: DispatchKey) -> Any:
         """The kernel registered for exactly this key, or None."""
@@ -412,6 +424,13 @@ class Operator:
         for key in keys.keys_of(keyset):
             if key.functionality == keys.DENSE:
                 active = backend_by_number(key.backend)
+                if active is None and key.backend != keys.META:
+                    return OperatorNotFoundError(
+                        f"Could not run '{name}' with arguments from the '{key.name}' backend: "
+                        "the backend is not active any more, since its plugin was unloaded; load "
+                        "it again, and make new tensors on it",
+                        operator=name,
+                    )
                 backend = key.name if active is None else active.name
                 return OperatorNotFoundError(
                     missing_kernel(name, name, backend, key.name, self._registered_for()),
@@ -553,11 +572,14 @@ def declare(op: Operator) -> Operator:
     """Make an operator known under its qualified name; RuntimeError if the name is taken."""
     with _lock:
         if op.qualified_name in _operators:
-            raise RuntimeError(
+            raise DuplicateDefinitionError(
                 f"the operator {op.qualified_name} is defined already, with the schema "
-                f"{_operators[op.qualified_name].schema_text}"
+                f"{_operators[op.qualified_name].schema_text}",
+                "operator",
+                op.qualified_name,
             )
         _operators[op.qualified_name] = op
+    note(op)
     return op
 
 
@@ -566,6 +588,53 @@ def retract(op: Operator) -> None:
     with _lock:
         if _operators.get(op.qualified_name) is op:
             del _operators[op.qualified_name]
+
+
+@final
+class _Plugins:
+    """What the plugin floor wants to know and can do: who defines what, and loading on demand."""
+
+    def __init__(self) -> None:
+        self.listener: Callable[[Any], None] | None = None
+        self.loader: Callable[[str], None] | None = None
+        self.namespaces: Callable[[], list[str]] | None = None
+
+
+_plugins: Final = _Plugins()
+
+
+def set_registration_listener(listener: Callable[[Any], None]) -> None:
+    """`listener(made)` is told of every operator, `RegistrationHandle` and `Library` that owns
+    a namespace, from now on."""
+    _plugins.listener = listener
+
+
+def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
+    """`loader(namespace)` is asked for operators that are not there yet; `namespaces()` says for
+    which namespaces that may be of use."""
+    _plugins.loader = loader
+    _plugins.namespaces = namespaces
+
+
+def load_operators(namespace: str) -> None:
+    """Load the plugin that has the name of a namespace, if one is installed.
+
+    Raises:
+        PluginError: it cannot be used.
+    """
+    if _plugins.loader is not None:
+        _plugins.loader(namespace)
+
+
+def loadable_namespaces() -> list[str]:
+    """Namespaces that may get operators by `load_operators`."""
+    return [] if _plugins.namespaces is None else _plugins.namespaces()
+
+
+def note(made: Any) -> None:
+    """Tell the plugin floor of what was defined or registered, which can be undone."""
+    if _plugins.listener is not None:
+        _plugins.listener(made)
 
 
 def find_operator(qualified_name: str) -> Operator | None:
@@ -587,4 +656,6 @@ def register_fallback(key: DispatchKey, kernel: Any) -> RegistrationHandle:
     with _lock:
         _fallbacks.setdefault(key, []).append(kernel)
         _forget_resolved()
-    return RegistrationHandle(_fallbacks, key, kernel)
+    handle = RegistrationHandle(_fallbacks, key, kernel)
+    note(handle)
+    return handle

@@ -20,11 +20,13 @@ from plugrad.dispatch.operator import (
     WithoutKeyset,
     declare,
     find_operator,
+    load_operators,
+    note,
     register_fallback,
     retract,
 )
 from plugrad.dispatch.schema import parse_schema
-from plugrad.errors import BackendNotFoundError
+from plugrad.errors import BackendNotFoundError, DuplicateDefinitionError
 from plugrad.library.fakes import META, FakeKernel, check_fake, source_of
 from plugrad.library.kernels import OnArrays, OnTensors
 from plugrad.library.schemas import check_tags
@@ -64,9 +66,11 @@ class Library:
         if ns == "plugrad" and kind == "DEF":
             raise ValueError("plugrad is a reserved namespace; use kind 'FRAGMENT' or 'IMPL'")
         if kind == "DEF" and _owners.setdefault(ns, self) is not self:
-            raise RuntimeError(
+            raise DuplicateDefinitionError(
                 f"Only a single library can be a DEF for the namespace {ns!r}, and there is "
-                "one already; use kind 'FRAGMENT'"
+                "one already; use kind 'FRAGMENT'",
+                "namespace",
+                ns,
             )
         self.ns = ns
         self.kind = kind
@@ -74,6 +78,8 @@ class Library:
         self._operators: list[Operator] = []
         self._handles: list[Any] = []
         self._families: list[types.ModuleType] = []
+        if kind == "DEF":
+            note(self)
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator by its schema; returns its name.
@@ -177,9 +183,11 @@ class Library:
         if key is META:
             check_fake(op)
         if op.kernel_for(key) is not None and not allow_override:
-            raise RuntimeError(
+            raise DuplicateDefinitionError(
                 f"{op.qualified_name} has a kernel for {key.name} already; pass "
-                "allow_override=True to replace it"
+                "allow_override=True to replace it",
+                "kernel",
+                f"{op.qualified_name} {key.name}",
             )
         return self._add(op, key, self._adapt(op, key, fn, with_keyset, raw))
 
@@ -214,6 +222,9 @@ class Library:
         if not qualified.startswith(self.ns + "::"):
             raise ValueError(f"impl(): {qualified!r} is not in the library's namespace {self.ns!r}")
         op = find_operator(qualified)
+        if op is None:
+            load_operators(self.ns)
+            op = find_operator(qualified)
         if op is None:
             raise RuntimeError(
                 f"There was no operator {qualified!r} to register a kernel for; define() it first"
@@ -268,6 +279,11 @@ class Library:
         self._operators = []
         if _owners.get(self.ns) is self:
             del _owners[self.ns]
+
+    @property
+    def owns_namespace(self) -> bool:
+        """Whether it is the namespace's one library of kind DEF."""
+        return _owners.get(self.ns) is self
 
     def __enter__(self) -> Library:
         return self

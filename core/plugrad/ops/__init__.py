@@ -11,3 +11,11 @@ def __getattr__(name: str) -> Any:
     from plugrad.ops.namespace import find_namespace
 
     return find_namespace(name)
+
+
+def __dir__() -> list[str]:
+    """The namespaces that have operators, and the plugins that may bring one when they load."""
+    from plugrad.dispatch.operator import loadable_namespaces
+    from plugrad.ops.namespace import known_namespaces
+
+    return sorted({*known_namespaces(), *loadable_namespaces()})

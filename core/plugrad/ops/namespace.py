@@ -7,7 +7,13 @@ import inspect
 from typing import Any, Final
 
 from plugrad.dispatch.keys import DispatchKey, dispatch_key
-from plugrad.dispatch.operator import Operator, all_operators, default_of, find_operator
+from plugrad.dispatch.operator import (
+    Operator,
+    all_operators,
+    default_of,
+    find_operator,
+    load_operators,
+)
 from plugrad.dispatch.schema import Argument, FunctionSchema
 from plugrad.ops.arguments import checked_arguments
 from plugrad.tensor.overloads import call_overload
@@ -189,13 +195,25 @@ def find_overload(qualified_name: str) -> OpOverload:
     return OpOverload(op)
 
 
+def known_namespaces() -> list[str]:
+    """The namespaces that operators are defined in, sorted."""
+    return sorted({op.namespace for op in all_operators()})
+
+
 def find_namespace(name: str) -> OpNamespace:
-    """The namespace's operators; AttributeError if nobody defined any there."""
-    namespaces = {op.namespace for op in all_operators()}
+    """The namespace's operators; the plugin of that name is loaded if nobody defined any yet.
+
+    Raises:
+        AttributeError: there are none.
+        PluginError: the plugin of that name cannot be used.
+    """
+    if name not in known_namespaces():
+        load_operators(name)
+    namespaces = known_namespaces()
     if name not in namespaces:
         raise AttributeError(
             f"no operators are defined in the namespace {name!r}; there are: "
-            f"{', '.join(sorted(namespaces))}"
+            f"{', '.join(namespaces)}"
         )
     return OpNamespace(name)
 

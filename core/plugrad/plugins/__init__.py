@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import (
+    ActiveBackend,
     Backend,
     DeviceQueue,
+    set_activation_hooks,
     set_backend_loader,
     set_default_device_source,
     set_namespace_backend,
 )
 from plugrad.dispatch.kernel_table import kernel, kernel_table
+from plugrad.dispatch.operator import set_operator_loader
 from plugrad.errors import (
     BackendNotFoundError,
     HostFallbackWarning,
     OperatorNotFoundError,
+    PluginConflictError,
     PluginDeprecationWarning,
     PluginError,
+    PluginWarning,
 )
-from plugrad.plugins import namespaces, selection
+from plugrad.plugins import namespaces, registrations, selection
 from plugrad.plugins.namespaces import load_namespace
 
 if TYPE_CHECKING:
@@ -48,8 +53,10 @@ __all__ = [
     "Kernel",
     "KernelSource",
     "OperatorNotFoundError",
+    "PluginConflictError",
     "PluginDeprecationWarning",
     "PluginError",
+    "PluginWarning",
     "get_manager",
     "hookimpl",
     "kernel",
@@ -93,7 +100,29 @@ def __getattr__(name: str) -> Any:
 
 
 def _load_backend(name: str) -> Backend:
-    return get_manager().backend(name, selection.source_of(name))
+    from plugrad.plugins.activation import load_backend
+
+    return load_backend(name)
+
+
+def _configure(backend: Backend) -> None:
+    from plugrad.plugins.activation import configure
+
+    configure(backend)
+
+
+def _complete(active: ActiveBackend) -> None:
+    from plugrad.plugins.activation import complete
+
+    complete(active)
+
+
+def _load_operators(namespace: str) -> None:
+    get_manager().load_operators(namespace)
+
+
+def _loadable_namespaces() -> list[str]:
+    return get_manager().loadable_namespaces()
 
 
 def _namespace_backend(xp: Any, name: str | None, options: dict[str, Any]) -> Backend:
@@ -104,5 +133,8 @@ def _namespace_backend(xp: Any, name: str | None, options: dict[str, Any]) -> Ba
 
 set_backend_loader(_load_backend)
 set_namespace_backend(_namespace_backend)
+set_activation_hooks(_configure, _complete)
+set_operator_loader(_load_operators, _loadable_namespaces)
 set_default_device_source(selection.default_device)
 namespaces.install()
+registrations.install()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import typer
 
     from plugrad.dispatch.backend import Backend
+    from plugrad.plugins.protocols import KernelSource
     from plugrad.testing.cases import OpCase
 
 PROJECT: Final = "plugrad"
@@ -44,6 +45,17 @@ def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
 
     The operators of a file are in the namespace that has the plugin's name; the functions that its
     entries name are those of the plugin's module. Other objects are kept alive with the plugin.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_kernels() -> Mapping[str, KernelSource | str]:
+    """Kernels that the plugin has for backends, its own or others', by the backend's name.
+
+    What a kernel is called says for which operator it is: ``"special::gammaln"``, or ``"mul"`` of
+    the core's. A string names a module, or an object in one, that is imported when the backend
+    becomes active: ``{"jax": "plugrad_special.kernels.jax", "cpu": "plugrad_special:CPU"}``.
     """
     raise NotImplementedError
 

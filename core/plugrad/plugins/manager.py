@@ -7,81 +7,43 @@ should have provided is asked for.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
+import sys
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Container
+from functools import partial
+from types import ModuleType
+from typing import Any
 
-import pluggy
-
-from plugrad.dispatch.api_version import check_api_version
-from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.backend import ActiveBackend, Backend, active_backends
 from plugrad.errors import BackendNotFoundError, PluginError
-from plugrad.plugins import hookspecs
+from plugrad.plugins import messages
+from plugrad.plugins.backend_kernels import BackendKernels
+from plugrad.plugins.config.current import current_config
+from plugrad.plugins.conflicts import Conflict, claims_of_several, conflict, settle_names
+from plugrad.plugins.discovery import installed_plugins, merged
+from plugrad.plugins.exclusive import Circle, is_deadlock, run_exclusively
+from plugrad.plugins.loading import FAILURES, Hooks, explained, take_down, take_up
 from plugrad.plugins.namespaces import PUBLISHED
+from plugrad.plugins.plugin import Plugin, in_order
+from plugrad.plugins.registrations import REGISTRATIONS, made_by
 
-GROUP: Final = "plugrad"
-
-# Backends that this project publishes.
-_PUBLISHED_BACKENDS: Final = ("cpu", "cuda", "jax")
-
-
-@dataclass(eq=False)
-class Plugin:
-    """An installed plugin: where it comes from, and what became of loading it.
-
-    Attributes:
-        name: of its entry point; by convention that of the backend or namespace it provides.
-        target: the module that implements the hooks.
-        distribution: what to pip install, empty for a plugin registered by hand.
-        version: of the distribution.
-        module: the imported module, once it is loaded.
-        error: why it cannot be used.
-    """
-
-    name: str
-    target: str
-    distribution: str = ""
-    version: str = ""
-    module: object | None = None
-    error: Exception | None = None
-    backends: dict[str, Backend] = field(default_factory=dict)
-    namespaces: dict[str, str] = field(default_factory=dict)
-    libraries: list[object] = field(default_factory=list)
-    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-
-    @property
-    def status(self) -> str:
-        if self.error is not None:
-            return "failed"
-        return "not loaded" if self.module is None else "loaded"
-
-    @property
-    def origin(self) -> str:
-        """Distribution and version, as pip prints them."""
-        return f"{self.distribution} {self.version}".strip() or self.target
-
-    @property
-    def problem(self) -> str:
-        """The error in one line, empty if there is none."""
-        if self.error is None:
-            return ""
-        return f"{type(self.error).__name__}: {self.error}"
+__all__ = ["Plugin", "PluginManager"]
 
 
 class PluginManager:
-    """The plugins of one process, by the name of their entry points."""
+    """The plugins of one process, by the name of their entry points.
+
+    Their order, wherever there is one: those that the configuration prefers, then by name, then by
+    distribution.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._plugins: dict[str, Plugin] | None = None
-        self._pluggy = pluggy.PluginManager(hookspecs.PROJECT)
-        self._pluggy.add_hookspecs(hookspecs)
-        self._observes_backward = False
+        self._plugins: list[Plugin] | None = None
+        self._is_stale = True
+        self._hooks = Hooks()
+        self._kernels = BackendKernels()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._renew_lock)
 
@@ -92,35 +54,92 @@ class PluginManager:
     @property
     def hook(self) -> Any:
         """Calls a hook on every plugin that is loaded: ``manager.hook.plugrad_cli(app=app)``."""
-        return self._pluggy.hook
+        return self._hooks.pluggy.hook
 
     def discovered(self) -> dict[str, Plugin]:
-        """Every installed plugin by name; scans the installed distributions once, imports none."""
+        """Every installed plugin by name; scans the installed distributions once, imports none.
+
+        Of several plugins of one name, those that are not used are called ``foo of plugrad-foo 1``.
+
+        Raises:
+            ConfigError: the configuration, which disables and prefers, cannot be used.
+        """
         with self._lock:
-            return dict(self._scanned())
+            plugins = self._judged()
+            names = [plugin.name for plugin in plugins]
+            by_name: dict[str, Plugin] = {}
+            for plugin in plugins:
+                alone = names.count(plugin.name) == 1
+                used = plugin.set_aside is None and not plugin.disabled
+                # The first of them has the name if none has a right to it.
+                if alone or used or (plugin.name not in by_name and not self._is_used(plugin.name)):
+                    by_name[plugin.name] = plugin
+                else:
+                    by_name[f"{plugin.name} of {plugin.origin}"] = plugin
+            return by_name
+
+    def _is_used(self, name: str) -> bool:
+        return any(
+            plugin.name == name and plugin.set_aside is None and not plugin.disabled
+            for plugin in self._plugins or ()
+        )
+
+    def _judged(self) -> list[Plugin]:
+        """All plugins, with what the configuration says about them now."""
+        if self._is_stale:
+            self._plugins = merged(self._plugins or [], installed_plugins())
+            self._is_stale = False
+        assert self._plugins is not None
+        config = current_config()
+        setting = config.all_settings("disable")[0]
+        for plugin in self._plugins:
+            banned = any(plugin.is_called(name) for name in config.names("disable"))
+            plugin.disabled = setting.source if banned else ""
+        settle_names(self._plugins, config.names("prefer"))
+        return self._plugins
+
+    def _ordered(self) -> list[Plugin]:
+        return in_order(self.discovered(), current_config().names("prefer"))
+
+    def _others(self, plugin: Plugin) -> list[Plugin]:
+        return [other for other in self._plugins or () if other is not plugin]
+
+    def rescan(self) -> None:
+        """Look again for installed distributions at the next use, after a pip install, say.
+
+        What is loaded stays as it is; `reload` takes up a new version of it.
+        """
+        importlib.invalidate_caches()
+        self._is_stale = True
 
     def register(self, module: object, name: str) -> Plugin:
         """Add a plugin that no distribution announces, such as one under development.
 
         Raises:
             ValueError: a plugin of this name is there already.
-            PluginError: its hooks are not usable.
+            PluginError: its hooks are not usable; nothing of it is left then.
         """
         if name in self.discovered():
             raise ValueError(f"a plugin named {name!r} is there already")
-        plugin = Plugin(name, getattr(module, "__name__", type(module).__name__))
-        self._adopt(plugin, module)
-        if plugin.error is not None:
-            raise PluginError(f"plugin {name!r}: {plugin.problem}") from plugin.error
+        target = getattr(module, "__name__", type(module).__name__)
+        plugin = Plugin(name, target, by_hand=module)
         with self._lock:
-            self._scanned()[name] = plugin
+            assert self._plugins is not None
+            self._plugins.append(plugin)
+        self._load(plugin)
+        if plugin.error is not None:
+            with self._lock:
+                self._plugins.remove(plugin)
+            raise PluginError(f"plugin {name!r}: {plugin.problem}") from plugin.error
         return plugin
 
     def unregister(self, name: str) -> None:
-        """Take out a plugin that `register` added; a backend of it that is active stays active."""
+        """Unload a plugin that `register` added, and forget it."""
+        plugin = self._named(name)
+        self.unload(name)
         with self._lock:
-            plugin = self._scanned().pop(name)
-            self._pluggy.unregister(plugin.module)
+            assert self._plugins is not None
+            self._plugins.remove(plugin)
 
     def load(self, name: str) -> Plugin:
         """Import a plugin, unless that was done or tried before; its `error` says how it went.
@@ -128,218 +147,271 @@ class PluginManager:
         Raises:
             PluginError: no plugin of this name is installed.
         """
+        plugin = self._named(name)
+        plugin.unloaded = False
+        return self._load(plugin)
+
+    def unload(self, name: str) -> None:
+        """Undo the loading of a plugin: its backends are deactivated, its operators, kernels and
+        namespaces gone, its modules forgotten. It stays so until `load` or `reload`.
+
+        What is still held keeps working as far as it needs nothing of the plugin: graphs that were
+        recorded run backwards, but calls on tensors of its backends raise `OperatorNotFoundError`.
+
+        Raises:
+            PluginError: no plugin of this name is installed.
+        """
+        plugin = self._named(name)
+        self._exclusively(plugin, partial(self._unload_now, plugin))
+
+    def reload(self, name: str) -> Plugin:
+        """Unload a plugin, and import its modules anew.
+
+        Raises:
+            PluginError: no plugin of this name is installed, or it cannot be loaded.
+        """
+        plugin = self._named(name)
+        self.unload(name)
+        self.rescan()
+        if isinstance(plugin.by_hand, ModuleType) and plugin.by_hand.__spec__ is not None:
+            sys.modules.setdefault(plugin.by_hand.__name__, plugin.by_hand)
+            with made_by(plugin):
+                plugin.by_hand = importlib.reload(plugin.by_hand)
+        self.load(name)
+        if plugin.problem:
+            error = plugin.set_aside or plugin.error
+            raise PluginError(f"plugin {name!r} ({plugin.origin}): {plugin.problem}") from error
+        return plugin
+
+    def _named(self, name: str) -> Plugin:
         plugin = self.discovered().get(name)
         if plugin is None:
             raise PluginError(
                 f"no plugin named {name!r} is installed; installed: "
                 f"{', '.join(sorted(self.discovered())) or 'none'}"
             )
-        if plugin.module is None and plugin.error is None:
-            # Not under the lock: the module may itself use plugrad, even from other threads.
-            try:
-                module: object = importlib.import_module(plugin.target)
-            except Exception as error:
-                plugin.error = error
-            else:
-                self._adopt(plugin, module)
         return plugin
+
+    def _load(self, plugin: Plugin) -> Plugin:
+        """Import and take up a plugin, unless it was done, or must not be."""
+        if plugin.is_settled or plugin.disabled or plugin.set_aside or plugin.unloaded:
+            return plugin
+        self._load_preferred(plugin)
+        # The import has the import system's own lock; its code may use plugrad from any thread.
+        with made_by(plugin):
+            try:
+                module = plugin.by_hand or importlib.import_module(plugin.target)
+            except FAILURES as error:
+                if is_deadlock(error):
+                    raise _circle(plugin) from error
+                self._exclusively(plugin, partial(self._fail, plugin, None, error))
+                return plugin
+        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+            return plugin  # the module's own code asks: its import has to end first
+        self._exclusively(plugin, partial(self._take_up, plugin, module))
+        self._load_additions(plugin)
+        return plugin
+
+    def _exclusively(self, plugin: Plugin, work: Callable[[], object]) -> None:
+        try:
+            run_exclusively(f"plugin {id(self)} {plugin.name} of {plugin.origin}", work)
+        except Circle:
+            # As in an import in a circle: go on with what is there of it by now.
+            return
+
+    def _take_up(self, plugin: Plugin, module: object) -> None:
+        if plugin.is_settled or self._hooks.pluggy.is_registered(module):
+            return
+        try:
+            take_up(plugin, module, self._hooks)
+        except FAILURES as error:
+            self._fail(plugin, module, error)
+        except BaseException:
+            take_down(plugin, module, self._hooks, self._others(plugin))
+            raise
+        else:
+            if plugin.kernels:
+                self.refresh_kernels()
+
+    def _fail(self, plugin: Plugin, module: object | None, error: BaseException) -> None:
+        """Keep the error of a plugin, and nothing else of it."""
+        if plugin.is_settled:
+            return
+        others = self._others(plugin)
+        error = explained(error, plugin, others)
+        take_down(plugin, module, self._hooks, others)
+        plugin.error = error
+
+    def _unload_now(self, plugin: Plugin) -> None:
+        take_down(plugin, plugin.module, self._hooks, self._others(plugin))
+        plugin.unloaded = True
+        self.refresh_kernels()
+
+    def _load_preferred(self, plugin: Plugin) -> None:
+        """Preferred plugins define first, since of two definitions the first one stands."""
+        preferred = current_config().names("prefer")
+        if not preferred or any(plugin.is_called(name) for name in preferred):
+            return
+        for other in self._ordered():
+            if other is not plugin and any(other.is_called(name) for name in preferred):
+                self._load(other)
+
+    def _load_additions(self, plugin: Plugin) -> None:
+        """Load the plugins that bring kernels for this one's operators."""
+        adding = [other for other in self._ordered() if other.adds_to and other is not plugin]
+        if adding and plugin.is_usable:
+            namespaces = self.operator_namespaces(plugin)
+            for other in adding:
+                if not namespaces.isdisjoint(other.adds_to):
+                    self._load(other)
+
+    def operator_namespaces(self, plugin: Plugin) -> set[str]:
+        """The namespaces in which a loaded plugin has defined operators."""
+        return {name.partition("::")[0] for name in self.operators(plugin)}
+
+    def operators(self, plugin: Plugin) -> list[str]:
+        """Qualified names of the operators that a loaded plugin has defined."""
+        others = self._others(plugin)
+        shared = any(other.package == plugin.package for other in others)
+        made = REGISTRATIONS.of(
+            plugin, "" if shared else plugin.package, [other.package for other in others]
+        )
+        return [one.made.qualified_name for one in made if hasattr(one.made, "qualified_name")]
 
     def load_all(self) -> list[Plugin]:
         """Load every installed plugin; those that fail are among the result, with their errors."""
-        return [self.load(name) for name in self.discovered()]
+        return [self._load(plugin) for plugin in self._ordered()]
 
     def backend(self, name: str, wanted_by: str = "") -> Backend:
-        """The backend for a device type; asks the plugin of that name first, then all others.
+        """The backend for a device type; asks preferred plugins, then the one of that name, and if
+        they do not have it, all others.
 
         Raises:
             PluginError: the plugin that should provide it cannot be used.
+            PluginConflictError: several plugins provide it.
             BackendNotFoundError: no installed plugin provides it; says what to pip install.
         """
-        for plugin in self._in_order(name):
-            if name in plugin.backends:
-                return plugin.backends[name]
-            if plugin.name == name and plugin.error is not None:
-                raise PluginError(
-                    f"backend {name!r}{_wanted(wanted_by)} is provided by {plugin.origin}, which "
-                    f"cannot be used: {plugin.problem}\nRun `plugrad doctor` for details."
-                ) from plugin.error
-        raise BackendNotFoundError(self._missing_backend(name, wanted_by))
+        what = f"backend {name!r}{messages.chosen_by(wanted_by)}"
+        plugin = self._provider(name, name, what, lambda one: one.backends)
+        if plugin is None:
+            installed = self.backends()
+            raise BackendNotFoundError(
+                messages.missing_backend(name, wanted_by, installed, self.discovered().values())
+            )
+        self._kernels.check_key(plugin.backends[name], plugin, self._usable())
+        return plugin.backends[name]
 
     def namespace(self, name: str) -> str | None:
         """What a plugin claims as an attribute of plugrad: ``module`` or ``module:name``, or None.
 
         Raises:
             PluginError: the plugin that should claim it cannot be used.
+            PluginConflictError: several plugins claim it.
         """
         # Not the first plugin that happens to stand in the list: it may be slow to import.
-        provider = PUBLISHED.get(name, name)
-        for plugin in self._in_order(provider):
-            if name in plugin.namespaces:
-                return plugin.namespaces[name]
-            if plugin.name == provider and plugin.error is not None:
-                raise PluginError(
-                    f"plugrad.{name} is provided by {plugin.origin}, which cannot be used: "
-                    f"{plugin.problem}\nRun `plugrad doctor` for details."
-                ) from plugin.error
-        return None
+        namesake = PUBLISHED.get(name, name)
+        plugin = self._provider(namesake, name, f"plugrad.{name}", lambda one: one.namespaces)
+        return None if plugin is None else plugin.namespaces[name]
+
+    def _provider(
+        self, namesake: str, name: str, what: str, provided: Callable[[Plugin], Container[str]]
+    ) -> Plugin | None:
+        """The plugin whose claim to a name counts, or None."""
+        plugins = self._ordered()
+        preferred = current_config().names("prefer")
+        first = [plugin for plugin in plugins if any(plugin.is_called(one) for one in preferred)]
+        first += [plugin for plugin in plugins if plugin.name == namesake]
+        for plugin in first:
+            self._load(plugin)
+            if plugin.is_usable and name in provided(plugin):
+                return plugin
+            if plugin.name == namesake and plugin.problem and not plugin.disabled:
+                error = plugin.set_aside or plugin.error
+                kind = PluginError if plugin.set_aside is None else type(plugin.set_aside)
+                if not any(other.is_usable for other in first if other.name == namesake):
+                    raise kind(messages.unusable(what, plugin)) from error
+        claiming = [
+            plugin
+            for plugin in plugins
+            if self._load(plugin).is_usable and name in provided(plugin)
+        ]
+        if len(claiming) > 1:
+            raise conflict(what, claiming)
+        return claiming[0] if claiming else None
+
+    def load_operators(self, namespace: str) -> None:
+        """Load the plugins that bring operators, or kernels, of a namespace.
+
+        Raises:
+            PluginError: the plugin of that name cannot be used.
+        """
+        for plugin in self._ordered():
+            if plugin.name.replace("-", "_") == namespace or namespace in plugin.adds_to:
+                self._load(plugin)
+                if plugin.problem and not plugin.disabled and namespace not in plugin.adds_to:
+                    error = plugin.set_aside or plugin.error
+                    what = f"the namespace of operators {namespace!r}"
+                    raise PluginError(messages.unusable(what, plugin)) from error
+
+    def loadable_namespaces(self) -> list[str]:
+        """Names of plugins that are not loaded, and may bring operators when they are."""
+        known = (*PUBLISHED.values(), *messages.PUBLISHED_BACKENDS)
+        names = [
+            plugin.name.replace("-", "_")
+            for plugin in self._ordered()
+            if plugin.status == "not loaded" and plugin.name not in known
+        ]
+        return [name for name in names if name.isidentifier()]
 
     def backends(self) -> dict[str, Plugin]:
         """Every backend that is installed and usable, with its plugin; loads all plugins."""
-        return {name: plugin for plugin in self.load_all() for name in plugin.backends}
+        plugins = [plugin for plugin in self.load_all() if plugin.is_usable]
+        found: dict[str, Plugin] = {}
+        for plugin in plugins:
+            for name in plugin.backends:
+                if name not in found or plugin.name == name:
+                    found[name] = plugin
+        return found
 
     def extend_cli(self, app: Any) -> None:
         """Let every installed plugin add its commands; one that fails is recorded and left out."""
         for plugin in self.load_all():
-            if plugin.error is None:
+            if plugin.is_usable:
                 try:
-                    self._ask(plugin.module, "plugrad_cli", app=app)
-                except Exception as error:
-                    plugin.error = error
+                    self._hooks.ask(plugin.module, "plugrad_cli", app=app)
+                except FAILURES as error:
+                    self._exclusively(plugin, partial(self._fail_late, plugin, error))
 
-    def _scanned(self) -> dict[str, Plugin]:
+    def _fail_late(self, plugin: Plugin, error: BaseException) -> None:
+        take_down(plugin, plugin.module, self._hooks, self._others(plugin))
+        plugin.error = error
+
+    def _usable(self) -> list[Plugin]:
+        return [plugin for plugin in self._ordered() if plugin.is_usable]
+
+    def complete(self, active: ActiveBackend) -> None:
+        """Give a backend the kernels that plugins bring for it."""
+        self._kernels.load_additions(self._ordered(), self._load)
+        self._kernels.refresh(active, self._usable(), current_config().names("prefer"))
+
+    def refresh_kernels(self) -> None:
+        """Give active backends what plugins bring for them now."""
         if self._plugins is None:
-            self._plugins = {}
-            for entry in importlib.metadata.entry_points(group=GROUP):
-                _note(self._plugins, entry)
-        return self._plugins
+            return
+        for active in active_backends():
+            self._kernels.refresh(active, self._usable(), current_config().names("prefer"))
 
-    def _in_order(self, first: str) -> Iterable[Plugin]:
-        """Loaded plugins, the one that is named `first` before the others; lazily."""
-        names = list(self.discovered())
-        names.sort(key=lambda name: name != first)
-        return (self.load(name) for name in names)
-
-    def _adopt(self, plugin: Plugin, module: object) -> None:
-        """Register an imported plugin's hooks and ask what it provides."""
-        with plugin.lock:
-            if self._pluggy.is_registered(module) or plugin.error is not None:
-                return
-            try:
-                # Before the hooks are looked at: another version may have others.
-                if hasattr(module, "plugrad_api_version"):
-                    version, who = module.plugrad_api_version, f"plugin {plugin.name!r}"
-                    check_api_version(version, who, plugin.distribution)
-                self._register_hooks(plugin, module)
-                for operators in self._items(module, "plugrad_ops"):
-                    plugin.libraries.append(_load_operators(operators, plugin, module))
-                for provided in self._items(module, "plugrad_backends"):
-                    backend = _checked_backend(provided, plugin.distribution)
-                    plugin.backends[backend.name] = backend
-                for mapping in self._ask(module, "plugrad_namespaces"):
-                    plugin.namespaces.update(mapping)
-                plugin.module = module
-            except Exception as error:
-                plugin.error = error
-                plugin.backends.clear()
-                plugin.namespaces.clear()
-                if self._pluggy.is_registered(module):
-                    self._pluggy.unregister(module)
-
-    def _register_hooks(self, plugin: Plugin, module: object) -> None:
-        for name in dir(module):
-            options = self._pluggy.parse_hookimpl_opts(module, name)
-            if options is not None and not options["optionalhook"]:
-                _check_hook_name(options["specname"] or name)
-        self._pluggy.register(module, plugin.name)
-        self._observe_backward()
-
-    def _observe_backward(self) -> None:
-        """Tell the engine of the observers, once some plugin has one: the engine pays for it."""
-        hook = self._pluggy.hook
-        begin, end = hook.plugrad_backward_begin, hook.plugrad_backward_end
-        if not self._observes_backward and (begin.get_hookimpls() or end.get_hookimpls()):
-            from plugrad.autograd.engine.callbacks import observe_backward
-
-            self._observes_backward = True
-            observe_backward(begin, end)
-
-    def _ask(self, module: object, hook: str, **arguments: object) -> list[Any]:
-        """What one plugin answers to a hook, in a list; empty if it does not implement it."""
-        others = [plugin for plugin in self._pluggy.get_plugins() if plugin is not module]
-        answers: list[Any] = self._pluggy.subset_hook_caller(hook, others)(**arguments)
-        return answers
-
-    def _items(self, module: object, hook: str) -> Iterable[Any]:
-        for answer in self._ask(module, hook):
-            if not isinstance(answer, Iterable) or isinstance(answer, str):
-                raise PluginError(f"{hook}() must return a list, got {type(answer).__name__}")
-            yield from answer
-
-    def _missing_backend(self, name: str, wanted_by: str) -> str:
-        installed = self.backends()
-        lines = [f"No backend named {name!r} is installed{_wanted(wanted_by)}."]
-        close = _nearest(name, installed)
-        if close:
-            lines[0] += f" Did you mean {close[0]!r}?"
-        shown = [f"{found} ({plugin.origin})" for found, plugin in sorted(installed.items())]
-        lines.append(f"Installed: {', '.join(shown) or 'none'}.")
-        lines += [
-            f"Not usable: {plugin.name} ({plugin.origin}): {plugin.problem}"
-            for plugin in self.discovered().values()
-            if plugin.error is not None
-        ]
-        if name in _PUBLISHED_BACKENDS:
-            lines.append(f"To get it: pip install plugrad-{name}")
-        else:
-            lines.append(
-                f"If there is a plugin for it, it is called plugrad-{name} by convention: "
-                f"pip install plugrad-{name}"
-            )
-        if not installed and name != "cpu":
-            lines.append("To compute with NumPy: pip install plugrad-cpu")
-        return "\n".join(lines)
+    def conflicts(self) -> list[Conflict]:
+        """What several plugins claim, and whether it is settled; loads all plugins."""
+        plugins = [plugin for plugin in self.load_all() if plugin.is_usable]
+        found = claims_of_several(plugins, current_config().names("prefer"))
+        for active in active_backends():
+            found += self._kernels.conflicts.get(active.name, ())
+        return found
 
 
-def _note(plugins: dict[str, Plugin], entry: importlib.metadata.EntryPoint) -> None:
-    distribution = entry.dist
-    plugin = Plugin(
-        entry.name,
-        entry.value,
-        "" if distribution is None else distribution.name,
-        "" if distribution is None else distribution.version,
+def _circle(plugin: Plugin) -> PluginError:
+    return PluginError(
+        f"plugin {plugin.name!r} is being loaded by another thread, which waits for a module that "
+        "this thread imports: ask for what the plugin provides in functions, not at import"
     )
-    other = plugins.setdefault(plugin.name, plugin)
-    if other is not plugin and other.target != plugin.target:
-        plugin.error = PluginError(
-            f"{other.origin} has a plugin of the same name, {plugin.name!r}: uninstall one of them"
-        )
-        plugins[f"{plugin.name} of {plugin.origin}"] = plugin
-
-
-def _nearest(name: str, valid: Iterable[str]) -> list[str]:
-    import difflib  # only errors need it
-
-    return difflib.get_close_matches(name, list(valid), n=1)
-
-
-def _wanted(wanted_by: str) -> str:
-    return f" (chosen by {wanted_by})" if wanted_by else ""
-
-
-def _check_hook_name(name: str) -> None:
-    valid = [known for known in vars(hookspecs) if known.startswith("plugrad_")]
-    if name not in valid:
-        close = _nearest(name, valid)
-        hint = f"did you mean {close[0]}?" if close else f"hooks are {', '.join(valid)}"
-        raise PluginError(f"implements an unknown hook, {name}; {hint}")
-
-
-def _checked_backend(provided: object, distribution: str) -> Backend:
-    backend = provided() if isinstance(provided, type) else provided
-    if not isinstance(backend, Backend):
-        raise PluginError(
-            "plugrad_backends() must return instances or subclasses of plugrad.plugins.Backend, "
-            f"got {type(backend).__name__}"
-        )
-    check_api_version(backend.api_version, f"backend {backend.name!r}", distribution)
-    return backend
-
-
-def _load_operators(provided: object, plugin: Plugin, module: object) -> object:
-    """Operators declared in Python are known by now; a YAML file goes through the generator."""
-    if isinstance(provided, str | PathLike):
-        from plugrad.codegen import load
-
-        namespace = plugin.name.replace("-", "_")
-        return load(Path(provided), namespace=namespace, functions=vars(module))
-    return provided

@@ -11,6 +11,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad.plugins.exclusive import WorkFinder
+
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
@@ -109,5 +111,5 @@ class _AliasLoader(Loader):
 def install() -> None:
     """Let the import system ask the plugins."""
     if _NamespaceFinder not in sys.meta_path:
-        sys.meta_path.insert(0, _SubmoduleFinder)
+        sys.meta_path[:0] = [_SubmoduleFinder, WorkFinder]
         sys.meta_path.append(_NamespaceFinder)

@@ -1,7 +1,8 @@
 """Chooses the device of tensors that are made without one, and says why it was chosen.
 
 From strongest to weakest: the `device` argument, ``with plugrad.device(...)``,
-`set_default_device`, `PLUGRAD_DEVICE` or `PLUGRAD_BACKEND`, the configuration file, the CPU.
+`set_default_device`, `plugrad.config.set`, `PLUGRAD_DEVICE` or `PLUGRAD_BACKEND`, the
+configuration file, the CPU.
 """
 
 from __future__ import annotations
@@ -102,6 +103,13 @@ def configured_choice() -> Choice:
 
 def forget_configuration() -> None:
     """Read environment and configuration file again at the next use."""
+    from plugrad.plugins.config.current import forget
+
+    forget()
+
+
+def forget_choice() -> None:
+    """Choose anew at the next use: the configuration may say something else now."""
     _configured.choice = None
 
 
@@ -126,9 +134,9 @@ _BUILT_IN: Final = "the built-in default"
 
 def _read_configuration() -> Choice:
     from plugrad.plugins import get_manager
-    from plugrad.plugins.config import load_config
+    from plugrad.plugins.config.current import current_config
 
-    config = load_config()
+    config = current_config()
     for name in config.plugins:
         get_manager().load(name)
     setting = config.device()

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from plugrad.cli.app import build_app
-from plugrad.dispatch.backend import deactivate_backend
+from plugrad.dispatch.backend import active_backends, deactivate_backend
 from plugrad.plugins.manager import PluginManager
 from tests.core.plugins.conftest import manager, project, site
 
@@ -30,5 +30,5 @@ def run(manager: PluginManager, project: Path, monkeypatch: pytest.MonkeyPatch) 
         return CliRunner().invoke(build_app(), list(arguments))
 
     yield run
-    for name in manager.backends():
-        deactivate_backend(name)
+    for active in active_backends():
+        deactivate_backend(active.name)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.metadata
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +14,14 @@ from textwrap import dedent
 
 import pytest
 
-from plugrad import plugins
+from plugrad import config, plugins
 from plugrad.dispatch.backend import (
+    ActiveBackend,
     activate_backend,
     active_backends,
     deactivate_backend,
     find_backend,
 )
-from plugrad.plugins import selection
 from plugrad.plugins.manager import PluginManager
 
 BACKEND_PLUGIN = """
@@ -40,15 +43,24 @@ class FakeSite:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def add(self, distribution: str, version: str, plugin: str, source: str) -> str:
-        """A distribution with one plugin, whose module has the given source; returns its name."""
+    def add(
+        self, distribution: str, version: str, plugin: str, source: str, adds_to: str = ""
+    ) -> str:
+        """A distribution with one plugin, whose module has the given source; returns its name.
+
+        With `adds_to`, it announces kernels for the operators of that namespace; without a name
+        for the plugin, nothing else.
+        """
         package = distribution.replace("-", "_")
-        self.module(f"{package}.plugin", source)
+        module = f"{package}.plugin"
+        self.module(module, source)
         info = self.folder / f"{package}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
-        (info / "entry_points.txt").write_text(f"[plugrad]\n{plugin} = {package}.plugin\n")
-        return f"{package}.plugin"
+        entries = f"[plugrad]\n{plugin} = {module}\n" if plugin else ""
+        entries += f"[plugrad.kernels]\n{adds_to} = {module}\n" if adds_to else ""
+        (info / "entry_points.txt").write_text(entries)
+        return module
 
     def backend(self, name: str, version: str = "1.0") -> str:
         """A distribution plugrad-<name> that provides the backend of that name."""
@@ -121,9 +133,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty working directory and an environment that configure nothing."""
     folder = tmp_path / "project"
     folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("PLUGRAD_BACKEND", raising=False)
-    monkeypatch.delenv("PLUGRAD_DEVICE", raising=False)
-    selection.forget_configuration()
-    yield folder
-    selection.forget_configuration()
+    for variable in [name for name in os.environ if name.startswith("PLUGRAD_")]:
+        monkeypatch.delenv(variable)
+    # Not by monkeypatch, which goes back last: the backends that come back read a configuration.
+    with contextlib.chdir(folder):
+        config.reset()
+        yield folder
+    config.reset()
+
+
+@pytest.fixture
+def cpu(manager: PluginManager) -> ActiveBackend:
+    """The real CPU backend, active beside the fake plugins."""
+    active = activate_backend(importlib.import_module("plugrad_cpu.backend").CpuBackend())
+    manager.rescan()  # tests add distributions now
+    return active

@@ -96,7 +96,7 @@ def test_plugins_to_load_are_listed(project: Path) -> None:
     ("text", "message"),
     [
         ('bakend = "cpu"', r"plugrad.toml: unknown key 'bakend'; did you mean 'backend'\?"),
-        ('colour = "red"', "unknown key 'colour'; known keys are backend, device, plugins"),
+        ('colour = "red"', "unknown key 'colour'; known keys are device, backend, plugins, "),
         ("backend = 3", r"'backend' in .*plugrad.toml must be a string, got 3 \(int\)"),
         ('backend = "cuda:1"', "must be the name of a backend .* got 'cuda:1'; use 'device'"),
         ('device = "cuda:x"', "'device' in .*: Invalid device string: 'cuda:x'"),

@@ -165,17 +165,6 @@ def test_hook_with_wrong_arguments_is_recorded(site: FakeSite, manager: PluginMa
     assert "'typer'" in manager.load("foo").problem
 
 
-def test_two_distributions_with_one_plugin_name_are_reported(
-    site: FakeSite, manager: PluginManager
-) -> None:
-    site.backend("foo")
-    site.add("plugrad-foo-fork", "2.0", "foo", "")
-    statuses = [plugin.status for plugin in manager.load_all()]
-    assert sorted(statuses) == ["failed", "loaded"]
-    (failed,) = [plugin for plugin in manager.discovered().values() if plugin.error is not None]
-    assert "has a plugin of the same name, 'foo'" in failed.problem
-
-
 def test_unknown_backend_says_what_is_installed_and_what_to_install(
     site: FakeSite, manager: PluginManager
 ) -> None:

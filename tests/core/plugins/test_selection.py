@@ -57,6 +57,7 @@ def test_precedence_from_file_to_argument(
     project: Path, monkeypatch: pytest.MonkeyPatch, alpha: str
 ) -> None:
     (project / "plugrad.toml").write_text('backend = "jax"\n')
+    forget_configuration()
     assert str(choose_device()) == (
         f"Device 'jax' was chosen by 'backend' in {project / 'plugrad.toml'}."
     )

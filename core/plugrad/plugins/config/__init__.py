@@ -1,4 +1,4 @@
-"""The configuration of a process: from code, the environment and a file, each value with its source.
+"""The configuration of a process, from code, environment and file; each value knows its source.
 
 `plugrad.config` is the public door to it.
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ class _Current:
         self.lock = threading.Lock()
         self.read: Config | None = None
         self.from_code: tuple[Mapping[str, Setting], ...] = ()
-        self.listeners: list[Callable[[], None]] = []
 
 
 _current: Final = _Current()
@@ -37,20 +37,33 @@ def current_config() -> Config:
     return replace(read, from_code=_current.from_code[::-1])
 
 
-def on_change(listener: Callable[[], None]) -> None:
-    """Call `listener()` whenever another configuration counts."""
-    _current.listeners.append(listener)
-
-
 def _changed() -> None:
-    for listener in _current.listeners:
-        listener()
+    from plugrad.plugins.activation import configuration_changed
+
+    configuration_changed()
 
 
 def forget() -> None:
     """Read environment and file again at the next use; what `set` said stays."""
+    from plugrad.plugins.selection import forget_choice
+
     _current.read = None
-    _changed()
+    forget_choice()
+
+
+@contextmanager
+def without_errors() -> Iterator[ConfigError | None]:
+    """In the block, environment and file that cannot be used count as empty; gives their error."""
+    try:
+        current_config()
+    except ConfigError as error:
+        _current.read = Config()
+        try:
+            yield error
+        finally:
+            forget()
+    else:
+        yield None
 
 
 def reset() -> None:
@@ -121,7 +134,9 @@ def setting(key: str) -> Setting:
     config = current_config()
     said = config.all_settings(key)
     if not said:
-        raise ConfigError(f"plugrad.config: nothing is set for {key!r}; {nearest(key, config.keys())}")
+        raise ConfigError(
+            f"plugrad.config: nothing is set for {key!r}; {nearest(key, config.known_keys())}"
+        )
     return said[0]
 
 

@@ -55,8 +55,8 @@ class Key:
 KEYS: Final = {
     key.name: key
     for key in (
-        Key("backend", "backend", "cpu", "the device type on which tensors are made"),
-        Key("device", "device", "", "or one device of it"),
+        Key("device", "device", "", "the device on which tensors are made"),
+        Key("backend", "backend", "cpu", "or only its type"),
         Key("plugins", "names", (), "plugins that are loaded at the first use"),
         Key("disable", "names", (), "plugins or distributions that are not used"),
         Key("prefer", "names", (), "plugins or distributions that win conflicts"),

@@ -124,7 +124,7 @@ class Config:
                     found.setdefault(key.split(".")[1], setting)
         return found
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """Every key that has a value: the known ones, then the options of backends by name."""
         options = {key for layer in self.layers for key in layer if key not in KEYS}
         return [*KEYS, *sorted(options)]

@@ -1,0 +1,113 @@
+"""Gives active backends the kernels that plugins bring for them."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+from plugrad.dispatch.backend import ActiveBackend, Backend
+from plugrad.dispatch.kernel_table import kernel_table
+from plugrad.dispatch.keys import backend_number, dispatch_key
+from plugrad.errors import PluginWarning
+from plugrad.plugins.conflicts import Conflict, conflict, settle_kernels
+from plugrad.plugins.loading import FAILURES
+from plugrad.plugins.plugin import Plugin
+from plugrad.plugins.registrations import made_by
+
+# The namespace of the core's operators: what adds to it is loaded with the first backend.
+_CORE: Final = "plugrad"
+
+
+class BackendKernels:
+    """Which plugin's kernels each active backend uses.
+
+    Attributes:
+        conflicts: by backend, the kernels that several plugins have.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._givers: set[str] = set()
+        self.conflicts: dict[str, list[Conflict]] = {}
+
+    def load_additions(self, plugins: list[Plugin], load: Callable[[Plugin], Plugin]) -> None:
+        """Load the plugins that bring kernels for the core's operators."""
+        for plugin in plugins:
+            if _CORE in plugin.adds_to:
+                load(plugin)
+
+    def refresh(
+        self, active: ActiveBackend, plugins: list[Plugin], preferred: tuple[str, ...]
+    ) -> None:
+        """Give a backend exactly what the plugins that are usable now bring for it."""
+        claiming = [plugin for plugin in plugins if active.name in plugin.kernels]
+        for plugin in claiming:  # imports their modules, so without the lock
+            _make_table(plugin, active)
+        with self._lock:
+            claims = [
+                (plugin, plugin.kernel_tables[active.name])
+                for plugin in claiming
+                if active.name in plugin.kernel_tables
+            ]
+            tables, conflicts = settle_kernels(active.name, active.own_kernels, claims, preferred)
+            self.conflicts[active.name] = conflicts
+            active.replace_kernels(self._givers - set(tables), tables)
+            self._givers.update(tables)
+
+    def check_key(self, backend: Backend, plugin: Plugin, plugins: list[Plugin]) -> None:
+        """PluginConflictError if the backend's dispatch key is another plugin's."""
+        wanted = key_name(backend)
+        for other in plugins:
+            for rival in other.backends.values():
+                if rival.name != backend.name and key_name(rival) == wanted and _has_key(rival):
+                    raise conflict(f"the dispatch key {wanted!r}", [other, plugin])
+
+
+def key_name(backend: Backend) -> str:
+    """The name of a backend's dispatch key."""
+    return backend.key_name or backend.name.capitalize()
+
+
+def _has_key(backend: Backend) -> bool:
+    """Whether the backend was the first to ask for its key."""
+    number = backend_number(backend.name)
+    return number >= 0 and dispatch_key(key_name(backend)).backend == number
+
+
+def _make_table(plugin: Plugin, active: ActiveBackend) -> None:
+    """A plugin's kernels for a backend as one table; an error is kept, and told once."""
+    name = active.name
+    if name in plugin.kernel_tables or name in plugin.kernel_errors:
+        return
+    table: dict[str, Any] = {}
+    try:
+        with made_by(plugin):
+            for source in plugin.kernels[name]:
+                table.update(kernel_table(_resolved(source)))
+        active.check_names(table, plugin.origin)
+    except FAILURES as error:
+        plugin.kernel_errors[name] = error
+        warnings.warn(
+            f"the kernels of {plugin.origin} for backend {name!r} cannot be used: "
+            f"{type(error).__name__}: {error}",
+            PluginWarning,
+            stacklevel=2,
+        )
+    else:
+        plugin.kernel_tables[name] = table
+
+
+def _resolved(source: object) -> object:
+    """What ``package.module`` or ``package.module:attribute`` names; other sources as they are."""
+    if isinstance(source, list | tuple):
+        return [_resolved(part) for part in source]
+    if not isinstance(source, str):
+        return source
+    module, _, attribute = source.partition(":")
+    found: object = importlib.import_module(module)
+    for part in attribute.split(".") if attribute else ():
+        found = getattr(found, part)
+    return found

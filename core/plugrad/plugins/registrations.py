@@ -1,0 +1,168 @@
+"""Remembers which plugin defined or registered what, so that it can be told, and undone.
+
+What is defined while a plugin is loaded belongs to it, except what code of another package defines
+then: that belongs to the package, and so to the plugin whose module is in it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Final
+
+from plugrad.dispatch.operator import (
+    Operator,
+    RegistrationHandle,
+    find_operator,
+    retract,
+    set_registration_listener,
+)
+
+# Frames of the core, and of what its generator made, say nothing about who asked.
+_CORE: Final = "plugrad"
+_GENERATED: Final = "<plugrad.codegen: "
+
+
+@dataclass(eq=False, slots=True)
+class _Registration:
+    """One thing that was made: whose it is, and in which package's code."""
+
+    made: Any
+    owner: object | None
+    package: str
+
+    @property
+    def is_undone(self) -> bool:
+        made = self.made
+        if isinstance(made, Operator):
+            return find_operator(made.qualified_name) is not made
+        if isinstance(made, RegistrationHandle):
+            return made.is_removed
+        return not made.owns_namespace
+
+    def is_called(self, what: str, name: str) -> bool:
+        made = self.made
+        if isinstance(made, Operator):
+            return what == "operator" and made.qualified_name == name
+        if isinstance(made, RegistrationHandle):
+            return what == "kernel" and made.name == name
+        return what == "namespace" and made.ns == name
+
+    def undo(self) -> None:
+        made = self.made
+        if isinstance(made, Operator):
+            retract(made)
+            _forget_function(made)
+        elif isinstance(made, RegistrationHandle):
+            made.remove()
+        else:
+            made._destroy()
+
+
+class _Local(threading.local):
+    """The plugin that the thread loads just now."""
+
+    owner: object | None = None
+
+
+_local: Final = _Local()
+_lock: Final = threading.RLock()
+
+
+class Registrations:
+    """What was made since the process' plugins are kept."""
+
+    def __init__(self) -> None:
+        self._made: list[_Registration] = []
+        self._prune_at = 1000
+
+    def note(self, made: Any) -> None:
+        """Remember something that was made just now."""
+        package = _calling_package()
+        owner = _local.owner
+        if package == _CORE and owner is None:
+            return
+        with _lock:
+            self._made.append(_Registration(made, owner, package))
+            if len(self._made) >= self._prune_at:
+                self._made = [one for one in self._made if not one.is_undone]
+                self._prune_at = 2 * len(self._made) + 1000
+
+    def of(self, owner: object, package: str, foreign: Iterable[str] = ()) -> list[_Registration]:
+        """What belongs to a plugin, in the order in which it was made.
+
+        Args:
+            package: the top-level package of its module, empty if others share it.
+            foreign: packages of other plugins, whose code may have run while it was loaded.
+        """
+        others = set(foreign) - {package}
+        with _lock:
+            return [
+                one
+                for one in self._made
+                if not one.is_undone
+                and (
+                    (one.owner is owner and one.package not in others)
+                    or (bool(package) and one.package == package)
+                )
+            ]
+
+    def undo(self, which: Iterable[_Registration]) -> None:
+        """Take back what was made, the newest first."""
+        undone = list(which)
+        for one in reversed(undone):
+            one.undo()
+        with _lock:
+            self._made = [one for one in self._made if one not in undone]
+
+    def makers(self, what: str, name: str) -> list[tuple[object | None, str]]:
+        """Owner and package of what has this name and still stands."""
+        with _lock:
+            return [
+                (one.owner, one.package)
+                for one in self._made
+                if one.is_called(what, name) and not one.is_undone
+            ]
+
+
+REGISTRATIONS: Final = Registrations()
+
+
+@contextmanager
+def made_by(owner: object) -> Iterator[None]:
+    """What the calling thread defines and registers in the block belongs to `owner`."""
+    before, _local.owner = _local.owner, owner
+    try:
+        yield
+    finally:
+        _local.owner = before
+
+
+def _calling_package() -> str:
+    """The top-level package of the innermost code that is not the core's; the core's otherwise."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        # A plugin imported by the core has importlib and the core around it.
+        if package in ("importlib", "_frozen_importlib", "pluggy"):
+            return _CORE
+        if package != _CORE and not frame.f_code.co_filename.startswith(_GENERATED):
+            return package
+        frame = frame.f_back
+    return _CORE
+
+
+def _forget_function(op: Operator) -> None:
+    """A public function with overloads is known to classes that override it."""
+    from plugrad.tensor.overridable import OVERRIDES
+
+    OVERRIDES.functions.pop((op.namespace, op.name), None)
+
+
+def install() -> None:
+    """Have everything noted from now on."""
+    set_registration_listener(REGISTRATIONS.note)
