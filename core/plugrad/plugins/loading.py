@@ -39,7 +39,7 @@ class Hooks:
             options = self.pluggy.parse_hookimpl_opts(module, name)
             if options is not None and not options["optionalhook"]:
                 _check_hook_name(options["specname"] or name)
-        self.pluggy.register(module, f"{plugin.name} of {plugin.origin}")
+        self.pluggy.register(module, plugin.name)
         self._observe_backward()
 
     def unregister(self, module: object) -> None:
