@@ -153,6 +153,11 @@ def _check_probabilities(probabilities: Array) -> None:
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
 
 
+def bernoulli_of_number(a: Array, probability: float, generator: CpuGenerator) -> Array:
+    drawn = generator.rng.random(a.shape) < probability
+    return np.asarray(drawn).astype(a.dtype)
+
+
 def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGenerator) -> Array:
     """With replacement by inverting the distribution function; without, by a race of exponential
     clocks that run at the speed of the weights (Efraimidis and Spirakis, 2006)."""
@@ -243,6 +248,7 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "randint": randint,
     "randperm": randperm,
     "bernoulli": bernoulli,
+    "bernoulli.p": bernoulli_of_number,
     "multinomial": multinomial,
     "fill_": fill_,
     "zero_": zero_,
