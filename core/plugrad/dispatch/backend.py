@@ -396,6 +396,7 @@ class _Hooks:
         self.complete: Callable[[ActiveBackend], None] | None = None
         self.operator_names: Callable[[], set[str]] | None = None
         self.from_namespace: Callable[[Any, str | None, dict[str, Any]], Backend] | None = None
+        self.own: dict[str, Backend] = {}
 
 
 @final
@@ -444,6 +445,11 @@ def set_operator_names(names: Callable[[], set[str]]) -> None:
 def set_namespace_backend(make: Callable[[Any, str | None, dict[str, Any]], Backend]) -> None:
     """`make(xp, name, options)` makes a backend from an array namespace."""
     _hooks.from_namespace = make
+
+
+def set_own_backend(backend: Backend) -> None:
+    """Have a backend that is part of the core, and becomes active when it is first asked for."""
+    _hooks.own[backend.name] = backend
 
 
 def _tell_change() -> None:
@@ -515,6 +521,9 @@ def find_backend(name: str) -> ActiveBackend:
     found = _active.get(name)
     if found is not None:
         return found
+    own = _hooks.own.get(name)
+    if own is not None:
+        return activate_backend(own)
     loaded = None if _hooks.loader is None else _hooks.loader(name)
     if loaded is None:
         raise BackendNotFoundError(

@@ -455,6 +455,11 @@ class Operator:
 
 def missing_kernel(name: str, primitive: str, backend: str, key: str, registered: str = "") -> str:
     """The message about an operator that a backend cannot compute for want of a primitive."""
+    if backend == "meta":
+        return (
+            f"Could not run '{name}' with arguments from the 'Meta' backend: no fake is registered "
+            f"for '{primitive}'. plugrad.library.register_fake says what its results look like."
+        )
     if name == primitive:
         what = "the backend has no kernel for it and it has no decomposition. " + registered
     else:

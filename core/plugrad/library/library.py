@@ -49,13 +49,14 @@ class Library:
             operators in it, "IMPL" for those that only add kernels.
         dispatch_key: what `impl` registers for if it is not told.
 
-    >>> import numpy as np, plugrad
+    >>> import plugrad
     >>> lib = plugrad.library.Library("demo_lib", "DEF")
     >>> lib.define("twice(Tensor self) -> Tensor")
     'twice'
     >>> handle = lib.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
     >>> plugrad.ops.demo_lib.twice(plugrad.ones(2))
     tensor([2., 2.])
+    >>> lib._destroy()
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:

@@ -146,9 +146,16 @@ def _number(host: Any) -> Any:
     return value if isinstance(value, (bool, int, float, complex)) else float(value)
 
 
+def _readable(self: TensorBase) -> Any:
+    """`host_array` for reading one element."""
+    if self.device.type == "meta":
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    return host_array(self)
+
+
 def item(self: TensorBase) -> Any:
     """The one element as a Python number; RuntimeError if there are more or none."""
-    host = host_array(self)
+    host = _readable(self)
     if host.size != 1:
         raise RuntimeError(f"a Tensor with {host.size} elements cannot be converted to Scalar")
     return _number(host)
@@ -163,7 +170,7 @@ def tolist(self: TensorBase) -> Any:
 
 
 def _single(self: TensorBase) -> Any:
-    host = host_array(self)
+    host = _readable(self)
     if host.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if needs_grad(self):
@@ -201,7 +208,7 @@ def to_complex(self: TensorBase) -> complex:
 
 def to_bool(self: TensorBase) -> bool:
     """`bool(tensor)`; RuntimeError unless there is exactly one element."""
-    host = host_array(self)
+    host = _readable(self)
     size: int = host.size
     if size == 1:
         return bool(host)
@@ -214,7 +221,7 @@ def index(self: TensorBase) -> int:
     """`operator.index(tensor)`; TypeError unless it holds one integer."""
     if self.dtype.category > INTEGER or self.numel() != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
-    return int(_number(host_array(self)))
+    return int(_number(_readable(self)))
 
 
 def length(self: TensorBase) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64
 
@@ -10,6 +10,7 @@ from plugrad.dispatch import keys
 from plugrad.dispatch.backend import (
     ActiveBackend,
     canonical_device,
+    set_own_backend,
 )
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import (
@@ -27,6 +28,11 @@ from plugrad.tensor.elementwise import PromoteAll
 from plugrad.tensor.functionalize import make_functional_view
 from plugrad.tensor.host_fallback import make_host_fallback
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel, position_of
+from plugrad.tensor.meta.backend import MetaBackend
+from plugrad.tensor.meta.shapes import structured
+
+# Elementwise: shape and dtype of the result follow from those of the operands.
+_STRUCTURES: Final = ("unary", "binary", "binary_alpha")
 
 
 @final
@@ -52,6 +58,8 @@ class BackendSelectKernel:
 def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
     name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
     raw = active.raw_kernel(name, op.overload)
+    if raw is None and active.number == keys.META and op.structure in _STRUCTURES:
+        raw = structured(op)
     if not op.schema.is_inplace:
         return None if raw is None else wrap_raw_kernel(op, active, raw)
     if op.qualified_name == "plugrad::copy_":
@@ -103,5 +111,6 @@ def keyset_of(values: tuple[Any, ...]) -> int:
 
 
 set_kernel_factory(_make_kernel, keyset_of)
+set_own_backend(MetaBackend())
 set_functional_view(make_functional_view)
 set_host_fallback(make_host_fallback)

@@ -1,0 +1,1 @@
+"""The device "meta": tensors that have a shape, a dtype and strides, but no data."""

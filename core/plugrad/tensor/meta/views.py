@@ -1,0 +1,197 @@
+"""Views of arrays without data: shapes and strides. Arguments were checked by the core."""
+
+from __future__ import annotations
+
+# Interpreted: it computes shapes only.
+from collections.abc import Callable
+from typing import Any, Final
+
+from plugrad.tensor.meta.array import MetaArray, Shape, contiguous_strides
+
+_NOT_A_VIEW: Final = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension "
+    "spans across two contiguous subspaces). Use .reshape(...) instead."
+)
+
+
+def view(a: MetaArray, size: Shape) -> MetaArray:
+    if a.size == 0 or a.strides == contiguous_strides(a.shape):
+        return a.view(size, contiguous_strides(size))
+    strides = _viewed_strides(a, size)
+    if strides is None:
+        raise RuntimeError(_NOT_A_VIEW)
+    return a.view(size, strides)
+
+
+def _viewed_strides(a: MetaArray, size: Shape) -> list[int] | None:
+    """Strides that show the same elements in another shape; None if there are none."""
+    blocks = _blocks(a)
+    strides: list[int] = []
+    count, step = blocks.pop(0) if blocks else (1, 1)
+    reach = 1
+    for length in reversed(size):
+        if length == 1:
+            strides.append(step * reach)
+            continue
+        while reach == count and blocks:
+            count, step = blocks.pop(0)
+            reach = 1
+        if count % (reach * length) != 0:
+            return None
+        strides.append(step * reach)
+        reach *= length
+    return strides[::-1]
+
+
+def _blocks(a: MetaArray) -> list[tuple[int, int]]:
+    """Runs of dimensions that lie one behind the other, from the last: elements and step."""
+    blocks: list[tuple[int, int]] = []
+    for length, stride in reversed(list(zip(a.shape, a.strides, strict=True))):
+        if length == 1:
+            continue
+        if blocks and stride == blocks[-1][0] * blocks[-1][1]:
+            blocks[-1] = (blocks[-1][0] * length, blocks[-1][1])
+        else:
+            blocks.append((length, stride))
+    return blocks
+
+
+def unsafe_view(a: MetaArray, size: Shape) -> MetaArray:
+    return a.new(size)
+
+
+def permute(a: MetaArray, dims: Shape) -> MetaArray:
+    return a.view([a.shape[dim] for dim in dims], [a.strides[dim] for dim in dims])
+
+
+def transpose(a: MetaArray, dim0: int, dim1: int) -> MetaArray:
+    dims = list(range(a.ndim))
+    if dims:
+        dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
+    return permute(a, tuple(dims))
+
+
+def t(a: MetaArray) -> MetaArray:
+    return permute(a, tuple(reversed(range(a.ndim))))
+
+
+def squeeze(a: MetaArray, dims: Shape) -> MetaArray:
+    kept = [dim for dim in range(a.ndim) if dim not in dims or a.shape[dim] != 1]
+    return permute(a, tuple(kept))
+
+
+def unsqueeze(a: MetaArray, dim: int) -> MetaArray:
+    step = a.shape[dim] * a.strides[dim] if dim < a.ndim else 1
+    shape = (*a.shape[:dim], 1, *a.shape[dim:])
+    return a.view(shape, (*a.strides[:dim], step, *a.strides[dim:]))
+
+
+def expand(a: MetaArray, size: Shape) -> MetaArray:
+    added = len(size) - a.ndim
+    strides = [
+        0 if old == 1 and new != 1 else stride
+        for old, new, stride in zip(a.shape, size[added:], a.strides, strict=True)
+    ]
+    return a.view(size, [0] * added + strides)
+
+
+def select(a: MetaArray, dim: int, index: int) -> MetaArray:
+    place = index + a.shape[dim] if index < 0 else index
+    shape = (*a.shape[:dim], *a.shape[dim + 1 :])
+    strides = (*a.strides[:dim], *a.strides[dim + 1 :])
+    return a.view(shape, strides, place * a.strides[dim])
+
+
+def slice_(a: MetaArray, dim: int, start: int, end: int, step: int) -> MetaArray:
+    taken = range(a.shape[dim])[start:end:step]
+    shape = (*a.shape[:dim], len(taken), *a.shape[dim + 1 :])
+    strides = (*a.strides[:dim], a.strides[dim] * step, *a.strides[dim + 1 :])
+    return a.view(shape, strides, taken.start * a.strides[dim])
+
+
+def split(a: MetaArray, sizes: Shape, dim: int) -> tuple[MetaArray, ...]:
+    parts: list[MetaArray] = []
+    start = 0
+    for size in sizes:
+        parts.append(slice_(a, dim, start, start + size, 1))
+        start += size
+    return tuple(parts)
+
+
+def unbind(a: MetaArray, dim: int) -> tuple[MetaArray, ...]:
+    return tuple(select(a, dim, index) for index in range(a.shape[dim]))
+
+
+def diagonal(a: MetaArray, offset: int, dim1: int, dim2: int) -> MetaArray:
+    first, second = dim1 % a.ndim, dim2 % a.ndim
+    rows, columns = a.shape[first], a.shape[second]
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    start = offset * a.strides[second] if offset >= 0 else -offset * a.strides[first]
+    kept = [dim for dim in range(a.ndim) if dim not in (first, second)]
+    shape = [*(a.shape[dim] for dim in kept), length]
+    strides = [*(a.strides[dim] for dim in kept), a.strides[first] + a.strides[second]]
+    return a.view(shape, strides, start if length else 0)
+
+
+def as_strided(a: MetaArray, size: Shape, stride: Shape, storage_offset: int) -> MetaArray:
+    return a.view(size, stride, storage_offset - a.offset)
+
+
+def view_as_real(a: MetaArray) -> MetaArray:
+    strides = [2 * stride for stride in a.strides]
+    made = a.view((*a.shape, 2), (*strides, 1), a.offset)
+    made.dtype = a.dtype.to_real()
+    return made
+
+
+def view_as_complex(a: MetaArray) -> MetaArray:
+    made = a.view(a.shape[:-1], [stride // 2 for stride in a.strides[:-1]])
+    made.offset //= 2
+    made.dtype = a.dtype.to_complex()
+    return made
+
+
+def real(a: MetaArray) -> MetaArray:
+    return select(view_as_real(a), a.ndim, 0) if a.dtype.is_complex else a.view(a.shape, a.strides)
+
+
+def imag(a: MetaArray) -> MetaArray:
+    return select(view_as_real(a), a.ndim, 1)
+
+
+def of_sizes(grad: MetaArray, input_sizes: Shape, *rest: Any) -> MetaArray:
+    """What undoes a view: a gradient in the shape of the input."""
+    return grad.new(input_sizes)
+
+
+def strided_sum(
+    a: MetaArray, size: Shape, stride: Shape, offset: int, output_size: Shape, *rest: Any
+) -> MetaArray:
+    return a.new(output_size)
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "view": view,
+    "_unsafe_view": unsafe_view,
+    "permute": permute,
+    "transpose": transpose,
+    "t": t,
+    "squeeze": squeeze,
+    "unsqueeze": unsqueeze,
+    "expand": expand,
+    "select": select,
+    "slice": slice_,
+    "split": split,
+    "split_with_sizes": split,
+    "unbind": unbind,
+    "diagonal": diagonal,
+    "_as_strided": as_strided,
+    "view_as_real": view_as_real,
+    "view_as_complex": view_as_complex,
+    "real": real,
+    "imag": imag,
+    "select_backward": of_sizes,
+    "slice_backward": of_sizes,
+    "diagonal_backward": of_sizes,
+    "_strided_sum": strided_sum,
+}
