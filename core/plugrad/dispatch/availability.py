@@ -118,14 +118,17 @@ class _Search:
             op.qualified_name == "plugrad::copy_" and not self.active.backend.mutable
         ):
             return Availability(NATIVE)
-        if is_decomposed(op):
-            return self._made_of(needs_of(op) or (), DECOMPOSED)
         functional = functional_of(op)
+        if is_decomposed(op):
+            parts = needs_of(op)
+            if parts is not None or functional is None:
+                return self._made_of(parts or (), DECOMPOSED)
         if functional is None:
             return Availability(MISSING, (short_name(op),))
         copy = find_operator("plugrad::copy_")
         views = op.structure == "inplace_view" or copy is None
-        return self._made_of((functional,) if views else (functional, copy), DERIVED)
+        kind = DECOMPOSED if is_decomposed(op) else DERIVED
+        return self._made_of((functional,) if views else (functional, copy), kind)
 
     def _made_of(self, parts: tuple[Operator | None, ...], kind: str) -> Availability:
         missing: dict[str, None] = {}

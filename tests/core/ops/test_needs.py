@@ -1,0 +1,45 @@
+"""The table of what decompositions call is what running them shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from plugrad.dispatch.availability import NEEDS_FILE
+from plugrad.testing.cases import OpCase, OpSample, T
+from plugrad.testing.needs import trace_needs
+from tools.needs import render
+
+
+@pytest.fixture(scope="module")
+def rendered() -> str:
+    return render()
+
+
+def test_the_table_is_not_stale(rendered: str) -> None:
+    """Else run `python tools/needs.py`."""
+    known, made = json.loads(NEEDS_FILE.read_text("utf-8")), json.loads(rendered)
+    changed = [name for name in {**known, **made} if known.get(name) != made.get(name)]
+    assert not changed, "run `python tools/needs.py`: decompositions have changed"
+    assert NEEDS_FILE.read_text("utf-8") == rendered
+
+
+def test_only_direct_calls_are_noted() -> None:
+    found = trace_needs([OpCase("addbmm", [OpSample((T((2, 2)), T((3, 2, 2)), T((3, 2, 2))))])])
+    assert found["addbmm"] == ["add.Tensor", "bmm", "sum"]
+    assert "mm" in found["bmm"]
+
+
+def test_decompositions_run_in_place_of_kernels() -> None:
+    found = trace_needs([OpCase("sigmoid", [OpSample((T((2,)),))])], ["float32"])
+    assert "exp" in found["sigmoid"]
+
+
+def test_gradients_are_followed_too() -> None:
+    found = trace_needs([OpCase("Tensor.narrow", [OpSample((T((4,)), 0, 1, 2))])], ["float32"])
+    assert "where.self" in found["slice_backward"]
+
+
+def test_calls_that_are_refused_are_passed_over() -> None:
+    assert trace_needs([OpCase("mm", [OpSample((T((2,)), T((2,))))])]) == {}

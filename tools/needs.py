@@ -1,0 +1,80 @@
+"""Writes core/plugrad/ops/needs.json, what each decomposition calls: `python tools/needs.py`.
+
+To be run again when an operator's decomposition has changed; a test says so.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import plugrad
+from plugrad.dispatch.availability import NEEDS_FILE
+from plugrad.testing.cases import OpCase, OpSample, T, core_cases
+from plugrad.testing.needs import trace_needs
+
+# Looked at for what has no meaning for real numbers, and only for that.
+COMPLEX = ("complex128",)
+
+
+M = T((2, 3))
+FLAT = T((4,), low=0.5)
+# Calls of what the tables of samples have no case for: random numbers, devices, memory.
+OTHERS: dict[str, tuple[Any, ...]] = {
+    "empty_strided": ((2, 3), (3, 1)),
+    "empty_like": (M,),
+    "new_empty": (M, (2,)),
+    "rand_like": (M,),
+    "randn_like": (M,),
+    "randint_like.default": (M, 5),
+    "randint_like.low_dtype": (M, 1, 5),
+    "normal.Tensor_Tensor": (FLAT, FLAT),
+    "normal.Tensor_float": (FLAT, 1.0),
+    "normal.float_Tensor": (1.0, FLAT),
+    "normal.float_float": (1.0, 1.0, (2,)),
+    "bernoulli.p": (M, 0.5),
+    "fill_.Scalar": (T((2,), requires_grad=False), 1),
+    "fill_.Tensor": (T((2,), requires_grad=False), T((), requires_grad=False)),
+    "zero_": (T((2,), requires_grad=False),),
+    "fill_diagonal_": (T((5, 2), requires_grad=False), 1, True),
+    "ger": (FLAT, FLAT),
+    "dropout": (M, 0.5, True),
+    "native_dropout": (M, 0.5, True),
+    "divide.Scalar_mode": (M, 2),
+    "meshgrid": ([FLAT, FLAT],),
+    "_to_device": (M, plugrad.device("cpu")),
+    "byte": (M,),
+    "swapaxes_": (T((2, 3), requires_grad=False), 0, 1),
+    "swapdims_": (T((2, 3), requires_grad=False), 0, 1),
+    "numpy_T": (M,),
+    "mT": (M,),
+    "matrix_H": (M,),
+    "as_strided_": (T((2, 3), requires_grad=False), (3,), (1,)),
+    "alias": (M,),
+}
+
+
+def _all_cases() -> list[OpCase]:
+    others = [
+        OpCase(
+            f"plugrad::{name}",
+            [OpSample(args, {"rounding_mode": "floor"} if name.endswith("_mode") else {})],
+        )
+        for name, args in OTHERS.items()
+    ]
+    return [*core_cases(), *others]
+
+
+def render() -> str:
+    """The file as it should be."""
+    cases = _all_cases()
+    needs = {**trace_needs(cases, COMPLEX), **trace_needs(cases)}
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps(called)}" for name, called in sorted(needs.items())
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    Path(NEEDS_FILE).write_text(render(), encoding="utf-8")
