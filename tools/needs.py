@@ -20,6 +20,8 @@ COMPLEX = ("complex128",)
 
 M = T((2, 3))
 FLAT = T((4,), low=0.5)
+BARE = T((2,), requires_grad=False)
+WHOLE = T((2,), low=1, dtype="int64")
 # Calls of what the tables of samples have no case for: random numbers, devices, memory.
 OTHERS: dict[str, tuple[Any, ...]] = {
     "empty_strided": ((2, 3), (3, 1)),
@@ -33,10 +35,29 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "normal.Tensor_float": (FLAT, 1.0),
     "normal.float_Tensor": (1.0, FLAT),
     "normal.float_float": (1.0, 1.0, (2,)),
+    "randint.default": (5, (2,)),
+    "randint.low": (1, 5, (2,)),
+    "randperm": (4,),
+    "multinomial": (FLAT, 2),
+    "uniform_": (BARE,),
+    "normal_": (BARE,),
+    "exponential_": (BARE,),
+    "bernoulli.default": (T((4,), low=0.0, high=1.0),),
+    "bernoulli_.Tensor": (BARE, T((2,), low=0.0, high=1.0, requires_grad=False)),
+    "bernoulli_.float": (BARE, 0.5),
+    "random_.default": (BARE,),
+    "random_.to": (BARE, 5),
+    "random_.from": (BARE, 1, 5),
+    "native_dropout_backward": (M, T((2, 3), dtype="bool"), 2.0),
+    "bitwise_and.Scalar_Tensor": (3, WHOLE),
+    "bitwise_or.Scalar_Tensor": (3, WHOLE),
+    "bitwise_xor.Scalar_Tensor": (3, WHOLE),
+    "bitwise_left_shift.Scalar_Tensor": (3, WHOLE),
+    "bitwise_right_shift.Scalar_Tensor": (3, WHOLE),
     "bernoulli.p": (M, 0.5),
-    "fill_.Scalar": (T((2,), requires_grad=False), 1),
-    "fill_.Tensor": (T((2,), requires_grad=False), T((), requires_grad=False)),
-    "zero_": (T((2,), requires_grad=False),),
+    "fill_.Scalar": (BARE, 1),
+    "fill_.Tensor": (BARE, T((), requires_grad=False)),
+    "zero_": (BARE,),
     "fill_diagonal_": (T((5, 2), requires_grad=False), 1, True),
     "ger": (FLAT, FLAT),
     "dropout": (M, 0.5, True),

@@ -6,28 +6,72 @@ A backend that lacks an operator has it all the same if it has what its decompos
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 import plugrad
-from plugrad.dispatch import keys
 from plugrad.dispatch.availability import short_name
+from plugrad.dispatch.backend import activate_backend, deactivate_backend, find_backend
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.operator import Operator
-from plugrad.dispatch.primitives import is_decomposed
+from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.dispatch.primitives import is_decomposed, is_primitive
 from plugrad.dispatch.trace import Trace
-from plugrad.testing.cases import Arguments, OpCase, OpSample, flatten, resolve, seed_of
+from plugrad.plugins import Backend
+from plugrad.testing.cases import (
+    Arguments,
+    OpCase,
+    OpSample,
+    flatten,
+    lay_out,
+    resolve,
+    seed_of,
+)
 
 # What a call may end with that the case did not mean to work: a dtype that is not supported, say.
 REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 REAL = ("float64", "float32", "int64", "bool")
+DEVICE = "primitives"
 
 
-class Decomposing(Trace):
-    """Runs decompositions in place of the CPU's kernels, and notes who calls whom.
+class Primitives(Backend):
+    """NumPy arrays, and of the CPU's kernels those of primitives only."""
+
+    def __init__(self) -> None:
+        super().__init__(DEVICE, array_type=np.ndarray)
+        self.host = find_backend("cpu")
+
+    def kernels(self) -> dict[str, Callable[..., Any]]:
+        found = {
+            short_name(op): self.host.raw_kernel(short_name(op).partition(".")[0], op.overload)
+            for op in all_operators()
+            if is_primitive(op)
+        }
+        return {name: kernel for name, kernel in found.items() if kernel is not None}
+
+    def as_array(self, value: Any) -> Any:
+        return np.asarray(value)
+
+    def from_host(self, array: Any, index: int) -> Any:
+        return array.copy()
+
+    def to_host(self, array: Any) -> Any:
+        return array.copy()
+
+    def strides(self, array: Any) -> tuple[int, ...]:
+        return self.host.backend.strides(array)
+
+    def storage_offset(self, array: Any) -> int:
+        return self.host.backend.storage_offset(array)
+
+
+class Calls(Trace):
+    """Notes which operators decompositions call on the device of primitives.
 
     Attributes:
-        needs: the name of each operator that was called, to the names of those that it called.
+        needs: the name of each operator that has a decomposition and was called, to the names of
+            those that it called.
     """
 
     def __init__(self, outer: Trace | None = None) -> None:
@@ -37,18 +81,22 @@ class Decomposing(Trace):
 
     def dispatch(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
         running = self.running
-        if is_decomposed(op):
-            self.needs.setdefault(short_name(op), set())
-        if running and running[-1] is not op and is_decomposed(running[-1]):
-            self.needs[short_name(running[-1])].add(short_name(op))
+        # What goes on on the host, for a device that cannot, is none of its business.
+        if not op.resolve_key(keyset).endswith("CPU"):
+            if is_decomposed(op):
+                self.needs.setdefault(short_name(op), set())
+            if running and running[-1] is not op and is_decomposed(running[-1]):
+                self.needs[short_name(running[-1])].add(short_name(op))
         running.append(op)
         try:
-            decomposition = op.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD)
-            if decomposition is not None and op.resolve_key(keyset) == "CPU":
-                return decomposition(keyset, *args)
             return super().dispatch(kind, op, keyset, args)
         finally:
             running.pop()
+
+
+class _OnDevice(Arguments):
+    def tensor_of(self, values: np.ndarray[Any, Any], layout: str) -> Any:
+        return plugrad.from_numpy(lay_out(values, "contiguous")).to(DEVICE)
 
 
 def trace_needs(cases: Iterable[OpCase], dtypes: Iterable[str] = REAL) -> dict[str, list[str]]:
@@ -67,36 +115,44 @@ def trace_needs(cases: Iterable[OpCase], dtypes: Iterable[str] = REAL) -> dict[s
     >>> trace_needs([OpCase("square", [OpSample((T((2,)),))])], ["float32"])["square"]
     ['pow.Tensor_Scalar']
     """
-    trace = Decomposing()
+    calls = Calls()
     state = current_state()
     outside = state.trace
-    state.trace = trace
+    activate_backend(Primitives())
     try:
         for case in cases:
             for sample in case.all_samples():
                 for dtype in dtypes:
-                    _run(case, case.op, sample, dtype)
+                    _run(calls, case, case.op, sample, dtype)
                 if case.inplace is not None:
-                    _run(case, f"Tensor.{case.inplace}", sample, "float64")
+                    _run(calls, case, f"Tensor.{case.inplace}", sample, "float64")
     finally:
         state.trace = outside
-    return {name: sorted(called) for name, called in sorted(trace.needs.items())}
+        deactivate_backend(DEVICE)
+    return {name: sorted(called) for name, called in sorted(calls.needs.items())}
 
 
-def _run(case: OpCase, path: str, sample: OpSample, dtype: str) -> None:
+def _run(calls: Calls, case: OpCase, path: str, sample: OpSample, dtype: str) -> None:
     inplace = path != case.op
-    arguments = Arguments(dtype, seed_of(case, sample), overlapping=not inplace)
+    state = current_state()
+    state.trace = None
+    arguments = _OnDevice(dtype, seed_of(case, sample))
     args = arguments.make(sample.args)
     kwargs = arguments.make(sample.kwargs)
+    state.trace = calls
     try:
-        with warnings.catch_warnings(), plugrad.set_grad_enabled(not inplace):
+        with (
+            warnings.catch_warnings(),
+            plugrad.device(DEVICE),
+            plugrad.set_grad_enabled(not inplace),
+        ):
             warnings.simplefilter("ignore")
             results = [r for r in flatten(resolve(path)(*args, **kwargs)) if _has_graph(r)]
             if results and case.gradient:
                 ones = [plugrad.ones_like(result) for result in results]
                 plugrad.autograd.grad(results, arguments.leaves, ones, allow_unused=True)
     except REFUSALS:
-        pass
+        calls.running.clear()
 
 
 def _has_graph(result: Any) -> bool:

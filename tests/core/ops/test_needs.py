@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from plugrad.dispatch.availability import NEEDS_FILE
+from plugrad.dispatch.availability import NEEDS_FILE, needs_of
+from plugrad.dispatch.operator import all_operators
+from plugrad.dispatch.primitives import is_decomposed
 from plugrad.testing.cases import OpCase, OpSample, T
 from plugrad.testing.needs import trace_needs
 from tools.needs import render
@@ -23,6 +25,18 @@ def test_the_table_is_not_stale(rendered: str) -> None:
     changed = [name for name in {**known, **made} if known.get(name) != made.get(name)]
     assert not changed, "run `python tools/needs.py`: decompositions have changed"
     assert NEEDS_FILE.read_text("utf-8") == rendered
+
+
+def test_needs_are_known_of_every_decomposition() -> None:
+    unknown = [
+        each.full_name
+        for each in all_operators()
+        if each.namespace == "plugrad"
+        and is_decomposed(each)
+        and needs_of(each) is None
+        and not each.schema.is_inplace
+    ]
+    assert unknown == [], "run tools/needs.py, after adding cases of these operators"
 
 
 def test_only_direct_calls_are_noted() -> None:
