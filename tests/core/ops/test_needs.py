@@ -14,13 +14,9 @@ from plugrad.testing.needs import trace_needs
 from tools.needs import render
 
 
-@pytest.fixture(scope="module")
-def rendered() -> str:
-    return render()
-
-
-def test_the_table_is_not_stale(rendered: str) -> None:
-    """Else run `python tools/needs.py`."""
+@pytest.mark.slow
+def test_the_table_is_not_stale() -> None:
+    rendered = render()
     known, made = json.loads(NEEDS_FILE.read_text("utf-8")), json.loads(rendered)
     changed = [name for name in {**known, **made} if known.get(name) != made.get(name)]
     assert not changed, "run `python tools/needs.py`: decompositions have changed"
@@ -43,6 +39,11 @@ def test_only_direct_calls_are_noted() -> None:
     found = trace_needs([OpCase("addbmm", [OpSample((T((2, 2)), T((3, 2, 2)), T((3, 2, 2))))])])
     assert found["addbmm"] == ["add.Tensor", "bmm", "sum"]
     assert "mm" in found["bmm"]
+
+
+def test_what_runs_on_the_host_is_not_needed() -> None:
+    found = trace_needs([OpCase("rand", [OpSample(((2,),))])], ["float32"])
+    assert found["rand"] == []
 
 
 def test_decompositions_run_in_place_of_kernels() -> None:
