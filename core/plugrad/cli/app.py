@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from plugrad.cli.backends import backends
 from plugrad.cli.configuration import config
 from plugrad.cli.doctor import core_version, doctor
+from plugrad.cli.new import app as new
 from plugrad.cli.operators import operators
 from plugrad.cli.output import fail
 from plugrad.errors import BackendNotFoundError, PluginError
@@ -53,6 +54,7 @@ def build_app() -> typer.Typer:
     app.command("config")(config)
     app.command("doctor")(doctor)
     app.command("ops")(operators)
+    app.add_typer(new, name="new")
     # A configuration that cannot be used is told by the command that is asked for.
     with contextlib.suppress(ConfigError):
         get_manager().extend_cli(app)

@@ -26,8 +26,8 @@ def run(manager: PluginManager, project: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
 
-    def run(*arguments: str) -> Any:
-        return CliRunner().invoke(build_app(), list(arguments))
+    def run(*arguments: str, input: str | None = None) -> Any:
+        return CliRunner().invoke(build_app(), list(arguments), input=input)
 
     yield run
     for active in active_backends():
