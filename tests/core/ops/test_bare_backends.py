@@ -139,7 +139,7 @@ def test_core_primitives_give_what_the_cpu_gives(case: OpCase, dtype: str, core:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
-@pytest.mark.parametrize("case", filter(is_full, core_cases()), ids=lambda case: case.op)
+@pytest.mark.parametrize("case", list(filter(is_full, core_cases())), ids=lambda case: case.op)
 def test_all_primitives_give_what_the_cpu_gives(case: OpCase, dtype: str, full: str) -> None:
     compare(case, dtype, full)
 
