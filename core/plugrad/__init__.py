@@ -18,6 +18,9 @@ import importlib as _importlib
 import math as _math
 from typing import Any as _Any
 
+from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
+
+# isort: split
 from plugrad import graph as _graph  # before the floors that build on it
 
 # isort: split

@@ -601,6 +601,7 @@ class _Plugins:
 
     def __init__(self) -> None:
         self.listener: Callable[[Any], None] | None = None
+        self.guard: Callable[[Operator], None] | None = None
         self.loader: Callable[[str], None] | None = None
         self.namespaces: Callable[[], list[str]] | None = None
 
@@ -608,10 +609,13 @@ class _Plugins:
 _plugins: Final = _Plugins()
 
 
-def set_registration_listener(listener: Callable[[Any], None]) -> None:
+def set_registration_listener(
+    listener: Callable[[Any], None], guard: Callable[[Operator], None]
+) -> None:
     """`listener(made)` is told of every operator, `RegistrationHandle` and `Library` that owns
-    a namespace, from now on."""
+    a namespace, from now on; `guard(op)` raises if an operator must not be defined anew."""
     _plugins.listener = listener
+    _plugins.guard = guard
 
 
 def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
@@ -631,9 +635,25 @@ def load_operators(namespace: str) -> None:
         _plugins.loader(namespace)
 
 
+def find_or_load(qualified_name: str) -> Operator | None:
+    """The operator of that name; the plugin of its namespace is loaded if it is not there yet."""
+    op = find_operator(qualified_name)
+    if op is None:
+        load_operators(qualified_name.partition("::")[0])
+        op = find_operator(qualified_name)
+    return op
+
+
 def loadable_namespaces() -> list[str]:
     """Namespaces that may get operators by `load_operators`."""
     return [] if _plugins.namespaces is None else _plugins.namespaces()
+
+
+def check_replaceable(op: Operator) -> None:
+    """DuplicateDefinitionError if an operator belongs to another plugin than the one that is being
+    loaded."""
+    if _plugins.guard is not None:
+        _plugins.guard(op)
 
 
 def note(made: Any) -> None:

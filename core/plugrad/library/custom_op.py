@@ -12,7 +12,7 @@ from typing import Any, Final, overload
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import canonical_device
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, check_replaceable
 from plugrad.dispatch.schema import parse_schema
 from plugrad.library.autograd import (
     AutogradKernel,
@@ -192,8 +192,10 @@ class CustomOpDef:
                 "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
                 f"Got: {name}{schema}"
             )
-        former = _definitions.pop(self._qualname, None)
+        former = _definitions.get(self._qualname)
         if former is not None:
+            check_replaceable(former._op)
+            del _definitions[self._qualname]
             former._lib._destroy()
         self._lib: Library = Library(namespace, "FRAGMENT")
         self._lib.define(name + schema, tags=tags)

@@ -19,8 +19,7 @@ from plugrad.dispatch.operator import (
     RegistrationHandle,
     WithoutKeyset,
     declare,
-    find_operator,
-    load_operators,
+    find_or_load,
     note,
     register_fallback,
     retract,
@@ -222,10 +221,7 @@ class Library:
         qualified = text if "::" in text else f"{self.ns}::{text}"
         if not qualified.startswith(self.ns + "::"):
             raise ValueError(f"impl(): {qualified!r} is not in the library's namespace {self.ns!r}")
-        op = find_operator(qualified)
-        if op is None:
-            load_operators(self.ns)
-            op = find_operator(qualified)
+        op = find_or_load(qualified)
         if op is None:
             raise RuntimeError(
                 f"There was no operator {qualified!r} to register a kernel for; define() it first"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.dispatch.operator import Operator, find_or_load
 from plugrad.library.autograd import AutogradKernel, GradientRule, check_rule
 from plugrad.library.custom_op import CustomOpDef, DeviceTypes, definition_of
 from plugrad.library.library import Library, find_key
@@ -278,7 +278,7 @@ def _library_for(namespace: str, lib: Library | None, kind: str) -> Library:
 
 def _find(qualname: str) -> Operator:
     split_name(qualname)
-    op = find_operator(qualname.removesuffix(".default"))
+    op = find_or_load(qualname.removesuffix(".default"))
     if op is None:
         raise RuntimeError(
             f"There was no operator {qualname!r} to register anything for; define() it first"

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Container
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
-from plugrad.dispatch.backend import ActiveBackend, Backend, active_backends
+from plugrad.dispatch.backend import ActiveBackend, Backend, active_backends, find_backend
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import messages
 from plugrad.plugins.backend_kernels import BackendKernels
@@ -29,6 +29,15 @@ from plugrad.plugins.plugin import Plugin, in_order
 from plugrad.plugins.registrations import REGISTRATIONS, made_by
 
 __all__ = ["Plugin", "PluginManager"]
+
+
+class _Local(threading.local):
+    """The plugins that the thread is loading or unloading just now."""
+
+    at_work: tuple[Plugin, ...] = ()
+
+
+_local: Final = _Local()
 
 
 class PluginManager:
@@ -149,7 +158,12 @@ class PluginManager:
         """
         plugin = self._named(name)
         plugin.unloaded = False
-        return self._load(plugin)
+        self._load(plugin)
+        names, plugin.was_active = plugin.was_active, ()
+        for name in names:
+            if plugin.is_usable and name in plugin.backends:
+                find_backend(name)  # there may be tensors of it
+        return plugin
 
     def unload(self, name: str) -> None:
         """Undo the loading of a plugin: its backends are deactivated, its operators, kernels and
@@ -157,12 +171,16 @@ class PluginManager:
 
         What is still held keeps working as far as it needs nothing of the plugin: graphs that were
         recorded run backwards, but calls on tensors of its backends raise `OperatorNotFoundError`.
+        After `load` or `reload`, backends that were active are so again; their tensors of before
+        work if the plugin still understands the arrays in them.
 
         Raises:
             PluginError: no plugin of this name is installed.
         """
         plugin = self._named(name)
-        self._exclusively(plugin, partial(self._unload_now, plugin))
+        done: list[bool] = []
+        while not done and self._exclusively(plugin, partial(self._unload_now, plugin, done)):
+            pass
 
     def reload(self, name: str) -> Plugin:
         """Unload a plugin, and import its modules anew.
@@ -194,34 +212,49 @@ class PluginManager:
 
     def _load(self, plugin: Plugin) -> Plugin:
         """Import and take up a plugin, unless it was done, or must not be."""
-        if plugin.is_settled or plugin.disabled or plugin.set_aside or plugin.unloaded:
+        if not plugin.is_to_load():
             return plugin
         self._load_preferred(plugin)
-        # The import has the import system's own lock; its code may use plugrad from any thread.
-        with made_by(plugin):
-            try:
-                module = plugin.by_hand or importlib.import_module(plugin.target)
-            except FAILURES as error:
-                if is_deadlock(error):
-                    raise _circle(plugin) from error
-                self._exclusively(plugin, partial(self._fail, plugin, None, error))
+        while plugin.is_to_load():
+            # The import has the import system's own lock; its code may use plugrad in any thread.
+            with made_by(plugin):
+                try:
+                    module = plugin.by_hand or importlib.import_module(plugin.target)
+                except FAILURES as error:
+                    if is_deadlock(error):
+                        raise _circle(plugin) from error
+                    work = partial(self._fail, plugin, None, error)
+                else:
+                    if getattr(getattr(module, "__spec__", None), "_initializing", False):
+                        return plugin  # the module's own code asks: its import has to end first
+                    work = partial(self._take_up, plugin, module)
+            if not self._exclusively(plugin, work):
                 return plugin
-        if getattr(getattr(module, "__spec__", None), "_initializing", False):
-            return plugin  # the module's own code asks: its import has to end first
-        self._exclusively(plugin, partial(self._take_up, plugin, module))
         self._load_additions(plugin)
         return plugin
 
-    def _exclusively(self, plugin: Plugin, work: Callable[[], object]) -> None:
+    def _exclusively(self, plugin: Plugin, work: Callable[[], object]) -> bool:
+        """Do the work, or wait for what another thread does with the plugin.
+
+        Returns False if the calling thread is within such work, or must not wait for it: as in an
+        import in a circle, it has to go on with what is there by now.
+        """
+        if plugin in _local.at_work:
+            return False
+        _local.at_work = (*_local.at_work, plugin)
         try:
             run_exclusively(f"plugin {id(self)} {plugin.name} of {plugin.origin}", work)
         except Circle:
-            # As in an import in a circle: go on with what is there of it by now.
-            return
+            return False
+        finally:
+            _local.at_work = _local.at_work[:-1]
+        return True
 
     def _take_up(self, plugin: Plugin, module: object) -> None:
-        if plugin.is_settled or self._hooks.pluggy.is_registered(module):
+        if plugin.is_settled or plugin.unloaded:
             return
+        if plugin.by_hand is None and sys.modules.get(plugin.target) is not module:
+            return  # it was unloaded since it was imported
         try:
             take_up(plugin, module, self._hooks)
         except FAILURES as error:
@@ -242,7 +275,13 @@ class PluginManager:
         take_down(plugin, module, self._hooks, others)
         plugin.error = error
 
-    def _unload_now(self, plugin: Plugin) -> None:
+    def _unload_now(self, plugin: Plugin, done: list[bool]) -> None:
+        done.append(True)
+        plugin.was_active = tuple(
+            active.name
+            for active in active_backends()
+            if plugin.backends.get(active.name) is active.backend
+        )
         take_down(plugin, plugin.module, self._hooks, self._others(plugin))
         plugin.unloaded = True
         self.refresh_kernels()

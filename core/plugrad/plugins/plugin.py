@@ -26,6 +26,8 @@ class Plugin:
         disabled: the source of the setting that disables it, empty if none does.
         unloaded: whether `PluginManager.unload` took it down; it stays so until it is asked for by
             its name.
+        by_hand: the module that `PluginManager.register` was given.
+        was_active: its backends that were active when it was unloaded.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Plugin:
     disabled: str = ""
     unloaded: bool = False
     by_hand: object | None = None
+    was_active: tuple[str, ...] = ()
     backends: dict[str, Backend] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
     libraries: list[object] = field(default_factory=list)
@@ -81,6 +84,11 @@ class Plugin:
     def is_settled(self) -> bool:
         """Whether nothing is left to be loaded."""
         return self.module is not None or self.error is not None
+
+    def is_to_load(self) -> bool:
+        """Whether it may be loaded, and was not yet."""
+        allowed = not self.disabled and self.set_aside is None and not self.unloaded
+        return allowed and not self.is_settled
 
     @property
     def is_usable(self) -> bool:

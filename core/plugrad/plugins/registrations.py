@@ -21,6 +21,7 @@ from plugrad.dispatch.operator import (
     retract,
     set_registration_listener,
 )
+from plugrad.errors import DuplicateDefinitionError
 
 # Frames of the core, and of what its generator made, say nothing about who asked.
 _CORE: Final = "plugrad"
@@ -119,6 +120,17 @@ class Registrations:
         with _lock:
             self._made = [one for one in self._made if one not in undone]
 
+    def check_replaceable(self, op: Operator) -> None:
+        """DuplicateDefinitionError if an operator is another plugin's than the one being loaded."""
+        owner = _local.owner
+        for other, _ in self.makers("operator", op.qualified_name):
+            if owner is not None and other is not None and other is not owner:
+                raise DuplicateDefinitionError(
+                    f"the operator {op.qualified_name} is defined already, by another plugin",
+                    "operator",
+                    op.qualified_name,
+                )
+
     def makers(self, what: str, name: str) -> list[tuple[object | None, str]]:
         """Owner and package of what has this name and still stands."""
         with _lock:
@@ -165,4 +177,4 @@ def _forget_function(op: Operator) -> None:
 
 def install() -> None:
     """Have everything noted from now on."""
-    set_registration_listener(REGISTRATIONS.note)
+    set_registration_listener(REGISTRATIONS.note, REGISTRATIONS.check_replaceable)

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from plugrad.cli.app import build_app
 from plugrad.dispatch.backend import active_backends, deactivate_backend
 from plugrad.plugins.manager import PluginManager
-from tests.core.plugins.conftest import manager, project, site
+from tests.core.plugins.conftest import cpu, manager, project, site
 
-__all__ = ["manager", "project", "site"]
+__all__ = ["cpu", "manager", "project", "site"]
 
 Run = Callable[..., Any]
 

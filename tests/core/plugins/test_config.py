@@ -114,3 +114,68 @@ def test_unusable_file_is_reported_with_its_name(project: Path, text: str, messa
 def test_unusable_variable_is_reported_with_its_name(project: Path) -> None:
     with pytest.raises(ConfigError, match="PLUGRAD_DEVICE in the environment: Invalid device"):
         read(project, PLUGRAD_DEVICE="cuda:")
+
+
+def test_lists_in_the_environment_are_separated_by_commas(project: Path) -> None:
+    config = read(project, PLUGRAD_DISABLE="foo, plugrad-bar,,", PLUGRAD_PREFER="baz")
+    assert config.names("disable") == ("foo", "plugrad-bar")
+    assert config.names("prefer") == ("baz",)
+    (setting, default) = config.all_settings("prefer")
+    assert (setting.source, setting.layer) == ("PLUGRAD_PREFER in the environment", "environment")
+    assert (default.value, default.layer) == ((), "default")
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("PLUGRAD_BACKND", "PLUGRAD_BACKEND"),
+        ("PLUGRAD_DEVICES", "PLUGRAD_DEVICE"),
+        ("PLUGRAD_DISABLED", "PLUGRAD_DISABLE"),
+        ("PLUGRAD_FALLBCK", "PLUGRAD_FALLBACK"),
+        ("PLUGRAD_SHOW_DISPATCH_TRACES", "PLUGRAD_SHOW_DISPATCH_TRACE"),
+    ],
+)
+def test_a_misspelt_variable_is_an_error_with_the_nearest_one(
+    project: Path, variable: str, meant: str
+) -> None:
+    message = f"unknown variable '{variable}' in the environment; did you mean '{meant}'"
+    with pytest.raises(ConfigError, match=message):
+        read(project, **{variable: "x"})
+
+
+def test_variables_that_are_like_none_of_ours_are_left_to_plugins(project: Path) -> None:
+    read(project, PLUGRAD_FOO_STREAMS="3", PLUGRAD_TEST_CORE="compiled", PLUGRAD_PURE="1")
+
+
+def test_tables_of_backends_are_read_option_by_option(project: Path) -> None:
+    file = project / "pyproject.toml"
+    file.write_text('[tool.plugrad.backends.foo]\nthreads = 4\nfallback = "cpu"\nmode.a = 1\n')
+    config = read(project)
+    assert config.options("foo") == {
+        "threads": Setting(4, f"'backends.foo.threads' in {file}"),
+        "mode": Setting({"a": 1}, f"'backends.foo.mode' in {file}"),
+    }
+    assert config.fallback("foo") == Setting("cpu", f"'backends.foo.fallback' in {file}")
+    assert config.fallback("bar") is None
+    assert list(config.configured_backends()) == ["foo"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("backends = 3", "'backends' must be a table"),
+        ("[backends]\nfoo = 3", r"'backends\.foo' must be a table of options, .* got 3 \(int\)"),
+        ("[backend.foo]\nthreads = 3", r"options of a backend stand in the table \[backends\.<na"),
+        ('[backends."foo:1"]\nthreads = 3', "with the name of a backend such as 'cpu'"),
+        ("[backend]", r"options of a backend stand in the table \[backends\.<name>\]"),
+        ("fallback = true", "'fallback' in .* must be a string, got True"),
+        ('fallback = "cpu:0"', "must be the name of a backend such as 'cpu' or 'cuda', got 'cpu:0"),
+        ('prefer = "foo"', "'prefer' in .* must be a list of strings, got 'foo'"),
+        ("disable = [1]", "'disable' in .* must be a list of strings"),
+        ("[bakends.foo]", "unknown key 'bakends'; did you mean 'backends'"),
+    ],
+)
+def test_unusable_tables_and_lists_are_reported(project: Path, text: str, message: str) -> None:
+    (project / "plugrad.toml").write_text(text + "\n")
+    with pytest.raises(ConfigError, match=message):
+        read(project)

@@ -191,6 +191,26 @@ def test_two_definitions_of_one_operator_conflict(site: FakeSite, manager: Plugi
     manager.unload("one")
 
 
+def test_two_custom_ops_of_one_name_conflict(site: FakeSite, manager: PluginManager) -> None:
+    source = """
+        import plugrad
+
+        @plugrad.library.custom_op("contested::custom", mutates_args=())
+        def custom(x: plugrad.Tensor) -> plugrad.Tensor:
+            return x + 1
+
+        @plugrad.library.custom_op("contested::custom", mutates_args=())
+        def custom_again(x: plugrad.Tensor) -> plugrad.Tensor:
+            return x + 1
+    """
+    site.add("plugrad-one", "1.0", "one", source)
+    site.add("plugrad-two", "2.0", "two", source)
+    assert manager.load("one").problem == ""
+    what = "the operator contested::custom"
+    assert str(manager.load("two").error) == sentence("plugrad-one 1.0", "plugrad-two 2.0", what)
+    manager.unload("one")
+
+
 @pytest.mark.usefixtures("cpu")
 def test_a_preferred_plugin_defines_first(site: FakeSite, manager: PluginManager) -> None:
     site.add("plugrad-one", "1.0", "one", OPERATOR.format(namespace="favoured", factor=1))
