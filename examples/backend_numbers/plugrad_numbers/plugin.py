@@ -1,0 +1,191 @@
+"""The backend for `device="numbers"`: arrays that are Python lists, and autograd on them."""
+
+from __future__ import annotations
+
+import math
+from itertools import zip_longest
+from operator import add, eq, lt, mul
+
+import numpy as np
+
+import plugrad
+from plugrad.plugins import Backend, hookimpl
+
+# The dtypes, and the Python numbers that stand for their elements.
+KINDS = {plugrad.bool: bool, plugrad.int64: int, plugrad.float32: float, plugrad.float64: float}
+
+
+class Numbers:
+    """An array: its elements in one list, row after row, its shape and its dtype."""
+
+    def __init__(self, elements, shape, dtype):
+        self.elements, self.shape, self.dtype = elements, tuple(shape), dtype
+
+
+def steps_of(shape):
+    """How far apart neighbours are in the list, for each dimension."""
+    return [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+
+
+def gather(a, shape, steps, start=0):
+    """An array of `shape` whose neighbours are `steps` apart in the list of `a`."""
+    places = [start]
+    for size, step in zip(shape, steps, strict=True):
+        places = [place + i * step for place in places for i in range(size)]
+    return Numbers([a.elements[place] for place in places], shape, a.dtype)
+
+
+def permute(a, dims):
+    steps = steps_of(a.shape)
+    return gather(a, [a.shape[dim] for dim in dims], [steps[dim] for dim in dims])
+
+
+def expand(a, shape):
+    added = len(shape) - len(a.shape)
+    if any(old not in (1, new) for old, new in zip(a.shape, shape[added:], strict=True)):
+        raise ValueError(f"{a.shape} does not broadcast to {shape}")
+    sizes = zip(a.shape, steps_of(a.shape), strict=True)
+    return gather(a, shape, [0] * added + [step if size != 1 else 0 for size, step in sizes])
+
+
+def slice_(a, dim, start, end, step):
+    shape, steps = list(a.shape), steps_of(a.shape)
+    first, shape[dim] = start * steps[dim], len(range(start, end, step))
+    steps[dim] *= step
+    return gather(a, shape, steps, first)
+
+
+def elementwise(function, dtype=None):
+    """A kernel that applies a function of numbers to arrays, broadcast to one shape."""
+
+    def kernel(*arrays):
+        sizes = zip_longest(*(reversed(a.shape) for a in arrays), fillvalue=1)
+        shape = [0 if 0 in dim else max(dim) for dim in sizes][::-1]
+        spread = [expand(a, shape).elements for a in arrays]
+        elements = [function(*numbers) for numbers in zip(*spread, strict=True)]
+        result = dtype or arrays[-1].dtype
+        if result is plugrad.int64:  # what is too large starts again from below
+            elements = [(x + 2**63) % 2**64 - 2**63 for x in elements]
+        return Numbers(elements, shape, result)
+
+    return kernel
+
+
+def reduce(function, a, dims, keepdim, dtype):
+    """Apply a function of lists to the elements along some dimensions."""
+    kept = [dim for dim in range(len(a.shape)) if dim not in dims]
+    count = math.prod(a.shape[dim] for dim in dims)
+    rows = permute(a, [*kept, *dims]).elements
+    places = range(math.prod(a.shape[dim] for dim in kept))
+    elements = [function(rows[place * count : (place + 1) * count]) for place in places]
+    shape = [1 if dim in dims else size for dim, size in enumerate(a.shape)]
+    return Numbers(elements, shape if keepdim else [a.shape[dim] for dim in kept], dtype)
+
+
+def sum_(a, dims, keepdim, dtype):
+    return reduce(lambda row: sum(row, KINDS[dtype](0)), a, dims, keepdim, dtype)
+
+
+def amax(a, dims, keepdim):
+    # What is not equal to itself is nan, which is more than any number.
+    return reduce(lambda row: max(row, key=lambda x: (x != x, x)), a, dims, keepdim, a.dtype)
+
+
+def mm(a, b):
+    (n, k), m = a.shape, b.shape[1]
+    rows = [a.elements[i * k : (i + 1) * k] for i in range(n)]
+    columns = [b.elements[j::m] for j in range(m)]
+    zero = KINDS[a.dtype](0)
+    elements = [sum(map(mul, row, column), zero) for row in rows for column in columns]
+    return Numbers(elements, (n, m), a.dtype)
+
+
+def quiet(function):
+    """A function of numbers that gives inf or nan where Python's raises."""
+
+    def total(*numbers):
+        try:
+            return function(*numbers)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan
+
+    return total
+
+
+def divide(x, y):
+    if y != 0:
+        return x / y
+    return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
+
+
+def remainder(x, y):
+    if isinstance(x, float):
+        return quiet(math.fmod)(x, y)
+    if y == 0:
+        raise RuntimeError("ZeroDivisionError")
+    return abs(x) % abs(y) * (1 if x >= 0 else -1)
+
+
+def power(x, y):
+    if isinstance(x, float):
+        return math.inf if x == 0 > y else quiet(math.pow)(x, y)
+    return x**y if y >= 0 else (x == 1) + (x == -1) * (-1) ** y
+
+
+KERNELS = {
+    "add.Tensor": elementwise(add),
+    "mul.Tensor": elementwise(mul),
+    "div.Tensor": elementwise(divide),
+    "fmod.Tensor": elementwise(remainder),
+    "pow.Tensor_Tensor": elementwise(power),
+    "eq.Tensor": elementwise(eq, plugrad.bool),
+    "lt.Tensor": elementwise(lt, plugrad.bool),
+    "where.self": elementwise(lambda condition, x, y: x if condition else y),
+    "exp": elementwise(quiet(math.exp)),
+    "log": elementwise(lambda x: quiet(math.log)(x) if x else -math.inf),
+    "sqrt": elementwise(quiet(math.sqrt)),
+    "sin": elementwise(quiet(math.sin)),
+    "cos": elementwise(quiet(math.cos)),
+    "atan": elementwise(math.atan),
+    "floor": elementwise(lambda x: x // 1 if math.isfinite(x) else x),
+    "sum": sum_,
+    "amax": amax,
+    "mm": mm,
+    "take": lambda a, index: Numbers([a.elements[i] for i in index.elements], index.shape, a.dtype),
+    "permute": permute,
+    "expand": expand,
+    "slice.Tensor": slice_,
+    "view": lambda a, shape: Numbers(a.elements, shape, a.dtype),
+}
+
+
+class NumbersBackend(Backend):
+    """Python lists. They are never written to: in-place operators make new ones."""
+
+    def __init__(self):
+        super().__init__("numbers", array_type=Numbers, mutable=False)
+
+    def kernels(self):
+        return KERNELS
+
+    def native_dtype(self, dtype):
+        if dtype not in KINDS:
+            raise TypeError(f"{dtype} is not supported on 'numbers', which has {list(KINDS)}")
+        return dtype
+
+    def dtype_of(self, array):
+        return array.dtype
+
+    def from_host(self, array, index):
+        dtype = self.native_dtype(getattr(plugrad, array.dtype.name))
+        return Numbers(array.reshape(-1).tolist(), array.shape, dtype)
+
+    def to_host(self, array):
+        return np.array(array.elements, array.dtype.numpy).reshape(array.shape)
+
+
+@hookimpl
+def plugrad_backends():
+    return [NumbersBackend]

@@ -1,0 +1,21 @@
+"""The backend for `device="strict"`: arrays that know the array API standard and nothing else.
+
+array-api-strict refuses what the standard does not promise. So what runs here runs with any library
+that follows the standard. Its arrays live in host memory, on devices that are only names.
+"""
+
+from __future__ import annotations
+
+import array_api_strict
+
+from plugrad.plugins import Backend, hookimpl
+
+# There are more, which lack dtypes.
+DEVICES = ("CPU_DEVICE", "device1", "device2")
+
+
+@hookimpl
+def plugrad_backends() -> list[Backend]:
+    """One backend with three devices: "strict" or "strict:0", "strict:1", "strict:2"."""
+    devices = [array_api_strict.Device(name) for name in DEVICES]
+    return [Backend.from_array_namespace(array_api_strict, "strict", devices=devices)]
