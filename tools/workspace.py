@@ -29,6 +29,8 @@ DISTRIBUTIONS = {
     "core": "plugrad[cli,codegen]",
     "backends/cpu": "plugrad-cpu",
     "plugins/nn": "plugrad-nn[demo]",
+    "examples/backend_strict": "plugrad-strict",
+    "examples/backend_numbers": "plugrad-numbers",
 }
 NOT_SOURCE = {
     *("build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"),

@@ -355,9 +355,11 @@ class ActiveBackend:
             check_names(table, _hooks.operator_names(), whose)
 
     def generator(self, index: int) -> Any:
-        """The device's default generator."""
+        """The device's default generator; the CPU's, if the backend draws no random numbers."""
         found = self.generators.get(index)
         if found is None:
+            if self.name != CPU.type and "random" not in self.backend.capabilities():
+                return find_backend(CPU.type).generator(0)
             made = self.backend.make_generator(index)
             if _seed.value is not None:
                 made.manual_seed(_seed.value)

@@ -175,9 +175,6 @@ class NumbersBackend(Backend):
             raise TypeError(f"{dtype} is not supported on 'numbers', which has {list(KINDS)}")
         return dtype
 
-    def dtype_of(self, array):
-        return array.dtype
-
     def from_host(self, array, index):
         dtype = self.native_dtype(getattr(plugrad, array.dtype.name))
         return Numbers(array.reshape(-1).tolist(), array.shape, dtype)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+
+import plugrad
+from plugrad.plugins import Backend
+from tests.core.backends.conftest import activated
 
 
 @pytest.fixture(params=["plugrad", "torch"])
@@ -52,3 +57,15 @@ def test_fork_rng_that_is_not_enabled_does_nothing(lib: Any) -> None:
 def test_the_default_generator_is_the_one_that_manual_seed_seeds(lib: Any) -> None:
     lib.manual_seed(7)
     assert lib.default_generator.initial_seed() == 7
+
+
+def test_backends_that_draw_no_numbers_share_the_cpus_generator() -> None:
+    with activated(Backend("silent", array_type=np.ndarray)) as name:
+        cpus = plugrad.manual_seed(3)
+        with plugrad.device(name):
+            assert plugrad.manual_seed(3) is cpus
+            state = plugrad.get_rng_state()
+            with plugrad.random.fork_rng():
+                drawn = plugrad.rand(3)
+            assert (plugrad.get_rng_state().cpu() == state.cpu()).all()
+        assert drawn.tolist() == plugrad.rand(3).tolist()
