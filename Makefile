@@ -6,7 +6,7 @@ export PLUGRAD_PURE ORACLE
 
 WORKSPACE = $(PYTHON) tools/workspace.py
 
-.PHONY: help demo test lint bench install clean
+.PHONY: help demo test lint bench packages install clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -28,6 +28,9 @@ lint: ## ruff, mypy --strict and the floors of docs/design.md
 
 bench: ## Measure against PyTorch (if installed) and NumPy; writes docs/performance.md
 	@$(WORKSPACE) bench $(ARGS)
+
+packages: ## Build wheels, install them far from the checkout, certify the backends there
+	@$(PYTHON) tools/packages.py
 
 install: ## Only install into .venv
 	@$(WORKSPACE) install

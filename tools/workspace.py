@@ -151,9 +151,13 @@ class Workspace:
             need(PYTHON, "-c", BUILD_WHEEL, target, cwd=ROOT / folder)
         return next(target.glob("*.whl"))
 
+    def mode(self) -> str:
+        """How the core is to be built."""
+        return "interpreted" if pure() or not can_compile() else "compiled"
+
     def install(self) -> str:
         """Bring plugrad and its dependencies in .venv up to date; says how the core was built."""
-        mode = "interpreted" if pure() or not can_compile() else "compiled"
+        mode = self.mode()
         build = requirements(ROOT / "core/pyproject.toml", "build-system", "requires")
         if mode == "interpreted":
             build = [name for name in build if not name.startswith(COMPILE_ONLY)]

@@ -1,0 +1,128 @@
+"""What a stranger gets: builds the wheels, installs them far from the checkout, certifies there.
+
+A fresh virtual environment in a temporary folder gets the wheels of every distribution and of the
+example backends. In it the conformance kit runs against the backends, the demo trains on one, and
+each scaffold is made, built, installed and tested. Nothing there can see the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workspace import BUILD_WHEEL, DISTRIBUTIONS, PYTHON, ROOT, Workspace, say
+
+EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
+SCAFFOLDS = (
+    ("backend", "acme"),
+    ("backend", "strictly", "--namespace", "array_api_strict"),
+    ("ops", "waves"),
+    ("ops", "tides", "--style", "python"),
+)
+CONFORMANCE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs")
+KIT = (*CONFORMANCE, "plugrad.testing.conformance")
+
+
+class Away:
+    """A virtual environment and a working directory outside of the checkout."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.work = folder / "work"
+        self.work.mkdir()
+        venv = folder / "venv"
+        self.python = venv / ("Scripts" if os.name == "nt" else "bin") / "python"
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTHON", "PLUGRAD_"))
+        }
+        self.need(sys.executable, "-m", "venv", venv)
+
+    def call(self, *command: str | Path) -> int:
+        words = [str(part) for part in command]
+        return subprocess.call(words, cwd=self.work, env=self.environment)
+
+    def need(self, *command: str | Path) -> None:
+        """Run what the rest depends on."""
+        if code := self.call(*command):
+            sys.exit(code)
+
+    def check(self, title: str, *command: str | Path) -> bool:
+        """Run one check and say how it went."""
+        say(title)
+        passed = self.call(*command) == 0
+        if not passed:
+            say(f"FAILED: {title}")
+        return passed
+
+    def install(self, *wanted: str | Path) -> None:
+        self.need(self.python, "-m", "pip", "install", "--quiet", *wanted)
+
+    def wheel_of(self, package: Path, name: str) -> Path:
+        """Build a package that a scaffold wrote, in the workspace's environment."""
+        target = self.folder / "wheels" / name
+        target.mkdir(parents=True)
+        subprocess.check_call([str(PYTHON), "-c", BUILD_WHEEL, str(target)], cwd=package)
+        return next(target.glob("*.whl"))
+
+    def scaffold(self, kind: str, name: str, *flags: str) -> bool:
+        """Make a package, build it, install it, and run its own tests."""
+        command = self.python.with_name("plugrad")
+        title = " ".join(("plugrad new", kind, name, *flags))
+        if not self.check(title, command, "new", kind, name, *flags, "--yes"):
+            return False
+        package = self.work / f"plugrad-{name}"
+        self.install(self.wheel_of(package, package.name))
+        return self.check(f"its tests: {package.name}", self.python, "-m", "pytest", "-q", package)
+
+
+def main(arguments: Sequence[str]) -> int:
+    workspace = Workspace()
+    workspace.install()
+    with tempfile.TemporaryDirectory(prefix="plugrad-") as temporary:
+        away = Away(Path(temporary))
+        say(f"a fresh environment in {away.folder}")
+        folders = (*DISTRIBUTIONS, *EXAMPLES)
+        away.install("pytest", *(workspace.wheel(folder, workspace.mode()) for folder in folders))
+        # The wheels are there: now what their extras want.
+        away.install("hypothesis", *DISTRIBUTIONS.values())
+        reports = ROOT / "build" / "certificates"
+        shutil.rmtree(reports, ignore_errors=True)
+        reports.mkdir(parents=True)
+        command = away.python.with_name("plugrad")
+        results = [away.check("plugrad doctor", command, "doctor")]
+        for backend, level in (("cpu", "full"), ("strict", "core"), ("numbers", "core")):
+            results.append(
+                away.check(
+                    f"the kit: {backend}, level {level}",
+                    away.python,
+                    *KIT,
+                    f"--plugrad-backend={backend}",
+                    f"--plugrad-level={level}",
+                    f"--plugrad-report={reports / backend}.html",
+                )
+            )
+        results.append(
+            away.check(
+                "an operator of a plugin: special::gammaln",
+                away.python,
+                *KIT,
+                "--plugrad-op=special::gammaln",
+            )
+        )
+        results.append(
+            away.check("the demo on backend strict", command, "demo", "--backend", "strict")
+        )
+        results += [away.scaffold(*package) for package in SCAFFOLDS]
+    say(f"{sum(results)} of {len(results)} checks passed; certificates: build/certificates")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
