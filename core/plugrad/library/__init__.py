@@ -5,6 +5,9 @@ The names are those of torch.library; see docs/library.md.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from plugrad.library.custom_op import CustomOpDef, custom_op
 from plugrad.library.fakes import get_ctx
 from plugrad.library.library import Library, fallthrough_kernel
@@ -24,6 +27,7 @@ __all__ = [
     "CustomOpDef",
     "Library",
     "Number",
+    "OpCheckError",
     "Tag",
     "VmapInfo",
     "VmapRule",
@@ -34,8 +38,16 @@ __all__ = [
     "get_vmap_rule",
     "impl",
     "infer_schema",
+    "opcheck",
     "register_autograd",
     "register_fake",
     "register_kernel",
     "register_vmap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`opcheck` is part of the test kit, which is loaded when it is first used."""
+    if name in ("opcheck", "OpCheckError"):
+        return getattr(importlib.import_module("plugrad.testing.opcheck"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,6 @@ from plugrad.library.autograd import (
 )
 from plugrad.library.fakes import META, FakeKernel, MissingFake, source_of
 from plugrad.library.kernels import (
-    CountsWrites,
     OnArrays,
     OnTensors,
     check_aliases,
@@ -220,9 +219,7 @@ class CustomOpDef:
         functional = is_functional(op.schema, allow_view=True)
         autograd: Any = AutogradKernel(op, self._rule) if functional else WritingAutogradKernel(op)
         self._lib._add(op, keys.AUTOGRAD_ALIAS, autograd)
-        if op.schema.mutates:
-            self._lib._add(op, keys.AD_INPLACE_OR_VIEW_KEY, CountsWrites(op))
-        elif op.schema.is_view:
+        if op.schema.is_view:
             self._lib._add(op, keys.AD_INPLACE_OR_VIEW_KEY, ViewKernel(op, True))
         self._lib._add(op, META, MissingFake(op, repr(self), f"`{self.__name__}.register_fake`"))
 

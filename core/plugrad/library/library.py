@@ -27,7 +27,7 @@ from plugrad.dispatch.operator import (
 from plugrad.dispatch.schema import parse_schema
 from plugrad.errors import BackendNotFoundError, DuplicateDefinitionError
 from plugrad.library.fakes import META, FakeKernel, check_fake, source_of
-from plugrad.library.kernels import OnArrays, OnTensors
+from plugrad.library.kernels import CountsWrites, OnArrays, OnTensors
 from plugrad.library.schemas import check_tags
 from plugrad.library.tags import as_tags
 from plugrad.ops.namespace import TAGS, OpOverload
@@ -109,6 +109,9 @@ class Library:
         op = declare(Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True))
         TAGS[op.qualified_name] = chosen
         self._operators.append(op)
+        if op.schema.mutates:
+            # Or autograd would not notice what kernels on arrays write.
+            op.register(keys.AD_INPLACE_OR_VIEW_KEY, CountsWrites(op))
         return op.full_name
 
     def load(
@@ -182,7 +185,8 @@ class Library:
         op = self._find(op_name)
         if key is META:
             check_fake(op)
-        if op.kernel_for(key) is not None and not allow_override:
+        former = op.kernel_for(key)
+        if former is not None and not isinstance(former, CountsWrites) and not allow_override:
             raise DuplicateDefinitionError(
                 f"{op.qualified_name} has a kernel for {key.name} already; pass "
                 "allow_override=True to replace it",

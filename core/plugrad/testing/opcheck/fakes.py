@@ -1,0 +1,66 @@
+"""Checks an operator's fake against what it does with data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plugrad
+from plugrad.device import Device, as_device
+from plugrad.library.fakes import SizesContext, dynamic_sizes
+from plugrad.testing.opcheck.inputs import Call, OpCheckError, mapped, outputs_of
+
+
+def check_fake(call: Call) -> dict[str, str]:
+    """OpCheckError if results on the device "meta" look otherwise."""
+    with plugrad.no_grad():
+        real = outputs_of(call.run(call.copies()))
+        with dynamic_sizes() as context:
+            fake = outputs_of(call.run(_on_meta(call)))
+    if len(real) != len(fake):
+        raise OpCheckError(
+            f"{call.op.qualified_name} returned {len(real)} results, its fake {len(fake)}. The "
+            "fake must return what the operator does, tensor by tensor."
+        )
+    for number, (wanted, found) in enumerate(zip(real, fake, strict=True)):
+        if isinstance(wanted, plugrad.Tensor):
+            _compare(call, context, number, wanted, found)
+    return {}
+
+
+def _on_meta(call: Call) -> tuple[Any, ...]:
+    meta = as_device("meta")
+    values = (meta if isinstance(value, Device) else value for value in call.copies())
+    return tuple(mapped(lambda tensor: tensor.detach().to(meta), value) for value in values)
+
+
+def _compare(call: Call, context: SizesContext, number: int, real: Any, fake: Any) -> None:
+    where = f"result {number} of {call.op.qualified_name}"
+    if not isinstance(fake, plugrad.Tensor) or fake.device.type != "meta":
+        place = type(fake).__name__ if not isinstance(fake, plugrad.Tensor) else fake.device
+        raise OpCheckError(
+            f"the fake of {call.op.qualified_name} returned {place} as {where}, expected a tensor "
+            "on the device 'meta'. Make it from an argument: x.new_empty(...)."
+        )
+    if fake.dtype is not real.dtype:
+        raise OpCheckError(
+            f"{where} has the dtype {real.dtype}, that of its fake {fake.dtype}. Make it with "
+            f"dtype={real.dtype}, or have the kernel return {fake.dtype}."
+        )
+    dynamic = {size: (smallest, largest) for size, smallest, largest in context.sizes}
+    same = len(real.shape) == len(fake.shape)
+    for wanted, found in zip(real.shape, fake.shape, strict=False):
+        if found in dynamic:
+            smallest, largest = dynamic[found]
+            if wanted < smallest or (largest is not None and wanted > largest):
+                raise OpCheckError(
+                    f"{where} has a size of {wanted}, where its fake declared "
+                    f"new_dynamic_size(min={smallest}, max={largest}). Give it the true bounds."
+                )
+        elif wanted != found:
+            same = False
+    if not same:
+        raise OpCheckError(
+            f"{where} has the shape {tuple(real.shape)}, that of its fake {tuple(fake.shape)}. One "
+            "of the two is wrong; a size that depends on data is asked for with "
+            "get_ctx().new_dynamic_size()."
+        )

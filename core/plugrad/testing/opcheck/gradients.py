@@ -1,0 +1,122 @@
+"""Checks an operator's gradient: where it is registered, and its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plugrad
+from plugrad.dispatch import keys
+from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.keys import dispatch_key
+from plugrad.testing.gradcheck import gradcheck, gradgradcheck
+from plugrad.testing.opcheck.inputs import Call, OpCheckError, Skipped, mapped, outputs_of
+
+_NO_GRADIENT = ("no autograd formula was registered", "autograd kernel was not registered")
+
+
+def check_autograd_registration(call: Call) -> dict[str, str]:
+    """OpCheckError if a kernel below autograd records a graph of its own."""
+    if not call.requires_grad:
+        return {}
+    active = find_backend(call.tensors[0].device.type)
+    autograd = dispatch_key("Autograd" + active.key_name)
+    for key in (autograd, keys.AUTOGRAD_ALIAS, keys.COMPOSITE_IMPLICIT_AUTOGRAD):
+        if call.op.kernel_for(key) is not None:
+            return {}
+    values = call.copies()
+    below = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + active.number))
+    given = [*mapped_ids(values)]
+    for result in outputs_of(call.op.redispatch(below, *values)):
+        is_tensor = isinstance(result, plugrad.Tensor)
+        if is_tensor and result.requires_grad and id(result) not in given:
+            raise OpCheckError(
+                f"{call.op.qualified_name} has no kernel for an Autograd key, but its results "
+                "require grad: a kernel for a backend records a graph, which is then lost or "
+                "wrong. Register the gradient with register_autograd, or the kernel as "
+                "CompositeImplicitAutograd if it is made of other operators."
+            )
+    return {}
+
+
+def mapped_ids(values: tuple[Any, ...]) -> list[int]:
+    found: list[int] = []
+    mapped(lambda tensor: found.append(id(tensor)), values)
+    return found
+
+
+def _double(tensor: Any) -> Any:
+    if tensor.is_complex():
+        return tensor.to(plugrad.complex128)
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def check_gradients(call: Call) -> dict[str, str]:
+    """OpCheckError if gradients are not those of finite differences."""
+    if not call.requires_grad:
+        raise Skipped("no argument requires grad")
+    if call.op.schema.mutates:
+        raise Skipped("the operator writes to its arguments")
+    values = call.copies(_double)
+    leaves: list[Any] = []
+    mapped(lambda tensor: leaves.append(tensor) if tensor.requires_grad else None, values)
+    places = {id(leaf): number for number, leaf in enumerate(leaves)}
+
+    def function(*inputs: Any) -> Any:
+        given = mapped(
+            lambda tensor: inputs[places[id(tensor)]] if id(tensor) in places else tensor, values
+        )
+        results = [item for item in outputs_of(call.run(given)) if _is_differentiable(item)]
+        return tuple(results)
+
+    try:
+        results = [item for item in function(*leaves) if item.requires_grad]
+    except (RuntimeError, TypeError) as error:
+        raise Skipped(f"it does not compute in double precision: {error}") from error
+    if not results:
+        raise Skipped("no result requires grad")
+    second = _second_gradients(results, leaves)
+    try:
+        gradcheck(function, leaves)
+    except Exception as error:
+        raise OpCheckError(
+            f"the gradient of {call.op.qualified_name} is not what finite differences give: "
+            f"{error}\nMend the formula (register_autograd, or `derivatives`); if the operator is "
+            "not smooth at these arguments, check it at others."
+        ) from error
+    if second:
+        return {"second": f"SKIPPED: {second}"}
+    try:
+        gradgradcheck(function, leaves)
+    except Exception as error:
+        raise OpCheckError(
+            f"the second gradient of {call.op.qualified_name} is not what finite differences of "
+            f"the first give: {error}\nHave backward use differentiable operators on what ctx "
+            "saved, or mark it with plugrad.autograd.function.once_differentiable."
+        ) from error
+    return {"second": "SUCCESS"}
+
+
+def _is_differentiable(item: Any) -> bool:
+    return isinstance(item, plugrad.Tensor) and (item.is_floating_point() or item.is_complex())
+
+
+def _second_gradients(results: list[Any], leaves: list[Any]) -> str:
+    """Why there are no second gradients; empty if there are."""
+    outputs = [plugrad.ones_like(item).requires_grad_() for item in results]
+    try:
+        first = plugrad.autograd.grad(
+            results, leaves, outputs, create_graph=True, allow_unused=True
+        )
+    except RuntimeError as error:
+        if any(text in str(error) for text in _NO_GRADIENT):
+            raise Skipped("no gradient is registered") from error
+        raise
+    gradients = [item for item in first if item is not None and item.requires_grad]
+    if not gradients:
+        return "backward is not recorded"
+    try:
+        # Towards all leaves: a node that raises may lead to none of the arguments.
+        plugrad.autograd.backward([item.abs().sum() for item in gradients])
+    except RuntimeError as error:
+        return str(error)
+    return ""
