@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from plugrad.codegen.model import EntryError, parse_entries
+from plugrad.dispatch.availability import availability
+from plugrad.dispatch.backend import find_backend
 from plugrad.dispatch.operator import all_operators, find_operator
 from plugrad.dispatch.primitives import core_primitives, functional_of, is_primitive
+from tests.core.ops.bare_backend import bare_backend
 
 ENTRY = {"func": "f(Tensor self) -> Tensor", "differentiable": False, "doc": "Nothing."}
 
@@ -40,3 +43,19 @@ def test_core_primitives_are_primitives_of_level_core() -> None:
     assert {"add.Tensor", "mul.Tensor", "exp", "sum", "mm"} <= names
     assert "sub.Tensor" not in names
     assert all(is_primitive(op) and op.level == "core" for op in core_primitives())
+
+
+def test_core_operators_are_made_of_core_primitives() -> None:
+    with bare_backend("core") as name:
+        active = find_backend(name)
+        for op in all_operators():
+            if op.namespace == "plugrad" and op.level == "core":
+                assert availability(op, active), op.full_name
+
+
+def test_all_operators_are_made_of_primitives() -> None:
+    with bare_backend("full") as name:
+        active = find_backend(name)
+        for op in all_operators():
+            if op.namespace == "plugrad":
+                assert availability(op, active), op.full_name

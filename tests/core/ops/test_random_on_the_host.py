@@ -66,6 +66,19 @@ def test_a_generator_is_one_of_the_cpu(device: str) -> None:
     assert drawn.tolist() == plugrad.rand(4, generator=generator).tolist()
 
 
+def test_another_generator_is_refused(device: str) -> None:
+    class Foreign:
+        def manual_seed(self, seed: int) -> None: ...
+
+    for draw in (
+        lambda: plugrad.rand(4, generator=Foreign(), device=device),
+        lambda: plugrad.zeros(4, device=device).normal_(generator=Foreign()),
+        lambda: plugrad.full((4,), 0.5, device=device).bernoulli(generator=Foreign()),
+    ):
+        with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
+            draw()
+
+
 def test_arguments_are_checked_as_ever(device: str) -> None:
     with pytest.raises(RuntimeError, match=r"uniform_ expects to return a \[from, to\) range"):
         plugrad.zeros(2, device=device).uniform_(1, 0)

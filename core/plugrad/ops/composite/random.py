@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.backend import canonical_device, generator_of
 from plugrad.dtype import DType
 from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare import creation as prepare
@@ -24,30 +24,39 @@ if TYPE_CHECKING:
 Sizes = tuple[int, ...]
 
 
-def _target(device: Device | None, name: str) -> Device:
+def _target(device: Device | None, name: str, generator: object) -> Device:
     """Where numbers that are drawn on the CPU go: elsewhere, or nobody would draw them."""
     wanted = canonical_device(device)
     if wanted.type == "cpu":
+        operator = f"plugrad::{name}"
         raise OperatorNotFoundError(
-            f"Could not run 'plugrad::{name}' on the CPU: its backend has no kernel for it."
+            f"Could not run '{operator}' with arguments from the 'CPU' backend: it has no kernel.",
+            operator=operator,
+            backend="cpu",
+            primitive=operator,
+        )
+    if generator is not None and type(generator) is not type(generator_of(CPU)):
+        raise RuntimeError(
+            f"Expected a 'cpu' device type for generator but found a {type(generator).__name__}: "
+            f"backend '{wanted.type}' draws no numbers for '{name}' itself, so the CPU does"
         )
     return wanted
 
 
 def rand(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
-    target = _target(device, "rand")
+    target = _target(device, "rand", generator)
     return F._to_device(F.rand(size, generator=generator, dtype=dtype, device=CPU), target)
 
 
 def randn(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
-    target = _target(device, "randn")
+    target = _target(device, "randn", generator)
     return F._to_device(F.randn(size, generator=generator, dtype=dtype, device=CPU), target)
 
 
 def randint(
     low: int, high: int, size: Sizes, generator: object, dtype: DType | None, device: Device | None
 ) -> Tensor:
-    target = _target(device, "randint")
+    target = _target(device, "randint", generator)
     drawn = F.randint(low, high, size, generator=generator, dtype=dtype, device=CPU)
     return F._to_device(drawn, target)
 
@@ -59,61 +68,70 @@ def randint_high(
 
 
 def randperm(n: int, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
-    target = _target(device, "randperm")
+    target = _target(device, "randperm", generator)
     return F._to_device(F.randperm(n, generator=generator, dtype=dtype, device=CPU), target)
 
 
-def _on_host(self: Tensor, name: str) -> Any:
-    _target(self.device, name)
+def _on_host(self: Tensor, name: str, generator: object) -> Any:
+    _target(self.device, name, generator)
     return F._to_device(self.detach(), CPU)
 
 
 def bernoulli(self: Tensor, generator: object) -> Tensor:
-    drawn = F.bernoulli(_on_host(self, "bernoulli"), generator=generator)
+    drawn = F.bernoulli(_on_host(self, "bernoulli", generator), generator=generator)
     return F._to_device(drawn, self.device)
 
 
 def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: object) -> Tensor:
-    weights = _on_host(self, "multinomial")
+    weights = _on_host(self, "multinomial", generator)
     drawn = F.multinomial(weights, num_samples, replacement, generator=generator)
     return F._to_device(drawn, self.device)
 
 
-def _empty(self: Tensor, name: str) -> Any:
+def _empty(self: Tensor, name: str, generator: object) -> Any:
     """A tensor on the CPU, to be filled and copied."""
-    _target(self.device, name)
+    _target(self.device, name, generator)
     return F.empty(sizes_of(self), dtype=self.dtype, device=CPU)
 
 
 def uniform_(self: Tensor, from_: float, to: float, generator: object) -> Tensor:
     prepare.uniform_(self, from_, to, generator)
-    return self.copy_(_empty(self, "uniform_").uniform_(from_, to, generator=generator))
+    empty = _empty(self, "uniform_", generator)
+    return self.copy_(empty.uniform_(from_, to, generator=generator))
 
 
 def normal_(self: Tensor, mean: float, std: float, generator: object) -> Tensor:
     prepare.normal_(self, mean, std, generator)
-    return self.copy_(_empty(self, "normal_").normal_(mean, std, generator=generator))
+    empty = _empty(self, "normal_", generator)
+    return self.copy_(empty.normal_(mean, std, generator=generator))
 
 
 def exponential_(self: Tensor, lambd: float, generator: object) -> Tensor:
     prepare.exponential_(self, lambd, generator)
-    return self.copy_(_empty(self, "exponential_").exponential_(lambd, generator=generator))
+    return self.copy_(
+        _empty(self, "exponential_", generator).exponential_(lambd, generator=generator)
+    )
 
 
 def bernoulli_float_(self: Tensor, p: float, generator: object) -> Tensor:
     prepare.bernoulli_float_(self, p, generator)
-    return self.copy_(_empty(self, "bernoulli_.float").bernoulli_(p, generator=generator))
+    return self.copy_(
+        _empty(self, "bernoulli_.float", generator).bernoulli_(p, generator=generator)
+    )
 
 
 def bernoulli_tensor_(self: Tensor, p: Tensor, generator: object) -> Tensor:
     probabilities = F._to_device(p.detach(), CPU)
-    drawn = _empty(self, "bernoulli_.Tensor").bernoulli_(probabilities, generator=generator)
+    drawn = _empty(self, "bernoulli_.Tensor", generator).bernoulli_(
+        probabilities, generator=generator
+    )
     return self.copy_(drawn)
 
 
 def random_(self: Tensor, generator: object) -> Tensor:
     prepare.random_(self, generator)
-    return self.copy_(_empty(self, "random_").random_(generator=generator))
+    empty = _empty(self, "random_", generator)
+    return self.copy_(empty.random_(generator=generator))
 
 
 def random_to_(self: Tensor, to: int, generator: object) -> Tensor:
@@ -122,4 +140,6 @@ def random_to_(self: Tensor, to: int, generator: object) -> Tensor:
 
 def random_from_(self: Tensor, from_: int, to: int | None, generator: object) -> Tensor:
     prepare.random_from_(self, from_, to, generator)
-    return self.copy_(_empty(self, "random_.from").random_(from_, to, generator=generator))
+    return self.copy_(
+        _empty(self, "random_.from", generator).random_(from_, to, generator=generator)
+    )
