@@ -1,0 +1,146 @@
+"""Writes docs/operators.md, the operators and what backends do for them:
+`python tools/operators_page.py`.
+
+To be run again when operators, their kernels or decompositions have changed, after
+`tools/needs.py`; a test says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+import plugrad
+from plugrad.codegen import Entry, parse_entries
+from plugrad.dispatch.availability import Availability, availability, needs_of, short_name
+from plugrad.dispatch.backend import (
+    ActiveBackend,
+    Backend,
+    activate_backend,
+    deactivate_backend,
+    find_backend,
+)
+from plugrad.dispatch.operator import Operator, all_operators, find_operator
+from plugrad.dispatch.primitives import core_primitives, is_primitive
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
+OPS = Path(plugrad.__file__).parent / "ops"
+
+INTRODUCTION = """\
+# Operators and backends
+
+Every operator of plugrad, {count} in all counting in-place variants, and what backends do for it.
+This page is written by `python tools/operators_page.py` from the registry; `plugrad ops` says the
+same of the backends that are installed where it runs.
+
+* *in-place*: there is a variant that writes into its first argument, `name_`.
+* *gradient*: the result has one; `by parts` says that it follows from those of the operators that
+  it is made of.
+* *level*: `core` is what every backend must be able to do, `full` what the CPU can.
+* *cpu*: the NumPy backend. *array API*: a backend from a namespace of the array API standard, here
+  NumPy's. *core only*: one that has kernels for the core primitives and for nothing else. `native`
+  is a kernel, `derived` an in-place operator made from the functional one and a copy, `decomposed`
+  made of operators that the backend can do in turn. Otherwise it says which kernels are missing.
+* *made of*: what the decomposition calls directly, for real numbers; a dash if that is nothing, but
+  arrays go to the host or come from there. *Primitives*, {primitives} of them, have no
+  decomposition; {core} are of level core.
+"""
+
+
+class _CorePrimitives(Backend):
+    """A backend with kernels for the core primitives; it is only asked which."""
+
+    def __init__(self) -> None:
+        super().__init__("core_only", array_type=np.ndarray)
+
+    def kernels(self) -> dict[str, Any]:
+        return {op.full_name: np.asarray for op in core_primitives()}
+
+
+@contextmanager
+def _backends() -> Iterator[dict[str, ActiveBackend]]:
+    others = (Backend.from_array_namespace(np, "array_api_page"), _CorePrimitives())
+    active = [activate_backend(backend) for backend in others]
+    yield {"cpu": find_backend("cpu"), "array API": active[0], "core only": active[1]}
+    for backend in others:
+        deactivate_backend(backend.name)
+
+
+def _families() -> dict[str, list[Entry]]:
+    return {
+        file.stem: parse_entries(file.stem, yaml.safe_load(file.read_text("utf-8")))
+        for file in sorted(OPS.glob("*.yaml"))
+    }
+
+
+def _operator(entry: Entry) -> Operator:
+    found = find_operator(f"plugrad::{entry.schema.full_name}")
+    assert found is not None, entry.schema.full_name
+    return found
+
+
+def _word(known: Availability, op: Operator) -> str:
+    if known:
+        return known.kind
+    if known.missing == (short_name(op),):
+        return "missing"
+    return "missing: " + ", ".join(f"`{name}`" for name in known.missing)
+
+
+def _made_of(op: Operator) -> str:
+    if is_primitive(op):
+        return "*primitive*"
+    needed = needs_of(op)
+    if needed is None:
+        return ""
+    return ", ".join(f"`{short_name(need)}`" for need in needed) or "–"
+
+
+def _gradient(entry: Entry) -> str:
+    if entry.composite:
+        return "by parts"
+    return "yes" if entry.derivatives else "no"
+
+
+def _row(entry: Entry, has_inplace: bool, backends: dict[str, ActiveBackend]) -> str:
+    op = _operator(entry)
+    cells = [
+        f"`{op.full_name}`",
+        "yes" if has_inplace else "",
+        _gradient(entry),
+        op.level,
+        *(_word(availability(op, active), op) for active in backends.values()),
+        _made_of(op),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def render() -> str:
+    """The page as it should be."""
+    own = [op for op in all_operators() if op.namespace == "plugrad"]
+    primitives = [op for op in own if is_primitive(op)]
+    parts = [
+        INTRODUCTION.format(count=len(own), primitives=len(primitives), core=len(core_primitives()))
+    ]
+    with _backends() as backends:
+        head = ("operator", "in-place", "gradient", "level", *backends, "made of")
+        for family, entries in _families().items():
+            variants = {entry.functional.schema.full_name for entry in entries if entry.functional}
+            rows = [
+                _row(entry, entry.schema.full_name in variants, backends)
+                for entry in entries
+                if entry.functional is None
+            ]
+            title = family.replace("_", " ").capitalize()
+            table = [f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *rows]
+            parts.append(f"## {title}\n\n" + "\n".join(table) + "\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")
