@@ -11,6 +11,9 @@ from plugrad.codegen.model import Entry, EntryError
 # What an expression may ask of a tensor without the tensor being saved.
 SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim")
 
+# A derivative that is only this word raises, and names operator and argument.
+NOT_IMPLEMENTED = "not_implemented"
+
 
 @dataclass
 class Formula:
@@ -40,6 +43,9 @@ class Formula:
 def analyse(entry: Entry, inputs: tuple[str, ...], expression: str) -> Formula:
     """Take one derivative expression of an entry apart; EntryError if it makes no sense."""
     where = f"{entry.family}.yaml: {entry.schema.full_name}: derivative of {', '.join(inputs)}"
+    if expression == NOT_IMPLEMENTED:
+        shown = "input" if inputs == ("self",) else ", ".join(inputs)
+        expression = f"{NOT_IMPLEMENTED}({f'{entry.schema.name}: {shown}'!r})"
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:

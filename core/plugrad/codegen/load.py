@@ -63,7 +63,11 @@ def load(
     is_path = isinstance(source, Path) or "\n" not in source
     text = Path(source).read_text() if is_path else str(source)
     family = name or (Path(source).stem if is_path else namespace)
-    entries = entries_of(yaml.safe_load(text), family)
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise EntryError(f"{family}.yaml: {error}") from error
+    entries = entries_of(data, family)
     given = dict(vars(functions) if isinstance(functions, types.ModuleType) else functions or {})
     given = {key: value for key, value in given.items() if not key.startswith("__")}
     known = _Functions(core_functions, _families.get(namespace, []))

@@ -1,0 +1,1 @@
+"""What the YAML entries name: derivatives that take more than an expression, decompositions, checks."""

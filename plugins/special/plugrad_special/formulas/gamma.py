@@ -1,0 +1,40 @@
+"""Formulas, checks and decompositions of ops/gamma.yaml."""
+
+from __future__ import annotations
+
+import math
+
+import plugrad
+from plugrad import Tensor
+from plugrad_special import special
+
+
+def psi(z: Tensor) -> Tensor:
+    return special.digamma(z)
+
+
+def check_polygamma(n: int, z: Tensor) -> None:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+
+
+def multigammaln(x: Tensor, p: int) -> Tensor:
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    shifts = plugrad.arange(p, dtype=x.dtype if x.is_floating_point() else None, device=x.device)
+    terms = special.gammaln(x.unsqueeze(-1) - shifts / 2)
+    return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+def rgamma_derivative(z: Tensor) -> Tensor:
+    """-digamma(z) / gamma(z); left of 1/2 by reflection, where neither factor has poles."""
+    left = (z.detach().real if z.is_complex() else z.detach()) < 0.5
+    half = plugrad.full_like(z, 0.5)
+    right = plugrad.where(left, half, z)
+    mirrored = 1 - plugrad.where(left, z, half)
+    sine = (math.pi * mirrored).sin() / math.pi
+    # sin(pi z) = sin(pi (1 - z)), and the cosines differ by their sign.
+    reflected = special.gamma(mirrored) * (
+        -(math.pi * mirrored).cos() - special.digamma(mirrored) * sine
+    )
+    return plugrad.where(left, reflected, -special.digamma(right) * special.rgamma(right))

@@ -1,0 +1,33 @@
+"""Kernels on JAX arrays: what jax.scipy.special has."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import jax.scipy.special as sp
+
+from plugrad_special.kernels.typed import Kernel, table, typed
+
+# Under the same name; an older JAX may lack some.
+SAME_NAME = """
+    entr rel_entr kl_div xlog1py boxcox boxcox1p
+    gammaln digamma polygamma gamma gammasgn gammainc gammaincc beta betaln betainc zeta
+    erfcx erfinv ndtr log_ndtr ndtri owens_t dawsn fresnel
+    expi exp1 expn sici spence
+    i0 i0e i1 i1e
+    hyp1f1 hyp2f1
+""".split()
+
+COMPLEX = "loggamma wofz".split()
+
+
+def _kernels() -> dict[str, Kernel]:
+    found = {
+        name: typed(name, getattr(sp, name), complex_numbers=name in COMPLEX)
+        for name in (*SAME_NAME, *COMPLEX)
+        if hasattr(sp, name)
+    }
+    found["cbrt"] = typed("cbrt", jnp.cbrt)
+    return found
+
+
+KERNELS = table(_kernels())
