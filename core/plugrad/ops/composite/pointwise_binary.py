@@ -152,7 +152,8 @@ def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
 
 def xlogy(self: Tensor, other: Tensor) -> Tensor:
     # Where log(other) is no number, neither is its gradient, so it is taken of 1 there.
-    left_out = F.logical_and(F.eq(self, 0), F.le(other, 0))
+    infinite = F.logical_or(F.le(other, 0), F.eq(other, math.inf))
+    left_out = F.logical_and(F.eq(self, 0), infinite)
     return self * F.log(F.where(left_out, 1, other))
 
 

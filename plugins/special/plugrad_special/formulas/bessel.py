@@ -8,6 +8,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_special import special
 from plugrad_special.formulas.gradients import Gradients, total
+from plugrad_special.formulas.quotients import sin_quotient
 
 
 def modified_bessel_i0(x: Tensor) -> Tensor:
@@ -71,6 +72,14 @@ def _before(function: object, n: int, z: Tensor) -> Tensor | float:
 
 def _after(function: object, n: int, z: Tensor) -> Tensor:
     return (n + 1) * function(n + 1, z)  # type: ignore[operator,no-any-return]
+
+
+def spherical_bessel_j0(z: Tensor) -> Tensor:
+    if z.is_complex():
+        return sin_quotient(z)
+    z = z if z.is_floating_point() else z.to(plugrad.get_default_dtype())
+    infinite = z.isinf()
+    return sin_quotient(z.masked_fill(infinite, 1.0)).masked_fill(infinite, 0.0)
 
 
 def airy_ai(z: Tensor) -> Tensor:

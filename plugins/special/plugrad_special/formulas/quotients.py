@@ -48,7 +48,6 @@ LOGARITHM_DERIVATIVE = [(-1.0) ** k * k / (k + 1) for k in range(1, 20)]
 
 def sin_quotient(z: Tensor) -> Tensor:
     """sin(z) / z."""
-    z = z if z.is_floating_point() or z.is_complex() else z.to(plugrad.get_default_dtype())
     return _joined(z, 1.0, lambda x: _polynomial(x * x, SINE), lambda x: x.sin() / x)
 
 

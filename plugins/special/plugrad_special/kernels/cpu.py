@@ -71,6 +71,11 @@ def _chebyshev_difference(sign: int) -> Kernel:
     return polynomial
 
 
+def _gammaln(x: Any) -> Any:
+    # C's lgamma, and so PyTorch, has inf where SciPy has -inf.
+    return np.where(np.isneginf(x), np.inf, sp.gammaln(x))
+
+
 def _polygamma(n: int, x: Any) -> Any:
     if x.dtype.kind == "c":
         return complex_polygamma(n, x)
@@ -103,7 +108,7 @@ def _hankel(ufunc: Any) -> Kernel:
 SAME_NAME = """
     entr rel_entr kl_div xlog1py powm1 cbrt exp10 exprel boxcox boxcox1p inv_boxcox inv_boxcox1p
     wrightomega
-    gammaln loggamma digamma gamma rgamma gammasgn gammainc gammaincc gammaincinv gammainccinv
+    loggamma digamma gamma rgamma gammasgn gammainc gammaincc gammaincinv gammainccinv
     beta betaln betainc betaincc betaincinv betainccinv
     erfcx erfi dawsn voigt_profile erfinv erfcinv ndtr log_ndtr ndtri ndtri_exp owens_t fresnel
     expi exp1 sici shichi spence
@@ -135,7 +140,7 @@ POLYNOMIALS: dict[str, Any] = {
 }
 
 # No ufuncs, or they take their arguments otherwise.
-REAL: dict[str, Kernel] = {"expn": sp.expn, "zeta": sp.zeta}
+REAL: dict[str, Kernel] = {"expn": sp.expn, "zeta": sp.zeta, "gammaln": _gammaln}
 COMPLEX: dict[str, Kernel] = {
     "polygamma": _polygamma,
     "lambertw": _lambertw,

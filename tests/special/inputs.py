@@ -1,0 +1,63 @@
+"""Arguments for the plugin's own tests, made from the rows of its public cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import plugrad
+from plugrad.testing.cases import Arguments
+from plugrad_special.cases import ROWS, Row
+
+
+def rows(select: Callable[[Row], bool] = lambda row: True) -> list[Any]:
+    """Rows as parameters of a test, under a name that tells them apart."""
+    found: list[Any] = []
+    for row in ROWS:
+        if select(row):
+            extra = "-".join(str(value) for value in (*row.first, *row.last))
+            low = f"from {row.ranges[0][0]}"
+            found.append(pytest.param(row, id=" ".join(filter(None, (row.name, extra, low)))))
+    return found
+
+
+def arguments(row: Row, dtype: str = "float64", shape: tuple[int, ...] = (2,)) -> list[Any]:
+    """What the function may be called with; tensors that have a derivative require grad.
+
+    Orders and parameters are real, degrees are integers.
+    """
+    maker = Arguments(dtype, seed=len(row.name))
+    values: list[Any] = [*row.first]
+    for spec in row.tensors(shape):
+        tensor = maker.make(spec)
+        if not spec.requires_grad:
+            tensor = plugrad.real(tensor).clone() if tensor.is_complex() else tensor
+            tensor = tensor.trunc() if "polynomial_" in row.name else tensor
+        values.append(tensor)
+    return [*values, *row.last]
+
+
+def leaves(values: list[Any]) -> list[plugrad.Tensor]:
+    return [v for v in values if isinstance(v, plugrad.Tensor) and v.requires_grad]
+
+
+def function_of(row: Row) -> Any:
+    return getattr(plugrad.special, row.name)
+
+
+def of_leaves(row: Row, values: list[Any]) -> Callable[..., Any]:
+    """The function of the tensors that require grad alone, for gradcheck."""
+    function = function_of(row)
+
+    def call(*given: plugrad.Tensor) -> Any:
+        rest = iter(given)
+        return function(
+            *(
+                next(rest) if isinstance(v, plugrad.Tensor) and v.requires_grad else v
+                for v in values
+            )
+        )
+
+    return call

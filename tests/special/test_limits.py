@@ -1,0 +1,96 @@
+"""Derivatives where a formula would divide by zero: they are the limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import plugrad
+from plugrad import special
+
+EULER = 0.5772156649015329
+
+
+def number(value: float) -> plugrad.Tensor:
+    return plugrad.tensor(value, dtype=plugrad.float64)
+
+
+def derivatives(function: Callable[[Any], Any], at: float, count: int) -> list[float]:
+    x = number(at).requires_grad_()
+    value = function(x)
+    found = []
+    for _ in range(count):
+        (value,) = plugrad.autograd.grad(value, x, create_graph=True)
+        found.append(value.item())
+    return found
+
+
+def by_name(name: str, *before: Any, result: str = "") -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        value = getattr(special, name)(*before, x)
+        return getattr(value, result) if result else value
+
+    function.__name__ = f"{name}{before}"
+    return function
+
+
+# A function, where, and its derivatives there from their series.
+LIMITS: list[tuple[Callable[[Any], Any], float, list[float]]] = [
+    (by_name("entr"), 0.0, [math.inf]),
+    (by_name("sinc"), 0.0, [0.0]),
+    (by_name("spherical_bessel_j0"), 0.0, [0.0, -1 / 3, 0.0, 1 / 5]),
+    (by_name("bessel_j1"), 0.0, [0.5, 0.0, -3 / 8]),
+    (by_name("i1"), 0.0, [0.5, 0.0, 3 / 8]),
+    (by_name("i0e"), 0.0, [0.0]),
+    (by_name("i1e"), 0.0, [0.5]),
+    (by_name("exprel"), 0.0, [1 / 2, 1 / 3, 1 / 4]),
+    (by_name("rgamma"), 0.0, [1.0, 2 * EULER]),
+    (by_name("rgamma"), -2.0, [2.0]),
+    (by_name("ellipk"), 0.0, [math.pi / 8, 9 * math.pi / 64]),
+    (by_name("ellipe"), 0.0, [-math.pi / 8, -3 * math.pi / 64]),
+    (by_name("ellipkinc", number(1.0)), 0.0, [(1 - math.sin(1) * math.cos(1)) / 4]),
+    (
+        by_name("ellipj", number(1.0), result="sn"),
+        0.0,
+        [-math.cos(1) * (1 - math.sin(1) * math.cos(1)) / 4],
+    ),
+    (
+        by_name("ellipj", number(1.0), result="sn"),
+        1.0,
+        [-(math.sinh(1) * math.cosh(1) - 1) / (4 * math.cosh(1) ** 2)],
+    ),
+    (by_name("spence"), 1.0, [-1.0, 1 / 2, -2 / 3]),
+    (by_name("lambertw"), 0.0, [1.0, -2.0, 9.0]),
+    (by_name("boxcox", number(2.0)), 0.0, [math.log(2) ** 2 / 2, math.log(2) ** 3 / 3]),
+    (by_name("boxcox", number(0.0)), 2.0, [1 / 4]),
+    (by_name("inv_boxcox", number(2.0)), 0.0, [-2 * math.exp(2)]),
+    (by_name("sici", result="si"), 0.0, [1.0, 0.0, -1 / 3]),
+    (by_name("shichi", result="shi"), 0.0, [1.0, 0.0, 1 / 3]),
+    (by_name("betainc", 1.0, 3.0), 0.0, [3.0, -6.0]),
+    (by_name("gammainc", number(1.0)), 0.0, [1.0, -1.0]),
+    (by_name("struve", 0.0), 0.0, [2 / math.pi]),
+    (by_name("spherical_jn", 1), 0.0, [1 / 3, 0.0]),
+    (lambda x: special.chebyshev_polynomial_u(x, 3), 1.0, [20.0]),
+    (lambda x: special.xlogy(x, number(0.0)), 0.0, [0.0]),
+    (lambda x: special.xlog1py(x, number(-1.0)), 0.0, [0.0]),
+]
+
+
+@pytest.mark.parametrize(("function", "at", "expected"), LIMITS)
+def test_limit(function: Callable[[Any], Any], at: float, expected: list[float]) -> None:
+    found = derivatives(function, at, len(expected))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["bessel_j1_quotient", "i1_quotient", "sin_quotient"])
+def test_branches_of_a_quotient_join(name: str) -> None:
+    """Where the polynomial ends, values and three derivatives go on."""
+    from plugrad_special.formulas import quotients
+
+    function = getattr(quotients, name)
+    below = derivatives(function, 1 - 1e-9, 3)
+    above = derivatives(function, 1 + 1e-9, 3)
+    assert below == pytest.approx(above, rel=1e-7)
