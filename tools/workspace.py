@@ -29,6 +29,7 @@ DISTRIBUTIONS = {
     "core": "plugrad[cli,codegen]",
     "backends/cpu": "plugrad-cpu",
     "plugins/nn": "plugrad-nn[demo]",
+    "plugins/special": "plugrad-special",
     "examples/backend_strict": "plugrad-strict",
     "examples/backend_numbers": "plugrad-numbers",
 }

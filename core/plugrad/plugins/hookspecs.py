@@ -44,7 +44,8 @@ def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
     """Operators that the plugin provides: paths of operator YAML files, or Library objects.
 
     The operators of a file are in the namespace that has the plugin's name; the functions that its
-    entries name are those of the plugin's module. Other objects are kept alive with the plugin.
+    entries name are those of the plugin's module, or of the modules that stand beside the path in a
+    pair: ``(path, [formulas])``. Other objects are kept alive with the plugin.
     """
     raise NotImplementedError
 

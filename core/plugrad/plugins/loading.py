@@ -225,9 +225,12 @@ def _is_own(name: str) -> bool:
 
 def _load_operators(provided: object, plugin: Plugin, module: object) -> object:
     """Operators declared in Python are known by now; a YAML file goes through the generator."""
+    functions: Any = vars(module)
+    if isinstance(provided, tuple) and len(provided) == 2:
+        provided, functions = provided
     if isinstance(provided, str | PathLike):
         from plugrad.codegen import load
 
         namespace = plugin.name.replace("-", "_")
-        return load(Path(provided), namespace=namespace, functions=vars(module))
+        return load(Path(provided), namespace=namespace, functions=functions)
     return provided

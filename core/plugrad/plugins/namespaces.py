@@ -21,7 +21,14 @@ else:
 _PREFIX: Final = "plugrad."
 
 # What is known to be published: attribute of plugrad -> the plugin that has it, plugrad-<plugin>.
-PUBLISHED: Final = {"nn": "nn", "optim": "nn", "utils": "nn", "save": "nn", "load": "nn"}
+PUBLISHED: Final = {
+    "nn": "nn",
+    "optim": "nn",
+    "utils": "nn",
+    "save": "nn",
+    "load": "nn",
+    "special": "special",
+}
 
 
 def load_namespace(name: str) -> Any:

@@ -87,7 +87,7 @@ ROWS = (
     of("inv_boxcox", (0.1, 1.0), (-0.5, 1.0)),
     of("inv_boxcox1p", (0.1, 1.0), (-0.5, 1.0)),
     of("lambertw", (0.1, 3.0), complex=True),
-    of("lambertw", (-0.3, -0.1), last=(-1,)),
+    of("lambertw", (-0.3, -0.1), last=(-1,), complex=True),
     of("wrightomega", (-1.0, 3.0), complex=True),
     # gamma
     of("gammaln", (0.5, 4.0), torch=True),
@@ -96,7 +96,7 @@ ROWS = (
     of("digamma", (0.5, 4.0), torch=True, complex=True, wider=("complex64",)),
     of("psi", (0.5, 4.0), torch=True, complex=True, wider=("complex64",)),
     of("polygamma", (0.5, 4.0), first=(1,), torch=True, complex=True, wider=("complex64",)),
-    of("polygamma", (0.5, 4.0), first=(3,), torch=True),
+    of("polygamma", (0.5, 4.0), first=(3,), torch=True, complex=True, wider=("complex64",)),
     of("multigammaln", (2.5, 4.0), last=(3,), torch=True),
     of("gamma", (0.5, 4.0), complex=True),
     of("rgamma", (-2.2, 4.0), complex=True),

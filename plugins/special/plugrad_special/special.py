@@ -1,4 +1,4 @@
-"""`plugrad.special`: the special functions, under the names of torch.special, else of scipy.special.
+"""`plugrad.special`: special functions, under the names of torch.special, else of scipy.special.
 
 Every function is an operator in the namespace `special` of `plugrad.ops`, or one of plugrad's own
 under the name it has in torch.special. Tensors are broadcast and promoted together, integers to

@@ -119,3 +119,43 @@ def test_expressions_see_operators_of_families_loaded_before(blend: ModuleType) 
     finally:
         handle.remove()
         unload(family)
+
+
+def test_the_bare_word_names_operator_and_argument() -> None:
+    entry = """
+- func: halved(Tensor self, Tensor by) -> Tensor
+  structure: elementwise
+  derivatives:
+    self: not_implemented
+    by: not_implemented
+  doc: Half of it.
+"""
+    family = load(entry, namespace="elementwise_word")
+    handle = Library("elementwise_word", "IMPL", "CPU").impl("halved", lambda a, b: a / 2)
+    try:
+        x = plugrad.ones(2, requires_grad=True)
+        with pytest.raises(NotImplementedError, match="derivative for 'halved: input' is not"):
+            family.halved(x, 2).sum().backward()
+        with pytest.raises(NotImplementedError, match="derivative for 'halved: by' is not"):
+            family.halved(plugrad.ones(2), x).sum().backward()
+    finally:
+        handle.remove()
+        unload(family)
+
+
+def test_functions_may_come_from_several_modules() -> None:
+    entry = "- func: {0}(Tensor self) -> Tensor\n  composite: {0}\n  doc: Some.\n"
+    first = ModuleType("first")
+    vars(first).update(one=lambda x: x + 1)
+    text = entry.format("one") + entry.format("two")
+    family = load(text, namespace="elementwise_many", functions=[first, {"two": lambda x: x + 2}])
+    try:
+        assert family.one(plugrad.zeros(1)).item() == 1.0
+        assert family.two(plugrad.zeros(1)).item() == 2.0
+    finally:
+        unload(family)
+
+
+def test_text_that_is_no_yaml_names_the_file() -> None:
+    with pytest.raises(EntryError, match=r"^broken.yaml: mapping values are not allowed"):
+        load("- func: f(Tensor self) -> Tensor\n  doc: One: two\n", namespace="x", name="broken")

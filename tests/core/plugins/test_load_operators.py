@@ -31,9 +31,10 @@ def plugin(tmp_path: Path) -> Iterator[str]:
         file.write_text(text)
     module = ModuleType("operators_plugin")
     vars(module).update(
-        plugrad_ops=hookimpl(specname="plugrad_ops")(lambda: files),
+        plugrad_ops=hookimpl(specname="plugrad_ops")(
+            lambda: [files[0], (files[1], {"thrice": lambda x: x + x + x})]
+        ),
         twice=lambda x: x + x,
-        thrice=lambda x: x + x + x,
     )
     found = get_manager().register(module, "multiples")
     yield "multiples"

@@ -1,1 +1,1 @@
-"""What the YAML entries name: derivatives that take more than an expression, decompositions, checks."""
+"""What the YAML entries name: longer derivatives, decompositions, checks."""

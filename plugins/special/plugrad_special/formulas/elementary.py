@@ -66,7 +66,7 @@ def cosm1(x: Tensor) -> Tensor:
 
 
 def log_expit(x: Tensor) -> Tensor:
-    return plugrad.logsigmoid(x)
+    return plugrad.logsigmoid(x if x.is_floating_point() else x.to(plugrad.get_default_dtype()))
 
 
 def boxcox_by_order(logarithm: Tensor, order: Tensor) -> Tensor:

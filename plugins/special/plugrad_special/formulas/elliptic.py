@@ -53,9 +53,7 @@ def ellipj_by_argument(
     grads: Gradients, m: Tensor, sn: Tensor, cn: Tensor, dn: Tensor
 ) -> Tensor | None:
     """DLMF 22.13.1."""
-    return total(
-        grads, lambda: cn * dn, lambda: -sn * dn, lambda: -m * sn * cn, lambda: dn.clone()
-    )
+    return total(grads, lambda: cn * dn, lambda: -sn * dn, lambda: -m * sn * cn, lambda: dn.clone())
 
 
 def ellipj_by_parameter(

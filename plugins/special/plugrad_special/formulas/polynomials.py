@@ -8,7 +8,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_special import special
 
-# The next of a sequence of polynomials, from the degree of the last, x, the last and the one before.
+# The next polynomial of a sequence, from the degree of the last, x, the last and the one before.
 Step = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -92,7 +92,7 @@ def legendre_p(x: Tensor, n: Tensor) -> Tensor:
 
 
 def gegenbauer_or_zero(n: Tensor, alpha: Tensor | float, x: Tensor) -> Tensor:
-    """The Gegenbauer function; 0 for integers n < 0, which the derivative of a constant asks for."""
+    """The Gegenbauer function; 0 for integers n < 0: the derivative of a constant asks."""
     return _from_degree_0(n, lambda n: special.eval_gegenbauer(n, alpha, x))
 
 
@@ -113,4 +113,6 @@ def jacobi_derivative(n: Tensor, alpha: Tensor, beta: Tensor, x: Tensor) -> Tens
 
 def _from_degree_0(n: Tensor, polynomial: Callable[[Tensor], Tensor]) -> Tensor:
     negative = (n < 0) & (n == n.round())
-    return plugrad.where(negative, 0.0, polynomial(plugrad.where(negative, plugrad.zeros_like(n), n)))
+    return plugrad.where(
+        negative, 0.0, polynomial(plugrad.where(negative, plugrad.zeros_like(n), n))
+    )

@@ -18,7 +18,9 @@ def _joined(x: Tensor, radius: float, near: Function, far: Function) -> Tensor:
     """`near(x)` where |x| < radius, else `far(x)`. Neither sees arguments of the other's."""
     small = x.detach().abs() < radius
     zero, one = plugrad.zeros_like(x), plugrad.ones_like(x)
-    return plugrad.where(small, near(plugrad.where(small, x, zero)), far(plugrad.where(small, one, x)))
+    return plugrad.where(
+        small, near(plugrad.where(small, x, zero)), far(plugrad.where(small, one, x))
+    )
 
 
 def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
@@ -73,14 +75,14 @@ def log1p_quotient_derivative(u: Tensor) -> Tensor:
 
 def bessel_j1_quotient(x: Tensor) -> Tensor:
     """J1(x) / x."""
-    return _joined(
-        x, 1.0, lambda t: _polynomial(t * t, BESSEL), lambda t: special.bessel_j1(t) / t
-    )
+    return _joined(x, 1.0, lambda t: _polynomial(t * t, BESSEL), lambda t: special.bessel_j1(t) / t)
 
 
 def i1_quotient(x: Tensor) -> Tensor:
     """I1(x) / x."""
-    return _joined(x, 1.0, lambda t: _polynomial(t * t, MODIFIED_BESSEL), lambda t: special.i1(t) / t)
+    return _joined(
+        x, 1.0, lambda t: _polynomial(t * t, MODIFIED_BESSEL), lambda t: special.i1(t) / t
+    )
 
 
 def i1e_quotient(x: Tensor) -> Tensor:

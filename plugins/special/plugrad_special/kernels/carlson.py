@@ -37,7 +37,5 @@ def carlson_integral(x: Any, y: Any, z: Any, p: Any, powers: Sequence[int]) -> A
 def _scale(arguments: list[Any]) -> Any:
     """The geometric mean of the magnitudes that are not 0: where the integrand bends."""
     count = sum((argument != 0).astype(np.float64) for argument in arguments)
-    logarithms = [
-        np.log(np.where(argument == 0, 1.0, np.abs(argument))) for argument in arguments
-    ]
+    logarithms = [np.log(np.where(argument == 0, 1.0, np.abs(argument))) for argument in arguments]
     return np.exp(sum(logarithms) / np.maximum(count, 1))

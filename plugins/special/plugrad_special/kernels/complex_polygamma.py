@@ -41,7 +41,7 @@ def _right(n: int, z: Any) -> Any:
 
 
 def _cotangent_derivative(n: int, z: Any) -> Any:
-    """(-1)^(n + 1) pi d^n/dz^n cot(pi z): a polynomial in the cotangent, since c' = -pi (1 + c^2)."""
+    """(-1)^(n + 1) pi d^n/dz^n cot(pi z), a polynomial in c = cot(pi z): c' = -pi (1 + c^2)."""
     with np.errstate(all="ignore"):
         # exp(2 pi i z) or its reciprocal, whichever does not overflow.
         upper = z.imag >= 0

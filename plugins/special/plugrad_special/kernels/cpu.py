@@ -11,6 +11,7 @@ from plugrad_special.kernels.carlson import carlson_integral
 from plugrad_special.kernels.complex_polygamma import complex_polygamma
 from plugrad_special.kernels.typed import Kernel, table, typed
 
+
 def quiet(name: str, function: Kernel, *, complex_numbers: bool) -> Kernel:
     """`typed`, without NumPy's warnings: PyTorch gives inf and nan silently."""
     kernel = typed(name, function, complex_numbers=complex_numbers)
@@ -86,9 +87,11 @@ def _lambertw(z: Any, k: int) -> Any:
     result = sp.lambertw(z, k)
     if z.dtype.kind == "c":
         return result
-    # At the branch point rounding may leave an imaginary part.
-    outside = (z < np.asarray(-np.exp(-1), z.dtype)) | ((z > 0) & (k == -1))
-    return np.where(outside, np.nan, result.real)
+    # SciPy has nan at the branch point itself, and beside it some imaginary part from rounding.
+    branch_point = np.asarray(-np.exp(-1), z.dtype)
+    outside = (z < branch_point) | ((z > 0) & (k == -1))
+    real = np.where(z == branch_point, -1.0, result.real)
+    return np.where(outside, np.nan, real)
 
 
 def _wofz(z: Any) -> Any:
@@ -105,18 +108,22 @@ def _hankel(ufunc: Any) -> Kernel:
 
 
 # Those that SciPy has under the same name.
-SAME_NAME = """
-    entr rel_entr kl_div xlog1py powm1 cbrt exp10 exprel boxcox boxcox1p inv_boxcox inv_boxcox1p
-    wrightomega
-    loggamma digamma gamma rgamma gammasgn gammainc gammaincc gammaincinv gammainccinv
-    beta betaln betainc betaincc betaincinv betainccinv
-    erfcx erfi dawsn voigt_profile erfinv erfcinv ndtr log_ndtr ndtri ndtri_exp owens_t fresnel
-    expi exp1 sici shichi spence
-    i0 i0e i1 i1e k0 k0e k1 k1e jv yv iv ive kv kve airy struve modstruve
-    ellipk ellipkm1 ellipe ellipkinc ellipeinc ellipj elliprc elliprf elliprd elliprg elliprj
-    hyp0f1 hyp1f1 hyp2f1 hyperu wright_bessel
-    eval_gegenbauer eval_jacobi eval_genlaguerre
-""".split()
+SAME_NAME = (
+    "entr", "rel_entr", "kl_div", "xlog1py", "powm1", "cbrt", "exp10", "exprel", "boxcox",
+    "boxcox1p", "inv_boxcox", "inv_boxcox1p",
+    "wrightomega",
+    "loggamma", "digamma", "gamma", "rgamma", "gammasgn", "gammainc", "gammaincc", "gammaincinv",
+    "gammainccinv",
+    "beta", "betaln", "betainc", "betaincc", "betaincinv", "betainccinv",
+    "erfcx", "erfi", "dawsn", "voigt_profile", "erfinv", "erfcinv", "ndtr", "log_ndtr", "ndtri",
+    "ndtri_exp", "owens_t", "fresnel",
+    "expi", "exp1", "sici", "shichi", "spence",
+    "i0", "i0e", "i1", "i1e", "k0", "k0e", "k1", "k1e", "jv", "yv", "iv", "ive", "kv", "kve",
+    "airy", "struve", "modstruve",
+    "ellipk", "ellipkm1", "ellipe", "ellipkinc", "ellipeinc", "ellipj", "elliprc", "elliprf",
+    "elliprd", "elliprg", "elliprj",
+    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "wright_bessel",
+)  # fmt: skip
 
 UFUNCS: dict[str, Any] = {
     **{name: getattr(sp, name) for name in SAME_NAME},
@@ -140,7 +147,14 @@ POLYNOMIALS: dict[str, Any] = {
 }
 
 # No ufuncs, or they take their arguments otherwise.
-REAL: dict[str, Kernel] = {"expn": sp.expn, "zeta": sp.zeta, "gammaln": _gammaln}
+REAL: dict[str, Kernel] = {
+    "expn": sp.expn,
+    "zeta": sp.zeta,
+    "gammaln": _gammaln,
+    "eval_gegenbauer": sp.eval_gegenbauer,
+    "eval_jacobi": sp.eval_jacobi,
+    "eval_genlaguerre": sp.eval_genlaguerre,
+}
 COMPLEX: dict[str, Kernel] = {
     "polygamma": _polygamma,
     "lambertw": _lambertw,

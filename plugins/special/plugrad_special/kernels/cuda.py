@@ -9,19 +9,21 @@ import cupyx.scipy.special as sp
 from plugrad_special.kernels.typed import Kernel, table, typed
 
 # Under the same name; an older CuPy may lack some.
-SAME_NAME = """
-    entr rel_entr kl_div cbrt exp10 exprel boxcox boxcox1p inv_boxcox inv_boxcox1p
-    gammaln gammasgn gammainc gammaincc gammaincinv gammainccinv beta betaln betainc betaincinv
-    polygamma zeta
-    erfcx erfinv erfcinv ndtr log_ndtr ndtri
-    expi exp1 expn sici shichi
-    i0 i0e i1 i1e k0 k0e k1 k1e spherical_yn
-    ellipk ellipkm1 ellipkinc ellipeinc ellipj
-    wright_bessel
-""".split()
+SAME_NAME = (
+    "entr", "rel_entr", "kl_div", "cbrt", "exp10", "exprel", "boxcox", "boxcox1p", "inv_boxcox",
+    "inv_boxcox1p",
+    "gammaln", "gammasgn", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "beta",
+    "betaln", "betainc", "betaincinv",
+    "polygamma", "zeta",
+    "erfcx", "erfinv", "erfcinv", "ndtr", "log_ndtr", "ndtri",
+    "expi", "exp1", "expn", "sici", "shichi",
+    "i0", "i0e", "i1", "i1e", "k0", "k0e", "k1", "k1e", "spherical_yn",
+    "ellipk", "ellipkm1", "ellipkinc", "ellipeinc", "ellipj",
+    "wright_bessel",
+)  # fmt: skip
 
 # Those that take complex numbers too.
-COMPLEX = "xlog1py loggamma digamma gamma rgamma".split()
+COMPLEX = ("xlog1py", "loggamma", "digamma", "gamma", "rgamma")
 
 OTHER_NAMES = {"bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1"}
 

@@ -24,7 +24,9 @@ def typed(name: str, function: Kernel, *, complex_numbers: bool = False) -> Kern
     def kernel(*operands: Any) -> Any:
         dtype = next(value.dtype for value in operands if hasattr(value, "dtype"))
         if dtype.kind == "c" and not complex_numbers:
-            raise NotImplementedError(f"\"{name}\" not implemented for '{_TORCH_NAMES[dtype.name]}'")
+            raise NotImplementedError(
+                f"\"{name}\" not implemented for '{_TORCH_NAMES[dtype.name]}'"
+            )
         if dtype.itemsize == 2:
             operands = tuple(
                 value.astype("float32") if hasattr(value, "dtype") else value for value in operands

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from plugrad.testing.cases.descriptors import COMPLEX, OpCase, OpSample, T
 from plugrad.testing.cases.inputs import (
     CUBE,
@@ -37,6 +39,12 @@ ALIASES = [
     OpCase("arctan2", two(), dtypes=REALS, inplace="arctan2_"),
     OpCase("logaddexp2", two(), dtypes=("float32",)),
     OpCase("xlogy", two((-2, 2), (0.5, 2), (2, 1.5)), dtypes=REALS, inplace="xlogy_"),
+    OpCase(
+        "xlogy",
+        calls((T((4,), values=(0.0, 0.0, 0.0, -0.0)), T((4,), values=(0.0, -1.0, inf, inf)))),
+        dtypes=(),
+        gradient=False,
+    ),
     OpCase("copysign", two((0.5, 2), (-2, 2), (-1.5, 2)), dtypes=REALS, inplace="copysign_"),
     OpCase("ldexp", two(), dtypes=("float32",), inplace="ldexp_"),
     *(
