@@ -12,6 +12,11 @@ from plugrad.dispatch import backend, keys, operator
 _LOCKS: Final[list[Any]] = [backend._lock, operator._lock, keys._lock]
 
 
+def hold_while_forking(lock: Any) -> None:
+    """Have no other thread hold a lock at a fork; one that is taken before those of dispatch."""
+    _LOCKS.insert(0, lock)
+
+
 def _acquire() -> None:
     for lock in _LOCKS:
         lock.acquire()

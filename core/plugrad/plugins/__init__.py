@@ -20,7 +20,11 @@ from plugrad.dispatch.backend import (
     set_namespace_backend,
 )
 from plugrad.dispatch.kernel_table import kernel, kernel_table
-from plugrad.dispatch.operator import set_operator_loader
+from plugrad.dispatch.operator import (
+    Operator,
+    set_operator_loader,
+    set_registration_listener,
+)
 from plugrad.errors import (
     BackendNotFoundError,
     HostFallbackWarning,
@@ -30,7 +34,7 @@ from plugrad.errors import (
     PluginError,
     PluginWarning,
 )
-from plugrad.plugins import namespaces, registrations, selection
+from plugrad.plugins import namespaces, selection
 from plugrad.plugins.namespaces import load_namespace
 
 if TYPE_CHECKING:
@@ -117,6 +121,18 @@ def _complete(active: ActiveBackend) -> None:
     complete(active)
 
 
+def _note(made: Any) -> None:
+    from plugrad.plugins.registrations import REGISTRATIONS
+
+    REGISTRATIONS.note(made)
+
+
+def _check_replaceable(op: Operator) -> None:
+    from plugrad.plugins.registrations import REGISTRATIONS
+
+    REGISTRATIONS.check_replaceable(op)
+
+
 def _load_operators(namespace: str) -> None:
     get_manager().load_operators(namespace)
 
@@ -137,4 +153,4 @@ set_activation_hooks(_configure, _complete)
 set_operator_loader(_load_operators, _loadable_namespaces)
 set_default_device_source(selection.default_device)
 namespaces.install()
-registrations.install()
+set_registration_listener(_note, _check_replaceable)

@@ -33,6 +33,10 @@ class BackendKernels:
         self._givers: set[str] = set()
         self.conflicts: dict[str, list[Conflict]] = {}
 
+    def renew_lock(self) -> None:
+        """In the child of a fork: whoever held the lock is not there."""
+        self._lock = threading.RLock()
+
     def load_additions(self, plugins: list[Plugin], load: Callable[[Plugin], Plugin]) -> None:
         """Load the plugins that bring kernels for the core's operators."""
         for plugin in plugins:

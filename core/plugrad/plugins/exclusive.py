@@ -15,15 +15,15 @@ import threading
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from plugrad.dispatch.fork import hold_while_forking
+from plugrad.plugins.namespaces import WORK_PREFIX
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
     Loader = object  # the import system asks for the methods only
-
-# No dot: the import system would look for a parent.
-_PREFIX: Final = "<plugrad: "
 
 
 class _Local(threading.local):
@@ -34,6 +34,7 @@ class _Local(threading.local):
 
 _local: Final = _Local()
 _guard: Final = threading.Lock()
+hold_while_forking(_guard)
 
 
 class Circle(RuntimeError):
@@ -50,7 +51,7 @@ def run_exclusively(name: str, work: Callable[[], object]) -> None:
         Circle: waiting would never end.
         Exception: what `work` raises.
     """
-    key = _PREFIX + name.replace(".", "·") + ">"
+    key = WORK_PREFIX + name.replace(".", "·") + ">"
     _forget_finished(key)
     before, _local.work = _local.work, work
     try:
@@ -78,15 +79,10 @@ def _forget_finished(key: str) -> None:
             del sys.modules[key]
 
 
-class WorkFinder:
-    """Finds the module whose import is the work that the calling thread brought."""
-
-    @staticmethod
-    def find_spec(fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-        work = _local.work
-        if work is None or not fullname.startswith(_PREFIX):
-            return None
-        return ModuleSpec(fullname, _WorkLoader(work))
+def find_work(fullname: str) -> ModuleSpec | None:
+    """The module whose import is the work that the calling thread brought."""
+    work = _local.work
+    return None if work is None else ModuleSpec(fullname, _WorkLoader(work))
 
 
 class _WorkLoader(Loader):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from importlib.machinery import PathFinder
 from os import PathLike
@@ -32,6 +33,12 @@ class Hooks:
         self.pluggy = pluggy.PluginManager(hookspecs.PROJECT)
         self.pluggy.add_hookspecs(hookspecs)
         self._observes_backward = False
+        # Pluggy has none: threads may register plugins at the same time.
+        self._lock = threading.RLock()
+
+    def renew_lock(self) -> None:
+        """In the child of a fork: whoever held the lock is not there."""
+        self._lock = threading.RLock()
 
     def register(self, plugin: Plugin, module: object) -> None:
         """Make a module's hooks known; PluginError if one is unknown or has wrong arguments."""
@@ -39,18 +46,22 @@ class Hooks:
             options = self.pluggy.parse_hookimpl_opts(module, name)
             if options is not None and not options["optionalhook"]:
                 _check_hook_name(options["specname"] or name)
-        self.pluggy.register(module, plugin.name)
-        self._observe_backward()
+        with self._lock:
+            self.pluggy.register(module, plugin.name)
+            self._observe_backward()
 
     def unregister(self, module: object) -> None:
         """Forget a module's hooks, if it has any."""
-        if self.pluggy.is_registered(module):
-            self.pluggy.unregister(module)
+        with self._lock:
+            if self.pluggy.is_registered(module):
+                self.pluggy.unregister(module)
 
     def ask(self, module: object, hook: str, **arguments: object) -> list[Any]:
         """What one plugin answers to a hook, in a list; empty if it does not implement it."""
-        others = [plugin for plugin in self.pluggy.get_plugins() if plugin is not module]
-        answers: list[Any] = self.pluggy.subset_hook_caller(hook, others)(**arguments)
+        with self._lock:
+            others = [plugin for plugin in self.pluggy.get_plugins() if plugin is not module]
+            caller = self.pluggy.subset_hook_caller(hook, others)
+        answers: list[Any] = caller(**arguments)
         return answers
 
     def items(self, module: object, hook: str) -> Iterable[Any]:

@@ -15,7 +15,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from plugrad.dispatch.backend import ActiveBackend, Backend, active_backends, find_backend
+from plugrad.dispatch.backend import ActiveBackend, Backend, activate_backend, active_backends
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import messages
 from plugrad.plugins.backend_kernels import BackendKernels
@@ -54,11 +54,13 @@ class PluginManager:
         self._hooks = Hooks()
         self._kernels = BackendKernels()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew_lock)
+            os.register_at_fork(after_in_child=self._renew_locks)
 
-    def _renew_lock(self) -> None:
-        """In the child of a fork: whoever held the lock is not there."""
+    def _renew_locks(self) -> None:
+        """In the child of a fork: whoever held a lock is not there."""
         self._lock = threading.RLock()
+        self._hooks.renew_lock()
+        self._kernels.renew_lock()
 
     @property
     def hook(self) -> Any:
@@ -160,9 +162,10 @@ class PluginManager:
         plugin.unloaded = False
         self._load(plugin)
         names, plugin.was_active = plugin.was_active, ()
+        taken = {active.name for active in active_backends()}
         for name in names:
-            if plugin.is_usable and name in plugin.backends:
-                find_backend(name)  # there may be tensors of it
+            if plugin.is_usable and name in plugin.backends and name not in taken:
+                activate_backend(plugin.backends[name])  # there may be tensors of it
         return plugin
 
     def unload(self, name: str) -> None:
@@ -394,7 +397,7 @@ class PluginManager:
 
     def loadable_namespaces(self) -> list[str]:
         """Names of plugins that are not loaded, and may bring operators when they are."""
-        known = (*PUBLISHED.values(), *messages.PUBLISHED_BACKENDS)
+        known = ("nn", *messages.PUBLISHED_BACKENDS)
         names = [
             plugin.name.replace("-", "_")
             for plugin in self._ordered()

@@ -11,14 +11,15 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from plugrad.plugins.exclusive import WorkFinder
-
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
     Loader = object  # the import system asks for the methods only
 
 _PREFIX: Final = "plugrad."
+
+# What `plugrad.plugins.exclusive` imports. No dot: the import system would look for a parent.
+WORK_PREFIX: Final = "<plugrad: "
 
 # What is known to be published: attribute of plugrad -> the plugin that has it, plugrad-<plugin>.
 PUBLISHED: Final = {
@@ -81,12 +82,17 @@ class _NamespaceFinder:
 
 
 class _SubmoduleFinder:
-    """Finds ``plugrad.<name>.<submodule>``. Stands first: the submodule's file would be found by
-    its parent's path, and run a second time as another module."""
+    """Finds ``plugrad.<name>.<submodule>``, and work that is done in the shape of an import. Stands
+    first: the submodule's file would be found by its parent's path, and run a second time as
+    another module."""
 
     @staticmethod
     def find_spec(fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         if not fullname.startswith(_PREFIX):
+            if fullname.startswith(WORK_PREFIX):
+                from plugrad.plugins.exclusive import find_work
+
+                return find_work(fullname)
             return None
         parent_name, _, name = fullname.rpartition(".")
         parent = sys.modules.get(parent_name)
@@ -118,5 +124,5 @@ class _AliasLoader(Loader):
 def install() -> None:
     """Let the import system ask the plugins."""
     if _NamespaceFinder not in sys.meta_path:
-        sys.meta_path[:0] = [_SubmoduleFinder, WorkFinder]
+        sys.meta_path.insert(0, _SubmoduleFinder)
         sys.meta_path.append(_NamespaceFinder)

@@ -10,16 +10,15 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
+from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.operator import (
     Operator,
     RegistrationHandle,
     find_operator,
     retract,
-    set_registration_listener,
 )
 from plugrad.errors import DuplicateDefinitionError
 
@@ -28,13 +27,15 @@ _CORE: Final = "plugrad"
 _GENERATED: Final = "<plugrad.codegen: "
 
 
-@dataclass(eq=False, slots=True)
 class _Registration:
     """One thing that was made: whose it is, and in which package's code."""
 
-    made: Any
-    owner: object | None
-    package: str
+    __slots__ = ("made", "owner", "package")
+
+    def __init__(self, made: Any, owner: object | None, package: str) -> None:
+        self.made = made
+        self.owner = owner
+        self.package = package
 
     @property
     def is_undone(self) -> bool:
@@ -72,6 +73,7 @@ class _Local(threading.local):
 
 _local: Final = _Local()
 _lock: Final = threading.RLock()
+hold_while_forking(_lock)
 
 
 class Registrations:
@@ -173,8 +175,3 @@ def _forget_function(op: Operator) -> None:
     from plugrad.tensor.overridable import OVERRIDES
 
     OVERRIDES.functions.pop((op.namespace, op.name), None)
-
-
-def install() -> None:
-    """Have everything noted from now on."""
-    set_registration_listener(REGISTRATIONS.note, REGISTRATIONS.check_replaceable)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from plugrad.dispatch.fork import hold_while_forking
 from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest
 from plugrad.plugins.config.read import Config, load_config
 
@@ -22,6 +23,7 @@ class _Current:
 
 
 _current: Final = _Current()
+hold_while_forking(_current.lock)
 
 
 def current_config() -> Config:
