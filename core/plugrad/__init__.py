@@ -45,7 +45,7 @@ from plugrad.graph import missing_gradient as _missing_gradient  # registers its
 from plugrad.graph import view_of_base as _view_of_base  # registers its node class
 
 # isort: split
-from plugrad import autograd, library, ops, plugins
+from plugrad import autograd, ops, plugins
 from plugrad.autograd import (
     enable_grad,
     inference_mode,
@@ -217,7 +217,7 @@ def is_inference(input: Tensor) -> _builtins.bool:
 
 def __getattr__(name: str) -> _Any:
     # Loaded when they are first used.
-    if name in ("overrides", "profiler", "linalg", "testing", "config", "_C"):
+    if name in ("overrides", "profiler", "linalg", "testing", "config", "library", "_C"):
         return _importlib.import_module(f"plugrad.{name}")
     if name == "default_generator":
         return random.default_generator()
