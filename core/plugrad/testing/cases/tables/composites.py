@@ -269,4 +269,29 @@ RUNNING = [
     ),
 ]
 
-CASES = [*RUNNING, *ALIASES, *PARTS, *COMPLEX_PARTS, *NORMS]
+MATRICES = [
+    case("Tensor.mT", calls((M,), (CUBE,)), view=True),
+    case("Tensor.T", calls((M,)), view=True),
+    case("Tensor.H", calls((M,))),
+    case("ger", calls((T((2,)), T((3,))))),
+    case(
+        "meshgrid", [*calls((T((2,)), T((3,)))), OpSample((T((2,)), T((3,))), {"indexing": "ij"})]
+    ),
+    case("plugrad::alias", calls((M,)), torch="ops.aten.alias", view=True),
+    case("conj_physical", calls((M,))),
+]
+
+SQUARE = T((3, 3), requires_grad=False)
+WRITES = [
+    OpCase("Tensor.fill_", calls((SQUARE, 3), (SQUARE, T((), requires_grad=False)))),
+    OpCase("Tensor.zero_", calls((SQUARE,))),
+    OpCase("Tensor.fill_diagonal_", calls((SQUARE, 2))),
+    *(
+        OpCase(f"bitwise_{name}", calls((5, T((3,), 0, 3, "int64"))), dtypes=(), gradient=False)
+        for name in ("and", "or", "xor", "left_shift", "right_shift")
+    ),
+    OpCase("Tensor.byte", calls((T((2, 3), 0, 9),)), dtypes=(), gradient=False),
+    OpCase("divide", [OpSample((M, 2), {"rounding_mode": "floor"})], second=False),
+]
+
+CASES = [*RUNNING, *ALIASES, *PARTS, *COMPLEX_PARTS, *NORMS, *MATRICES, *WRITES]

@@ -181,7 +181,7 @@ CASES = [
     case(
         "baddbmm",
         [
-            *calls((T((4,)), T((2, 2, 3)), T((2, 3, 4)))),
+            *calls(*[(T(shape), T((2, 2, 3)), T((2, 3, 4))) for shape in ((4,), (2, 2, 4))]),
             OpSample((T((2, 1, 4)), T((2, 2, 3)), T((2, 3, 4))), {"beta": 2, "alpha": -1}),
         ],
     ),

@@ -1,0 +1,221 @@
+"""The kit inside pytest: makes the tests, keeps count, and ends with the certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import pytest
+
+from plugrad.dispatch.backend import find_backend
+from plugrad.errors import OperatorNotFoundError
+from plugrad.plugins import get_manager
+from plugrad.testing.conformance.certificate import MISSING, Certificate, Outcome
+from plugrad.testing.conformance.matrix import (
+    label_in,
+    level_in,
+    operator_in,
+    reached_in,
+    rows,
+    value_in,
+)
+from plugrad.testing.conformance.report import write_report
+from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.table import write_table
+from plugrad.testing.conformance.trials import Selection
+
+PACKAGE: Final = "plugrad.testing.conformance"
+PROPERTY: Final = "plugrad"
+
+
+def install(config: Any) -> None:
+    """Take part in a run of pytest, as its options say."""
+    option = config.option
+    if not option.plugrad_backend and not option.plugrad_op:
+        raise pytest.UsageError(
+            f"{PACKAGE} tests a backend: say which, --plugrad-backend=NAME. Installed: "
+            f"{', '.join(_usable_backends()) or 'none'}"
+        )
+    for path in option.plugrad_report:
+        if not path.endswith((".json", ".html")):
+            raise pytest.UsageError(f"--plugrad-report={path}: it must end in .json or .html")
+    names = [name for given in option.plugrad_backend for name in given.split(",")]
+    try:
+        subjects = [Subject(name) for name in names or _usable_backends()]
+    except Exception as error:
+        raise pytest.UsageError(f"--plugrad-backend: {error}") from error
+    selection = Selection(option.plugrad_level, option.plugrad_op)
+    if selection.names and not selection.cases:
+        raise pytest.UsageError(
+            f"--plugrad-op: there are no cases of {', '.join(selection.names)}. The operator's "
+            "plugin brings them by the hook plugrad_cases(), a test by "
+            "plugrad.testing.cases.register()"
+        )
+    if selection.names and config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = [PACKAGE]
+        option.pyargs = True
+    config.pluginmanager.register(Kit(subjects, selection, option), "plugrad-kit")
+
+
+class Kit:
+    """What pytest asks during the run.
+
+    Args:
+        option: the options of the command line.
+    """
+
+    def __init__(self, subjects: list[Subject], selection: Selection, option: Any) -> None:
+        self.subjects = subjects
+        self.selection = selection
+        self.reports: list[str] = list(option.plugrad_report)
+        self.required: str = option.plugrad_level or ""
+        self.certificates = {
+            subject.name: Certificate.begin(subject, selection) for subject in subjects
+        }
+        self.whole = True
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """One test for each backend and row."""
+        if "subject" not in metafunc.fixturenames or not _is_ours(metafunc.module):
+            return
+        given = vars(metafunc.function).get("plugrad_each")
+        params = [
+            pytest.param(*self._arguments(subject, row, given), id=_id(subject, row))
+            for subject in self.subjects
+            for row in rows(metafunc.function, subject, self.selection)
+        ]
+        names = ["subject", "plugrad_row"] + ([given[0]] if given else [])
+        metafunc.fixturenames += [name for name in names if name not in metafunc.fixturenames]
+        metafunc.parametrize(names, params)
+
+    def _arguments(self, subject: Subject, row: Any, given: Any) -> tuple[Any, ...]:
+        return (subject, row, value_in(row)) if given else (subject, row)
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Write on each test what it is about, where reports of other processes carry it too."""
+        # pytest makes placeholders where a backend has no case for a test.
+        items[:] = [
+            item
+            for item in items
+            if not ("plugrad_row" in _params(item) and item.name.endswith("[NOTSET]"))
+        ]
+        for item in items:
+            params = _params(item)
+            if "plugrad_row" not in params:
+                continue
+            row = params["plugrad_row"]
+            about = {
+                "backend": params["subject"].name,
+                "topic": _topic(item),
+                "operator": operator_in(row),
+                "level": level_in(row),
+                "reached": list(reached_in(row)),
+            }
+            item.user_properties.append((PROPERTY, about))
+            # Kernels warn of nan and the like, and other runs make errors of warnings.
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+    def pytest_deselected(self, items: list[Any]) -> None:
+        """A run in part certifies nothing."""
+        self.whole = self.whole and not items
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
+        """An operator that the backend need not have, and has not, is no failure."""
+        try:
+            return (yield)
+        except OperatorNotFoundError as error:
+            about = dict(item.user_properties).get(PROPERTY)
+            if about is None or about["level"] == "core":
+                raise
+            pytest.skip(f"{MISSING}{error.primitive or about['operator']}")
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Count a test."""
+        about = dict(report.user_properties).get(PROPERTY)
+        if about is None or (report.when != "call" and report.passed):
+            return
+        certificate = self.certificates[about["backend"]]
+        certificate.count(
+            Outcome(
+                report.nodeid,
+                about["topic"],
+                about["operator"],
+                about["level"],
+                tuple(about["reached"]),
+                "passed" if report.passed else "skipped" if report.skipped else "failed",
+                _reason(report),
+                report.duration,
+            )
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
+        """Decide, and write the reports; a level that was asked for and not reached is an error."""
+        interrupted = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
+        whole = self.whole and not interrupted and not session.config.option.collectonly
+        for certificate in self.certificates.values():
+            certificate.decide(whole=whole)
+        if session.config.option.collectonly or hasattr(session.config, "workerinput"):
+            return
+        for path in self.reports:
+            write_report(list(self.certificates.values()), path)
+        if exitstatus == 0 and self.required and not self.selection.names:
+            reached = all(found.certified(self.required) for found in self.certificates.values())
+            if whole and not reached:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the certificates."""
+        if terminalreporter.config.option.collectonly:
+            return
+        for problem in self.selection.problems:
+            terminalreporter.write_line(f"not tried: {problem}", yellow=True)
+        for certificate in self.certificates.values():
+            write_table(certificate, terminalreporter)
+        for path in self.reports:
+            terminalreporter.write_line(f"The certificate is in {path}")
+
+
+def _usable_backends() -> list[str]:
+    """Every installed backend that can be activated."""
+    names = []
+    for name in get_manager().backends():
+        try:
+            find_backend(name)
+        except Exception:
+            continue  # `plugrad doctor` tells why
+        names.append(name)
+    return sorted(names)
+
+
+def _is_ours(module: Any) -> bool:
+    return bool(module.__name__.startswith(PACKAGE))
+
+
+def _params(item: Any) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else dict(callspec.params)
+
+
+def _id(subject: Subject, row: Any) -> str:
+    label = label_in(row)
+    return f"{subject.name}-{label}" if label else subject.name
+
+
+def _topic(item: Any) -> str:
+    """ "values" for the tests of `test_values.py`."""
+    name: str = item.module.__name__.rpartition(".")[2]
+    return name.removeprefix("test_").replace("_", " ")
+
+
+def _reason(report: Any) -> str:
+    """Why a test failed or was skipped, in one line."""
+    if report.passed:
+        return ""
+    if report.skipped:
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(report.longrepr) if crash is None else str(crash.message)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:4])[:400]

@@ -1,0 +1,119 @@
+"""The backend under test: what it says it has, and tensors on its devices."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad.dispatch.availability import Availability, all_availability
+from plugrad.dispatch.backend import ActiveBackend, canonical_device, find_backend
+from plugrad.dispatch.operator import all_operators
+from plugrad.testing.cases import Arguments
+
+# In PyTorch's order of preference: the first one that the backend has is what values are tried in.
+_FLOATING: Final = ("float64", "float32", "bfloat16", "float16")
+_COMPLEX: Final = ("complex128", "complex64")
+
+
+class Subject:
+    """A backend that is tested.
+
+    Attributes:
+        dtypes: names of the dtypes that it has.
+        floating, complex: the widest dtype of the kind that it has, None if there is none.
+        devices: all of them.
+        device: the first one.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.active: ActiveBackend = find_backend(name)
+        self.backend: Any = self.active.backend
+        self.dtypes: tuple[str, ...] = tuple(dtype.name for dtype in self.backend.dtypes())
+        self.floating = _first(_FLOATING, self.dtypes) or "float32"
+        self.complex = _first(_COMPLEX, self.dtypes)
+        self.capabilities: frozenset[str] = self.backend.capabilities()
+        self.devices: list[Any] = [
+            self.active.device(index) for index in range(self.backend.device_count())
+        ]
+        self.device: Any = self.devices[0]
+        self.without_fallback()
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def without_fallback(self) -> None:
+        """What the host computes in the backend's place is no property of the backend."""
+        if self.active.fallback:
+            self.active.fallback = ""
+            for op in all_operators():
+                op.forget_resolved()
+
+    @functools.cached_property
+    def availability(self) -> dict[str, Availability]:
+        """How the backend computes each operator, by qualified name."""
+        return all_availability(self.active)
+
+    def has(self, *operators: str) -> bool:
+        """Whether the backend can compute all these operators."""
+        return not any(
+            name in self.availability and not self.availability[name] for name in operators
+        )
+
+    def needs(self, *operators: str) -> None:
+        """Skip the test if the backend has not all of these operators."""
+        for name in operators:
+            qualified = name if "::" in name else f"plugrad::{name}"
+            if not self.has(qualified):
+                skip(f"missing: {qualified}")
+
+    def needs_capability(self, word: str) -> None:
+        """Skip the test if the backend lacks what a capability stands for."""
+        if word not in self.capabilities:
+            skip(f"the backend has no capability {word!r}")
+
+    def tensor(self, values: Any, dtype: str | None = None, device: Any = None) -> Any:
+        """A tensor of the backend."""
+        wanted = getattr(plugrad, dtype or self.floating)
+        host = plugrad.from_numpy(np.array(values, dtype=wanted.numpy, order="C"))
+        return host.to(device or self.device)
+
+    def random(self, *shape: int, seed: int = 0, device: Any = None) -> Any:
+        """Floating point numbers in [-1, 1)."""
+        return self.tensor(np.random.default_rng(seed).uniform(-1, 1, shape), device=device)
+
+
+class DeviceArguments(Arguments):
+    """Arguments on a device; their layout is made there, by views."""
+
+    def __init__(self, dtype: str, seed: int, device: Any, *, overlapping: bool = True) -> None:
+        super().__init__(dtype, seed, overlapping=overlapping)
+        self.device = canonical_device(device)
+
+    def tensor_of(self, values: np.ndarray[Any, Any], layout: str) -> Any:
+        flat = layout == "contiguous" or values.size == 0 or values.ndim == 0
+        if flat or (layout == "transposed" and values.ndim < 2):
+            return self._moved(values)
+        if layout == "transposed":
+            return self._moved(np.swapaxes(values, -1, -2)).transpose(-1, -2).detach()
+        if layout == "expanded":
+            return self._moved(values[:1]).expand(values.shape).detach()
+        room = np.zeros((*values.shape[:-1], values.shape[-1] * 2), dtype=values.dtype)
+        room[..., ::2] = values
+        return self._moved(room)[..., ::2].detach()
+
+    def _moved(self, values: np.ndarray[Any, Any]) -> Any:
+        return plugrad.from_numpy(np.array(values, order="C")).to(self.device)
+
+
+def skip(reason: str) -> NoReturn:
+    """Skip the test, and say why in the certificate."""
+    pytest.skip(reason)
+
+
+def _first(wanted: tuple[str, ...], having: tuple[str, ...]) -> str | None:
+    return next((name for name in wanted if name in having), None)

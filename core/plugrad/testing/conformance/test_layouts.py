@@ -1,0 +1,24 @@
+"""Layouts: broadcast, empty and 0-dim tensors; transposed, sliced and expanded ones."""
+
+from __future__ import annotations
+
+from plugrad.testing.conformance.compare import assert_matches
+from plugrad.testing.conformance.derivatives import first
+from plugrad.testing.conformance.matrix import each
+from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.trials import Trial
+from plugrad.testing.conformance.variations import has_gradient, variations
+
+
+@each("trial", variations)
+def test_variation(subject: Subject, trial: Trial) -> None:
+    expected, (wanted_args, _) = trial.run(trial.expected_arguments(subject))
+    actual, (args, _) = trial.run(trial.arguments(subject))
+    assert_matches(subject, actual, expected, trial.case)
+    for ours, theirs in zip(args, wanted_args, strict=True):
+        if hasattr(theirs, "array"):
+            assert_matches(subject, ours, theirs, where="argument afterwards: ")
+    if has_gradient(trial):
+        found = first(trial, trial.arguments(subject))
+        wanted = first(trial, trial.expected_arguments(subject))
+        assert_matches(subject, found, wanted, trial.case, where="gradient: ", slack=5)

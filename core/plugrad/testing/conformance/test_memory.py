@@ -1,0 +1,130 @@
+"""Memory: arrays go when the tensors go that have them, and repeated steps need no more of it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import plugrad
+from plugrad.testing.conformance.matrix import each
+from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.trials import Selection, Trial, grouped, tensors_of
+
+STEPS = 20
+SIZE = 64
+
+
+def references(objects: list[Any]) -> list[int]:
+    """How often each object is referred to, by others than the list."""
+    return [sys.getrefcount(one) for one in objects]
+
+
+# What an object has that nothing else knows of.
+ALONE = references([object()])[0]
+
+
+def assert_alone(objects: list[Any], what: str) -> None:
+    """Nobody but the list has these objects."""
+    if max(references(objects), default=ALONE) > ALONE:
+        gc.collect()
+    found = max(references(objects), default=ALONE)
+    assert found <= ALONE, f"{found - ALONE} references to {what} are left"
+
+
+def without_doubles(arrays: list[Any]) -> list[Any]:
+    return list({id(array): array for array in arrays}.values())
+
+
+def one_of_each(subject: Subject, selection: Selection) -> Iterator[Trial]:
+    for group in grouped(selection.trials_on(subject)):
+        yield group[0]
+
+
+@each("trial", one_of_each)
+def test_arrays_are_freed(subject: Subject, trial: Trial) -> None:
+    given, made = _arrays_of_a_run(subject, trial)
+    own = [array for array in made if not any(array is other for other in given)]
+    del made
+    assert_alone(own, "a result")
+    del own
+    assert_alone(given, "an argument")
+
+
+def _arrays_of_a_run(subject: Subject, trial: Trial) -> tuple[list[Any], list[Any]]:
+    """The arrays of arguments and results; the tensors are gone."""
+    result, (args, kwargs) = trial.run(trial.arguments(subject))
+    given = [tensor.array for tensor in tensors_of((list(args), list(kwargs.values())))]
+    made = [tensor.array for tensor in tensors_of(result)]
+    return without_doubles(given), without_doubles(made)
+
+
+def test_arrays_from_the_host_are_freed(subject: Subject) -> None:
+    array = subject.tensor([1.0, 2.0]).array
+    assert_alone_of(array)
+
+
+def assert_alone_of(array: Any) -> None:
+    objects = [array]
+    del array
+    gc.collect()
+    # The caller's variable is one more.
+    assert references(objects)[0] <= ALONE + 2
+
+
+def step(subject: Subject, x: Any, w: Any, device: Any) -> None:
+    """A step of training: forward, backward, and a write to the parameter."""
+    loss = ((x @ w).relu() - x).pow(2).mean()
+    (grad,) = plugrad.autograd.grad(loss, [w])
+    with plugrad.no_grad():
+        w -= grad * 0.01
+    loss.item()
+
+
+def test_repeated_steps_keep_nothing(subject: Subject) -> None:
+    subject.needs("mm", "relu", "mean", "sub_.Tensor")
+    x = subject.random(SIZE, SIZE)
+    w = subject.random(SIZE, SIZE, seed=1).requires_grad_()
+    for _ in range(3):
+        step(subject, x, w, subject.device)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(STEPS):
+        step(subject, x, w, subject.device)
+    gc.collect()
+    assert len(gc.get_objects()) - before < STEPS, "objects are left over from every step"
+
+
+def test_repeated_steps_need_no_more_memory(subject: Subject) -> None:
+    """Of the host, as far as Python and NumPy ask for it."""
+    subject.needs("mm", "relu", "mean", "sub_.Tensor")
+    x = subject.random(SIZE, SIZE)
+    w = subject.random(SIZE, SIZE, seed=1).requires_grad_()
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            step(subject, x, w, subject.device)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(STEPS):
+            step(subject, x, w, subject.device)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    # One forgotten array a step would be 20 times this.
+    assert grown < SIZE * SIZE * 4, f"{grown} bytes more after {STEPS} steps"
+
+
+def test_backward_frees_what_forward_saved(subject: Subject) -> None:
+    subject.needs("exp", "sum")
+    x = subject.tensor([1.0, 2.0]).requires_grad_()
+    y = x.exp()
+    loss = y.sum()
+    saved = [y.array]
+    del y
+    assert references(saved)[0] > ALONE
+    loss.backward()
+    assert_alone(saved, "a saved result")

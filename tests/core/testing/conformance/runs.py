@@ -1,0 +1,83 @@
+"""Runs the kit inside a test, and says what it found."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.plugins import Backend
+from plugrad.testing.conformance.certificate import Certificate
+from plugrad.testing.conformance.kit import PACKAGE
+
+
+@dataclass
+class Run:
+    """What became of a run.
+
+    Attributes:
+        code: pytest's exit code.
+        failures: of tests, by name, with the reason.
+        whole: whether no test was deselected.
+    """
+
+    code: int = -1
+    passed: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    whole: bool = True
+    certificates: dict[str, Certificate] = field(default_factory=dict)
+
+    def topics(self) -> set[str]:
+        """The topics in which something failed."""
+        return {
+            outcome.topic
+            for certificate in self.certificates.values()
+            for outcome in certificate.failures()
+        }
+
+
+class Watcher:
+    """Stands by during a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.run.failures[report.nodeid.rpartition("::")[2]] = str(report.longrepr)
+        elif report.when == "call" and report.passed:
+            self.run.passed += 1
+
+    def pytest_sessionfinish(self, session: Any) -> None:
+        kit = session.config.pluginmanager.get_plugin("plugrad-kit")
+        if kit is not None:
+            self.run.certificates = dict(kit.certificates)
+            self.run.whole = kit.whole
+
+
+def run_kit(*arguments: str, topics: tuple[str, ...] = ()) -> Run:
+    """Run pytest with the kit's plugin, on some topics or on all."""
+    modules = [f"{PACKAGE}.test_{topic.replace(' ', '_')}" for topic in topics] or [PACKAGE]
+    if any(argument.startswith("--pyargs") for argument in arguments):
+        modules = []
+    options = ["-p", "plugrad_pytest", "-p", "no:cacheprovider", "-q", "-c", os.devnull]
+    run = Run()
+    run.code = int(
+        pytest.main(
+            [*options, "--tb=line", "--no-header", "--pyargs", *modules, *arguments],
+            plugins=[Watcher(run)],
+        )
+    )
+    return run
+
+
+def run_kit_on(backend: Backend, *arguments: str, topics: tuple[str, ...] = ()) -> Run:
+    """Run it on a backend that is active for as long."""
+    activate_backend(backend)
+    try:
+        return run_kit(f"--plugrad-backend={backend.name}", *arguments, topics=topics)
+    finally:
+        deactivate_backend(backend.name)
