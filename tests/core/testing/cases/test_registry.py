@@ -111,6 +111,7 @@ def test_an_operator_of_another_namespace_is_called_by_its_qualified_name() -> N
     library.define("halve(Tensor self) -> Tensor")
     library.impl("halve", lambda x: x / 2, "CompositeImplicitAutograd")
     assert resolve("toolbox::halve")(plugrad.ones(2)).tolist() == [0.5, 0.5]
+    library._destroy()
 
 
 def test_torch_is_not_imported() -> None:
