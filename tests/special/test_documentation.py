@@ -64,3 +64,20 @@ def test_names_are_listed() -> None:
     assert plugrad.special.expit is plugrad.sigmoid
     with pytest.raises(AttributeError, match="has no attribute 'gammma'"):
         _ = plugrad.special.gammma
+
+
+def test_the_stub_is_not_stale() -> None:
+    from tools import special_stub
+
+    written = special_stub.STUB.read_text(encoding="utf-8")
+    assert written == special_stub.text(), "run `python tools/special_stub.py`"
+
+
+def test_docstrings_show_derivatives() -> None:
+    text = inspect.getdoc(plugrad.special.jv) or ""
+    assert "Operands are broadcast; integers give the default dtype." in text
+    assert "    v: not_implemented" in text
+    assert "    z: grad * ((jv(v - 1, z) - jv(v + 1, z)) / 2).conj()" in text
+    text = inspect.getdoc(plugrad.special.gammaln) or ""
+    assert "Any shape; integers give the default dtype." in text
+    assert "    input: grad * digamma(self)" in text

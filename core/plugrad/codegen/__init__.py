@@ -9,6 +9,7 @@ from __future__ import annotations
 from plugrad.codegen.generate import generate, generate_family
 from plugrad.codegen.load import load, operators_of, unload
 from plugrad.codegen.model import Entry, EntryError, parse_entries
+from plugrad.codegen.stub import stubs
 
 __all__ = [
     "Entry",
@@ -18,5 +19,6 @@ __all__ = [
     "load",
     "operators_of",
     "parse_entries",
+    "stubs",
     "unload",
 ]

@@ -232,6 +232,20 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
     out.line("return result")
 
 
+def _mathematics(entry: Entry) -> list[str]:
+    """Of an entry that tells its source: operands, derivatives as in the file, source."""
+    found: list[str] = []
+    if entry.structure:
+        dtypes = "; integers give the default dtype" * (entry.result == "float")
+        shapes = "Any shape" if len(entry.tensor_arguments()) == 1 else "Operands are broadcast"
+        found.append(f"{shapes}{dtypes}.")
+    if entry.derivatives:
+        lines = [f"    {', '.join(names)}: {formula}" for names, formula in entry.derivatives]
+        found.append("Derivatives:\n\n" + "\n".join(lines).replace("    self:", "    input:"))
+    found.append(f"Source: {entry.source}")
+    return found
+
+
 def _documentation(group: Group) -> str:
     entry = group.first
     parts = [entry.doc or f"The operator plugrad::{entry.schema.full_name}."]
@@ -241,7 +255,7 @@ def _documentation(group: Group) -> str:
     schemas = "\n".join(f"    {item.schema}" for item in group.entries)
     parts.append(f"Schema:\n\n{schemas}")
     if entry.source:
-        parts.append(f"Source: {entry.source}")
+        parts.extend(_mathematics(entry))
     if entry.example:
         parts.append(entry.example)
     text = "\n\n".join(parts)

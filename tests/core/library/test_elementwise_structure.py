@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 import plugrad
-from plugrad.codegen import EntryError, load, unload
+from plugrad.codegen import EntryError, load, stubs, unload
 from plugrad.library import Library
 
 BLEND = """
@@ -159,3 +160,17 @@ def test_functions_may_come_from_several_modules() -> None:
 def test_text_that_is_no_yaml_names_the_file() -> None:
     with pytest.raises(EntryError, match=r"^broken.yaml: mapping values are not allowed"):
         load("- func: f(Tensor self) -> Tensor\n  doc: One: two\n", namespace="x", name="broken")
+
+
+def test_the_stub_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "waves.yaml"
+    parts = "- func: parts(Tensor self) -> (Tensor low, Tensor high)\n"
+    file.write_text(BLEND + parts + "  differentiable: false\n  doc: Both.\n")
+    lines = stubs([file]).splitlines()
+    assert (
+        "def blend(input: Tensor | Number, other: Tensor | Number, weight: Tensor | Number, "
+        "times: builtins.int = 1, *, out: Tensor | None = None) -> Tensor: ..."
+    ) in lines
+    assert "class parts_results(NamedTuple):" in lines
+    assert "    high: Tensor" in lines
+    assert "def parts(input: Tensor) -> parts_results: ..." in lines

@@ -28,7 +28,7 @@ def multigammaln(x: Tensor, p: int) -> Tensor:
 
 def rgamma_derivative(z: Tensor) -> Tensor:
     """-digamma(z) / gamma(z); left of 1/2 by reflection, where neither factor has poles."""
-    left = (z.detach().real if z.is_complex() else z.detach()) < 0.5
+    left = plugrad.real(z.detach()) < 0.5
     half = plugrad.full_like(z, 0.5)
     right = plugrad.where(left, half, z)
     mirrored = 1 - plugrad.where(left, z, half)
