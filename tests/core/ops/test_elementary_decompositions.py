@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import plugrad
-from tests.core.ops.bare_backend import bare_backend
+from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from tests.core.ops.bare_backend import BareBackend, bare_backend, primitives_of
 
 CORNERS = [
     *(0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 22.0, 0.46875, 0.9999999, 1.0000001),
@@ -148,6 +149,31 @@ def test_integers_are_exact(name: str, dtype: str, device: str) -> None:
         return getattr(plugrad, name)(first, second)
 
     np.testing.assert_array_equal(compute(device).cpu().numpy(), compute("cpu").numpy())
+
+
+class Single(BareBackend):
+    """A device without float64, as some accelerators are."""
+
+    def native_dtype(self, dtype: plugrad.dtype) -> Any:
+        if dtype is plugrad.float64:
+            raise TypeError("no float64")
+        return super().native_dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16"])
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "bitwise_and", "bitwise_xor"])
+def test_integers_are_exact_without_float64(name: str, dtype: str) -> None:
+    # The least number of all divides nothing but itself without float64.
+    first, second = (np.where(v == np.iinfo(dtype).min, 1, v) for v in integers(dtype))
+    function = getattr(plugrad, name)
+    activate_backend(Single("single", primitives_of("core")))
+    try:
+        found = function(*(plugrad.tensor(v, device="single") for v in (first, second)))
+        host = found.cpu().numpy()
+    finally:
+        deactivate_backend("single")
+    expected = function(plugrad.tensor(first), plugrad.tensor(second)).numpy()
+    np.testing.assert_array_equal(host, expected)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint8"])

@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import BOOL, FLOATING, DType, float64, iinfo
-from plugrad.ops.composite.scalars import number_beside
+from plugrad.dtype import BOOL, FLOATING, DType, iinfo
+from plugrad.ops.composite.scalars import digits_of, number_beside, widest_float
 from plugrad.tensor.promotion import promote_pair, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
-
-_HALF: Final = 2**32
 
 
 def _promoted(self: Tensor, other: Tensor, kernel: str) -> tuple[Any, Any]:
@@ -58,7 +56,7 @@ def bitwise_xor(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _common_bits(a: Any, b: Any) -> Any:
-    """The highest bit apart, if it is a sign; the others in halves that float64 holds exactly."""
+    """The highest bit apart, if it is a sign; the others in parts that floats hold exactly."""
     dtype = a.dtype
     width = 8 * dtype.itemsize
     result: Any = None
@@ -71,20 +69,25 @@ def _common_bits(a: Any, b: Any) -> Any:
             for sign, operand in zip(negative, (a, b), strict=True)
         ]
         result = F.where(F.logical_and(negative[0], negative[1]), least, F.zeros_like(a + b))
-    if width > 32:
-        high = [F.floor_divide(operand, _HALF) for operand in (a, b)]
-        low = [part - top * _HALF for part, top in zip((a, b), high, strict=True)]
-        common = _common_low_bits(high[0], high[1], width - 32) * _HALF
-        common = common + _common_low_bits(low[0], low[1], 32)
-    else:
-        common = _common_low_bits(a, b, width)
-    return common if result is None else result + common
+    wide = widest_float(a.device)
+    length = 32 if digits_of(wide) > 32 else 16
+    place = 0
+    while place < width:
+        low = [a, b]
+        if width - place > length:
+            high = [F.floor_divide(operand, 2**length) for operand in (a, b)]
+            low = [operand - top * 2**length for operand, top in zip((a, b), high, strict=True)]
+            a, b = high
+        part = _common_low_bits(low[0], low[1], min(length, width - place), wide) * 2**place
+        result = part if result is None else result + part
+        place += length
+    return result
 
 
-def _common_low_bits(a: Any, b: Any, width: int) -> Any:
+def _common_low_bits(a: Any, b: Any, width: int, wide: DType) -> Any:
     dtype = a.dtype
-    x: Any = to_dtype(a, float64)
-    y: Any = to_dtype(b, float64)
+    x: Any = to_dtype(a, wide)
+    y: Any = to_dtype(b, wide)
     total: Any = None
     for place in range(width):
         half_x, half_y = F.floor(x * 0.5), F.floor(y * 0.5)

@@ -9,8 +9,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, float64, int64
-from plugrad.ops.composite.scalars import number_beside
+from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
+from plugrad.ops.composite.scalars import digits_of, number_beside, widest_float
 from plugrad.ops.prepare import pointwise_binary as prepare
 from plugrad.ops.prepare import pointwise_unary as prepare_unary
 from plugrad.tensor.base import TensorBase
@@ -151,10 +151,17 @@ def _floored_quotient(a: Any, b: Any) -> Any:
     """
     if bool(F.any(F.eq(b, 0)).item()):
         raise RuntimeError("ZeroDivisionError")
-    quotient = _estimate(a, b)
-    if a.dtype is not int64:
-        return quotient  # fewer digits than float64 has: exact
-    quotient = quotient + _estimate(a - quotient * b, b)
+    wide = widest_float(a.device)
+    digits = digits_of(wide)
+    bits = 8 * a.dtype.itemsize
+    quotient = _estimate(a, b, wide)
+    if bits <= digits:
+        return quotient
+    # Each round gets as many bits right as the quotient of floats has, less what rounding costs.
+    wrong = bits - (digits - 2)
+    while wrong > 0:
+        quotient = quotient + _estimate(a - quotient * b, b, wide)
+        wrong -= digits - 2
     rest = a - quotient * b
     negative = F.lt(b, 0)
     too_large = F.logical_and(F.ne(rest, 0), F.ne(F.lt(rest, 0), negative))
@@ -162,8 +169,8 @@ def _floored_quotient(a: Any, b: Any) -> Any:
     return quotient + F.where(too_large, -1, F.where(too_small, 1, F.zeros_like(rest)))
 
 
-def _estimate(a: Any, b: Any) -> Any:
-    quotient = F.floor(F.div(to_dtype(a, float64), to_dtype(b, float64)))
+def _estimate(a: Any, b: Any, wide: DType) -> Any:
+    quotient = F.floor(F.div(to_dtype(a, wide), to_dtype(b, wide)))
     return to_dtype(quotient, a.dtype)
 
 
