@@ -237,3 +237,30 @@ def test_a_model_trains(device: str) -> None:
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize("dtype", [plugrad.int8, plugrad.uint8, plugrad.int64])
+def test_shifts_by_too_much_give_what_the_cpu_gives(device: str, dtype: Any) -> None:
+    def shifted(device: str) -> Any:
+        x = plugrad.tensor([5, 100, 3], dtype=dtype, device=device)
+        by = plugrad.tensor([1, 8 * dtype.itemsize, 0], dtype=dtype, device=device)
+        return (x << by).tolist(), (x >> by).tolist()
+
+    assert shifted(device) == shifted("cpu")
+
+
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc", "round"])
+def test_complex_numbers_are_not_rounded(device: str, name: str) -> None:
+    z = plugrad.ones(2, dtype=plugrad.complex64, device=device)
+    with pytest.raises(NotImplementedError, match=f"\"{name}\" not implemented for 'ComplexFloat'"):
+        getattr(z, name)()
+
+
+def test_fmod_has_the_sign_of_the_dividend(device: str) -> None:
+    values = [-5.5, -3.0, -0.0, 0.0, 4.0, math.inf, -math.inf]
+
+    def remainders(device: str) -> str:
+        x = plugrad.tensor(values, device=device)
+        return str([x.fmod(by).tolist() for by in (3.0, -2.0, 0.0, math.inf)])
+
+    assert remainders(device) == remainders("cpu")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from plugrad.dispatch.kernel_table import kernel
+from plugrad.dtype import INTEGER
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array
 
@@ -17,8 +18,10 @@ UNARY: Final = (
     *("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"),
     *("sin", "cos", "tan", "asin", "acos", "atan"),
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    *("abs", "ceil", "floor", "trunc", "round"),
+    "abs",
 )
+# Those that the standard has for complex numbers as well, or may have, but PyTorch has not.
+ROUNDING: Final = ("ceil", "floor", "trunc", "round")
 # Operator to function, for numbers on either side as well.
 BINARY: Final = {
     "sub": "subtract",
@@ -33,8 +36,6 @@ BINARY: Final = {
     "bitwise_and": "bitwise_and",
     "bitwise_or": "bitwise_or",
     "bitwise_xor": "bitwise_xor",
-    "bitwise_left_shift": "bitwise_left_shift",
-    "bitwise_right_shift": "bitwise_right_shift",
 }
 # Operator to the function for numbers, and to that for bools.
 BINARY_WITH_BOOLS: Final = {
@@ -58,6 +59,8 @@ class Elementwise(Family):
     def table(self) -> dict[str, Kernel]:
         xp, has = self.xp, self.ns.has
         found: dict[str, Kernel] = {name: getattr(xp, name) for name in UNARY if has(name)}
+        for name in ROUNDING:
+            found[name] = self._of_reals(getattr(xp, name))
         for name, function in BINARY.items():
             if has(function):
                 found[name] = self._binary(getattr(xp, function))
@@ -71,6 +74,14 @@ class Elementwise(Family):
         for name, otherwise in CLASSES.items():
             found[name] = self._class(getattr(xp, name), otherwise)
         return found
+
+    def _of_reals(self, function: Kernel) -> Kernel:
+        def kernel(a: Array) -> Array:
+            if self.ns.is_complex(a):
+                raise TypeError("complex numbers have no order")
+            return function(a)
+
+        return kernel
 
     def _binary(self, function: Kernel) -> Kernel:
         operand = self.ns.operand
@@ -168,6 +179,46 @@ class Elementwise(Family):
     @needs("remainder")
     def remainder(self, a: Any, b: Any) -> Array:
         return self._integer_division(self.xp.remainder, a, b)
+
+    @kernel("fmod")
+    @needs("abs", "remainder", "sign")
+    def fmod(self, a: Any, b: Any) -> Array:
+        """The remainder of the absolute values, with the sign of the dividend."""
+        x, y = self.ns.operand(a, b), self.ns.operand(b, a)
+        if self.ns.is_complex(x):
+            raise TypeError("complex numbers have no order")
+        xp = self.xp
+        rest = self._integer_division(xp.remainder, xp.abs(x), xp.abs(y))
+        zero = self.ns.scalar(0, x)
+        signed = xp.where(x < zero, zero - rest, rest)
+        # Nothing is left of -0.0 either, but its sign.
+        return xp.where(rest == zero, x * zero, signed)
+
+    @kernel("bitwise_left_shift")
+    @needs("bitwise_left_shift")
+    def left_shift(self, a: Any, b: Any) -> Array:
+        x, amount, inside = self._shift(a, b)
+        shifted = self.xp.bitwise_left_shift(x, amount)
+        return self.xp.where(inside, shifted, self.ns.scalar(0, x))
+
+    @kernel("bitwise_right_shift")
+    @needs("bitwise_right_shift")
+    def right_shift(self, a: Any, b: Any) -> Array:
+        """What is shifted by too much is all sign."""
+        x, amount, inside = self._shift(a, b)
+        sign = self.xp.where(x < self.ns.scalar(0, x), self.ns.scalar(-1, x), self.ns.scalar(0, x))
+        return self.xp.where(inside, self.xp.bitwise_right_shift(x, amount), sign)
+
+    def _shift(self, a: Any, b: Any) -> tuple[Array, Array, Array]:
+        """Operands, the second made harmless where it is negative or more than there are bits, of
+        which the standard does not say what they give; and where it is not."""
+        x, y = self.ns.operand(a, b), self.ns.operand(b, a)
+        dtype = self.ns.dtype(x)
+        if dtype.category != INTEGER:
+            raise TypeError("only integers are shifted")
+        zero, bits = self.ns.scalar(0, y), self.ns.scalar(8 * dtype.itemsize, y)
+        inside = self.xp.logical_and(y >= zero, y < bits)
+        return x, self.xp.where(inside, y, zero), inside
 
     def _integer_division(self, function: Kernel, a: Any, b: Any) -> Array:
         """What integers give when divided by zero the standard leaves open; PyTorch raises."""
