@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
@@ -211,8 +211,8 @@ def squeeze_dim(self: Tensor, dim: int) -> Tensor:
 
 
 def squeeze_dims(self: Tensor, dim: Sizes) -> Tensor:
-    dims = [wrap_dim(item, self.ndim) for item in dim]
-    return _without(self, tuple([item for item in dims if self.ndim and sizes_of(self)[item] == 1]))
+    checked: tuple[Any, ...] = prepare.squeeze_dims(self, dim)
+    return _without(self, checked[1])
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
