@@ -46,6 +46,11 @@ class OperatorReport:
 
 def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
     """Every operator that is declared, by name."""
+    # Not needed by other commands, and slow to import.
+    from plugrad.testing.needs import learn_needs_of_plugins
+
+    get_manager().load_all()
+    learn_needs_of_plugins()
     found = {active.name: all_availability(active) for active in wanted}
     reports: list[OperatorReport] = []
     for op in all_operators():

@@ -9,9 +9,10 @@ from __future__ import annotations
 # Interpreted: asked by commands, tests and errors, never by a call.
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import ActiveBackend
@@ -75,14 +76,25 @@ def needs() -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(names) for name, names in table.items()}
 
 
+_learned: Final[dict[str, tuple[str, ...]]] = {}
+
+
+def learn_needs(table: Mapping[str, Iterable[str]]) -> None:
+    """Take note of what decompositions of others' operators call: `trace_needs` finds out.
+
+    Args:
+        table: names, with namespace where that is not plugrad's, to the names of what each calls.
+    """
+    _learned.update({name: tuple(called) for name, called in table.items() if "::" in name})
+
+
 def needs_of(op: Operator) -> tuple[Operator, ...] | None:
     """The operators that a decomposition calls directly; None where nobody has looked."""
-    if op.namespace != "plugrad":
-        return None
-    names = needs().get(op.full_name)
+    name = short_name(op)
+    names = _learned.get(name) if "::" in name else needs().get(name)
     if names is None:
         return None
-    found = [find_operator(f"plugrad::{name}") for name in names]
+    found = [find_operator(need if "::" in need else f"plugrad::{need}") for need in names]
     return tuple([need for need in found if need is not None])
 
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 import plugrad
 from plugrad.device import as_device
-from plugrad.dispatch.availability import short_name
+from plugrad.dispatch.availability import learn_needs, needs_of, short_name
 from plugrad.dispatch.backend import activate_backend, deactivate_backend, find_backend
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dispatch.primitives import is_decomposed, is_primitive
 from plugrad.dispatch.trace import Trace
+from plugrad.errors import BackendNotFoundError
 from plugrad.plugins import Backend
 from plugrad.testing.cases import (
     Arguments,
@@ -26,6 +28,7 @@ from plugrad.testing.cases import (
     OpSample,
     flatten,
     lay_out,
+    plugin_cases,
     resolve,
     seed_of,
 )
@@ -131,6 +134,23 @@ def trace_needs(cases: Iterable[OpCase], dtypes: Iterable[str] = REAL) -> dict[s
         state.trace = outside
         deactivate_backend(DEVICE)
     return {name: sorted(called) for name, called in sorted(calls.needs.items())}
+
+
+def learn_needs_of_plugins() -> None:
+    """Trace the cases that plugins bring of their operators, where nobody has looked yet.
+
+    `availability` then knows what those decompositions take.
+    """
+    unknown = {
+        op.qualified_name.partition(".")[0]
+        for op in all_operators()
+        if op.namespace != "plugrad" and is_decomposed(op) and needs_of(op) is None
+    }
+    if unknown:
+        cases = [case for case in plugin_cases() if case.op.partition(".")[0] in unknown]
+        # Without the CPU backend nothing can be run, and they stay unknown.
+        with suppress(BackendNotFoundError):
+            learn_needs(trace_needs(cases, ["float64"]) if cases else {})
 
 
 def _run(calls: Calls, case: OpCase, path: str, sample: OpSample, dtype: str) -> None:

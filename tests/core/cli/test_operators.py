@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import plugrad
 from plugrad.dispatch import keys
 from plugrad.dispatch.operator import Operator, declare, retract
 from tests.core.cli.conftest import Run
@@ -26,6 +27,16 @@ PLUGIN = """
     @hookimpl
     def plugrad_backends():
         return [Alpha]
+"""
+
+
+CASES = """
+    from plugrad.plugins import hookimpl
+    from plugrad.testing.cases import OpCase, OpSample, T
+
+    @hookimpl
+    def plugrad_cases():
+        return [OpCase("zz::zz_made", [OpSample((T((2,)),))])]
 """
 
 
@@ -84,6 +95,19 @@ def test_what_is_missing_is_named(run: Run, site: FakeSite) -> None:
     assert reports["zz_hard.Tensor"]["missing"] == {"beta": ["zz_hard.Tensor"]}
     assert reports["zz_easy"]["missing"] == {}
     assert "missing: copy_, zz_twice" in run("ops", "zz_twice", "--backend", "beta").stdout
+
+
+@pytest.mark.usefixtures("cpu")
+def test_decompositions_of_plugins_are_looked_into(run: Run, site: FakeSite) -> None:
+    site.add("plugrad-gamma", "1.0", "gamma", CASES)
+    made = declare(Operator("zz", "zz_made", "", "zz::zz_made(Tensor self) -> Tensor"))
+    made.register(keys.COMPOSITE_IMPLICIT_AUTOGRAD, lambda keyset, x: plugrad.exp(x))
+    try:
+        report = listed(run, "--backend", "alpha")["zz::zz_made"]
+    finally:
+        retract(made)
+    assert report["needs"] == ["exp"]
+    assert report["missing"] == {"alpha": ["exp"]}
 
 
 def test_primitives_are_neither_composite_nor_inplace_variants(run: Run) -> None:
