@@ -19,6 +19,7 @@ import typer
 from plugrad.cli.backends import BackendReport, report_backends
 from plugrad.cli.configuration import config_rows
 from plugrad.cli.output import print_json, print_line, print_table
+from plugrad.dispatch.api_version import API_VERSION, format_api_version
 from plugrad.dispatch.backend import active_backends
 from plugrad.errors import PluginError
 from plugrad.plugins import get_manager, selection
@@ -204,6 +205,7 @@ def _settings(config: Config) -> list[dict[str, str]]:
 def _versions() -> dict[str, str]:
     versions = {
         "plugrad": core_version(),
+        "plugin contract": format_api_version(API_VERSION),
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "platform": platform.platform(),
     }

@@ -514,6 +514,11 @@ def active_backends() -> list[ActiveBackend]:
     return list(_active.values())
 
 
+def is_active(name: str) -> bool:
+    """Whether a device type has an active backend; loads none."""
+    return name in _active
+
+
 def find_backend(name: str) -> ActiveBackend:
     """The active backend of a device type; loads it if an installed plugin provides it.
 

@@ -59,10 +59,14 @@ def _claimed(name: str) -> str | None:
     claimed = get_manager().namespace(name)
     if claimed is None and name in PUBLISHED:
         distribution = f"plugrad-{PUBLISHED[name]}"
+        why = f"which is not installed: pip install {distribution}"
+        plugin = get_manager().discovered().get(PUBLISHED[name])
+        if plugin is not None and plugin.status in ("disabled", "unloaded"):
+            why = f"whose plugin is {plugin.status}" + (
+                f" by {plugin.disabled}" if plugin.disabled else ""
+            )
         raise ModuleNotFoundError(
-            f"plugrad.{name} is part of {distribution}, which is not installed: "
-            f"pip install {distribution}",
-            name=_PREFIX + name,
+            f"plugrad.{name} is part of {distribution}, {why}", name=_PREFIX + name
         )
     return claimed
 

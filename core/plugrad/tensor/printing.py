@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
+from plugrad.dispatch.backend import is_active
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.interop import host_array
@@ -257,7 +258,8 @@ def tensor_repr(tensor: TensorBase) -> str:
     shows_dtype = dtype is not default
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    if tensor.device.type == "meta":
+    if tensor.device.type == "meta" or not is_active(tensor.device.type):
+        # There is no data, or nobody who could read it: the backend's plugin was unloaded.
         shows_size = True
         text = "..."
     elif 0 in shape:

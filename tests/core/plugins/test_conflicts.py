@@ -270,3 +270,12 @@ def test_disabled_plugins_are_as_if_they_were_not_installed(
         "Disabled: foo (plugrad-foo 1.2), by plugrad.config.set(disable=['foo'])",
     ]
     assert manager.backend("foo").name == "foo"
+
+
+def test_a_disabled_namespace_says_that_it_is_disabled(
+    site: FakeSite, manager: PluginManager
+) -> None:
+    site.add("plugrad-nn", "1.0", "nn", "")
+    message = r"plugrad.nn is part of plugrad-nn, whose plugin is disabled by plugrad\.config\.set"
+    with plugrad.config.set(disable=["nn"]), pytest.raises(ModuleNotFoundError, match=message):
+        load_namespace("nn")

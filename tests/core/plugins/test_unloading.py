@@ -164,6 +164,7 @@ def test_live_tensors_of_an_unloaded_backend_say_what_happened(
     manager.unload("comet")
     assert x.shape == (2,)
     assert str(x.device) == "comet"
+    assert repr(x) == "tensor(..., device='comet', size=(2,))"
     with pytest.raises(OperatorNotFoundError, match="'Comet' backend: the backend is not active"):
         x * x
     manager.load("comet")
