@@ -6,7 +6,7 @@ export PLUGRAD_PURE ORACLE
 
 WORKSPACE = $(PYTHON) tools/workspace.py
 
-.PHONY: help demo test lint bench packages install clean
+.PHONY: help demo test lint docs bench compare packages install clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -26,8 +26,14 @@ test: ## Install into .venv and run the suite, compiled and interpreted
 lint: ## ruff, mypy --strict and the floors of docs/design.md
 	@$(WORKSPACE) lint
 
+docs: ## Build the documentation site, strictly, into build/site
+	@$(WORKSPACE) docs $(ARGS)
+
 bench: ## Measure against PyTorch (if installed) and NumPy; writes docs/performance.md
 	@$(WORKSPACE) bench $(ARGS)
+
+compare: ## Measure against JAX, HIPS autograd and others; writes docs/comparison.md
+	@$(WORKSPACE) compare $(ARGS)
 
 packages: ## Build wheels, install them far from the checkout, certify the backends there
 	@$(PYTHON) tools/packages.py

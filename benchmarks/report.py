@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
     origin = import_module("plugrad.tensor.base").__file__ or ""
     found = {
         "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
-        "plugrad": f"{metadata.version('plugrad')}, "
+        "plugrad": f"{import_module('plugrad').__version__}, "
         f"{'interpreted' if origin.endswith('.py') else 'compiled'} core",
         "Python": platform.python_version(),
         "NumPy": metadata.version("numpy"),

@@ -147,6 +147,58 @@ def render(picture: Picture) -> str:
 
 
 PICTURES = {
+    "keys": Picture(
+        "a * b where a requires grad: one call, from the highest key of its set down",
+        [
+            Box("call", 0, 0, "a * b", "tensor"),
+            Box("python", 0, 1.2, "PythonMode\nnot in the set", "lost"),
+            Box("batched", 1.15, 1.2, "Batched\nnot in the set", "lost"),
+            Box("autograd", 2.3, 1.2, "AutogradCPU"),
+            Box("inplace", 3.45, 1.2, "ADInplaceOrView\nno kernel: passed", "lost"),
+            Box("cpu", 4.6, 1.2, "CPU", "thing"),
+            Box("node", 2.3, 2.4, "MulBackward0\nsaves a and b"),
+            Box("array", 4.6, 2.4, "numpy.multiply\non raw arrays", "queue"),
+        ],
+        [
+            Arrow("call", "autograd"),
+            Arrow("autograd", "inplace", "", "grey"),
+            Arrow("inplace", "cpu", "", "grey"),
+            Arrow("autograd", "node", "records"),
+            Arrow("cpu", "array", "runs"),
+        ],
+        [
+            (1.55, 0.25, "the highest key of its set"),
+            (3.35, 0.62, "redispatch, without Autograd"),
+        ],
+    ),
+    "plugins": Picture(
+        "Who brings what: distributions, the hooks of their plugins, and what becomes of them",
+        [
+            Box("foo", 0, 0, "plugrad-foo\na backend", "thing"),
+            Box("special", 0, 1.5, "plugrad-special\noperators", "thing"),
+            Box("nn", 0, 3, "plugrad-nn\nmodules", "thing"),
+            Box("backends", 1.6, 0, "plugrad_backends", "queue"),
+            Box("kernels", 1.6, 1, "plugrad_kernels", "queue"),
+            Box("ops", 1.6, 2, "plugrad_ops", "queue"),
+            Box("namespaces", 1.6, 3, "plugrad_namespaces", "queue"),
+            Box("keys", 3.2, 0, "Foo, AutogradFoo\nkeys of device='foo'"),
+            Box("table", 3.2, 1, "kernel tables\nof all backends"),
+            Box("operators", 3.2, 2, "special::...\noperators, gradients"),
+            Box("modules", 3.2, 3, "plugrad.nn\nplugrad.special"),
+        ],
+        [
+            Arrow("foo", "backends"),
+            Arrow("special", "kernels"),
+            Arrow("special", "ops"),
+            Arrow("special", "namespaces"),
+            Arrow("nn", "namespaces"),
+            Arrow("backends", "keys"),
+            Arrow("kernels", "table"),
+            Arrow("ops", "operators"),
+            Arrow("namespaces", "modules"),
+            Arrow("keys", "table", "its column"),
+        ],
+    ),
     "built": Picture(
         "loss = (x * w).sum(), built from left to right; backward follows the lower row",
         [

@@ -241,12 +241,31 @@ def lint(arguments: Sequence[str]) -> int:
     return max(codes)
 
 
+def docs(arguments: Sequence[str]) -> int:
+    """The site: its reference is read from the sources, and from plugrad as it is installed."""
+    workspace = Workspace()
+    workspace.install()
+    workspace.group("docs")
+    workspace.generate()
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}  # advertisement of a successor
+    return call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
+
+
 def bench(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install()
     workspace.oracle()
     where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
     return call(PYTHON, "-m", "benchmarks", *(arguments or where))
+
+
+def compare(arguments: Sequence[str]) -> int:
+    workspace = Workspace()
+    workspace.install()
+    workspace.group("torch")
+    workspace.group("others")
+    page = "docs/comparison.md"
+    return call(PYTHON, "-m", "benchmarks.comparison", page, *arguments)
 
 
 def install(arguments: Sequence[str]) -> int:
@@ -265,7 +284,8 @@ def clean(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (demo, test, lint, bench, install, clean)
+    command.__name__: command
+    for command in (demo, test, lint, docs, bench, compare, install, clean)
 }
 
 if __name__ == "__main__":

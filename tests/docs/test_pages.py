@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs import pages
+from tests.docs import pages, workshop
 
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -21,6 +21,9 @@ def shown(page: Path) -> str:
 @pytest.mark.parametrize("page", ALL, ids=shown)
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if page.name in workshop.WORKSHOPS:
+        workshop.Workshop(tmp_path).follow(page)
+        return
     with pages.typed_into(f"page_{page.stem}") as module:
         pages.run(page, module)
 
@@ -38,11 +41,68 @@ def test_every_page_is_in_the_index() -> None:
     assert {page.name for page in pages.PAGES} - {"index.md"} <= listed
 
 
+def test_pages_for_a_shell_are_there() -> None:
+    assert set(workshop.WORKSHOPS) <= {page.name for page in pages.PAGES}
+
+
 def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 1\n```\n\n```pycon\n>>> x + 1\n3\n```\n")
     with pages.typed_into("page_wrong") as module, pytest.raises(AssertionError, match="Got:"):
         pages.run(page, module)
+
+
+WORKSHOP = """
+```python title="inner/module.py"
+x = 1
+```
+
+```sh
+cd inner
+```
+
+```pycon
+>>> import module
+>>> module.x
+1
+```
+
+```sh
+python -c "import module; print('module', module.x)"
+```
+
+```text title="output"
+module ...
+```
+
+```shell
+exit 1
+```
+"""
+
+
+def test_a_page_is_followed_in_an_environment_of_its_own(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(WORKSHOP)
+    steps = workshop.Workshop(tmp_path).follow(page)
+    assert [step.kind for step in steps] == ["python", "sh", "pycon", "sh", "text", "shell"]
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "message"),
+    [
+        (">>> module.x\n1", ">>> module.x\n2", "page.md, line 10: exit code 1"),
+        ("module ...", "nothing", "page.md, line 20: the commands print\nmodule 1"),
+        ("cd inner", "false", "page.md, line 6: exit code 1"),
+    ],
+)
+def test_what_a_followed_page_gets_wrong_is_noticed(
+    tmp_path: Path, line: str, other: str, message: str
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(WORKSHOP.replace(line, other))
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        workshop.Workshop(tmp_path).follow(page)
 
 
 def test_a_wrong_program_is_noticed(tmp_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""The documentation site: every page has its place, and generated pages say what the tables say.
+
+The site itself is built by `make docs`, strictly.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+import yaml
+
+from plugrad.dispatch.operator import all_operators
+from tests.docs import pages
+
+TOOLS = pages.ROOT / "tools"
+
+
+def tool(name: str) -> ModuleType:
+    """A module of tools/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = tool("reference")
+hooks = tool("site_hooks")
+CONFIG = yaml.safe_load((pages.ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+
+
+def leaves(nav: object) -> Iterator[str]:
+    """The pages of a navigation."""
+    if isinstance(nav, str):
+        yield nav
+    elif isinstance(nav, dict):
+        for entry in nav.values():
+            yield from leaves(entry)
+    elif isinstance(nav, list):
+        for entry in nav:
+            yield from leaves(entry)
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    written = {
+        path.relative_to(pages.ROOT / "docs").as_posix()
+        for path in (pages.ROOT / "docs").rglob("*.md")
+    }
+    generated = {name for name in reference.pages() if not name.startswith(hooks.OPERATORS)}
+    assert set(leaves(CONFIG["nav"])) == written | generated | set(hooks.OUTSIDE.values())
+
+
+def test_the_operators_pages_are_added_to_the_navigation() -> None:
+    nav = hooks.on_config({"nav": [{"Start": ["index.md"]}, {"Reference": []}]})["nav"]
+    generated = {name for name in reference.pages() if name.startswith(hooks.OPERATORS)}
+    assert set(leaves(nav)) == generated | {"index.md"}
+
+
+def test_every_public_operator_is_in_the_reference() -> None:
+    text = "".join(reference.pages().values())
+    for op in all_operators():
+        if op.namespace == "plugrad" and not op.name.startswith("_"):
+            base = op.name.rstrip("_")
+            assert f"#plugrad.{op.name} }}" in text or f"#plugrad.{base} }}" in text, op.full_name
+
+
+def test_an_operators_page_has_signatures_schema_and_derivative() -> None:
+    page = reference.pages()["reference/operators/pointwise_unary.md"]
+    sin = page.split("## `sin`")[1].split("\n## ")[0]
+    for line in (
+        "plugrad.sin(input: Tensor, *, out: Tensor | None=None) -> Tensor",
+        "Tensor.sin() -> Tensor",
+        "Tensor.sin_() -> Tensor",
+        "Sine of each element, in radians.",
+        "* Schema: `sin(Tensor self) -> Tensor`",
+        "* Derivative of `self`: `",
+    ):
+        assert line in sin
+
+
+def test_a_docstring_becomes_markdown() -> None:
+    def function() -> None:
+        """One line.
+
+        Args:
+            a: the first,
+                on two lines.
+            b: the second.
+
+        >>> 1 + 1
+        2
+        """
+
+    assert reference.described(function) == [
+        "One line.",
+        "**Args:**\n\n* `a`: the first, on two lines.\n* `b`: the second.",
+        "```pycon\n>>> 1 + 1\n2\n```",
+    ]
+
+
+def test_every_special_function_is_in_the_reference() -> None:
+    page = reference.pages()["reference/special.md"]
+    assert "### `gammaln` { #plugrad.special.gammaln }" in page
+    assert page.count("\n### ") == sum(
+        len(family.operators) for family in reference.families(reference.SPECIAL)
+    )
+
+
+def test_examples_in_docstrings_are_fenced() -> None:
+    text = "One line.\n\n    >>> x\n    1\n\n>>> y\n2"
+    inner, outer = "    ```pycon\n    >>> x\n    1\n    ```", "```pycon\n>>> y\n2\n```"
+    assert reference.fenced(text) == f"One line.\n\n{inner}\n\n{outer}"
+
+
+@pytest.mark.parametrize(
+    ("link", "source", "uri", "expected"),
+    [
+        ("tensors.md", "docs/index.md", "index.md", None),
+        ("../README.md", "docs/index.md", "index.md", "readme.md"),
+        ("../examples/README.md", "docs/index.md", "index.md", "examples.md"),
+        ("docs/design.md", "CONTRIBUTING.md", "contributing.md", "design.md"),
+        ("docs/nope.md", "CONTRIBUTING.md", "contributing.md", None),
+        ("../README.md", "examples/README.md", "examples.md", "readme.md"),
+        ("newton.py", "examples/README.md", "examples.md", "source/examples/newton.py"),
+        ("../core/README.md", "docs/index.md", "index.md", None),
+        ("../plugins.md", "docs/reference/plugins.md", "reference/plugins.md", None),
+        ("../../README.md", "docs/reference/index.md", "reference/index.md", "../readme.md"),
+    ],
+)
+def test_links_lead_to_the_sites_pages(
+    link: str, source: str, uri: str, expected: str | None
+) -> None:
+    assert hooks.site_link(link, source, uri) == expected
+
+
+def test_pages_from_outside_are_there() -> None:
+    assert all((pages.ROOT / source).is_file() for source in hooks.OUTSIDE)

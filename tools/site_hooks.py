@@ -1,0 +1,87 @@
+"""What MkDocs cannot be told in mkdocs.yml: pages from outside docs/, generated ones, and links.
+
+Pages link to each other as files of the repository, where they are read, too. Links that lead out
+of docs/ are turned to where the site has the file. MkDocs is imported only where it calls, since
+tests read this module without it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import reference  # noqa: E402  # beside this file, which MkDocs runs by its path
+
+# Files of the repository that are pages of the site.
+OUTSIDE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "README.md": "readme.md",
+    "examples/README.md": "examples.md",
+    "examples/backend_numbers/README.md": "example_backend_numbers.md",
+    "examples/backend_strict/README.md": "example_backend_strict.md",
+}
+LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)]*)?\))")
+OPERATORS = "reference/operators/"
+
+
+def on_config(config: Any) -> Any:
+    """The operators' families come last in the reference."""
+    families = [f"{OPERATORS}{family.name}.md" for family in reference.families()]
+    section = next(entry["Reference"] for entry in config["nav"] if "Reference" in entry)
+    section.append({"Operators": [f"{OPERATORS}index.md", *families]})
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    from mkdocs.structure.files import File
+
+    for source, uri in OUTSIDE.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / source)))
+    for uri, text in reference.pages().items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Links lead to pages of the site; those to other files of the repository to a copy."""
+    from mkdocs.structure.files import File
+
+    uri = page.file.src_uri
+    source = next((path for path, target in OUTSIDE.items() if target == uri), f"docs/{uri}")
+
+    def rewrite(found: re.Match[str]) -> str:
+        link = site_link(found[2], source, uri)
+        if link is None:
+            return found[0]
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(uri), link))
+        if files.get_file_from_path(target) is None and target.startswith("source/"):
+            path = ROOT / target.removeprefix("source/")
+            files.append(File.generated(config, target, abs_src_path=str(path)))
+        return f"{found[1]}{link}{found[3]}"
+
+    return LINK.sub(rewrite, markdown)
+
+
+def site_link(link: str, source: str, uri: str) -> str | None:
+    """A link of the file `source` as the page `uri` has to have it; None to leave it as it is."""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+    if source.startswith("docs/") and path.startswith("docs/"):
+        return None
+    if not (ROOT / path).is_file():
+        return None
+    if path in OUTSIDE:
+        target = OUTSIDE[path]
+    elif path.startswith("docs/"):
+        target = path.removeprefix("docs/")
+    elif path.endswith(".md"):
+        return None  # the build complains: such a page has to be in OUTSIDE
+    else:
+        target = f"source/{path}"
+    return posixpath.relpath(target, posixpath.dirname(uri) or ".")
