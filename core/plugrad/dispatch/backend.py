@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, final
@@ -11,7 +12,13 @@ from mypy_extensions import i64, mypyc_attr
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.api_version import API_VERSION, check_api_version
 from plugrad.dispatch.kernel_table import check_names, kernel_table, marked_kernels
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, register_backend_key, tensor_keyset
+from plugrad.dispatch.keys import (
+    FUNCTIONALIZE_BIT,
+    DispatchKey,
+    dispatch_key,
+    register_backend_key,
+    tensor_keyset,
+)
 from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.dtype import from_numpy as dtype_from_numpy
 from plugrad.errors import BackendNotFoundError, PluginError
@@ -537,6 +544,20 @@ def find_backend(name: str) -> ActiveBackend:
             f"no backend named {name!r} is active; active: {', '.join(_active) or 'none'}"
         )
     return activate_backend(loaded)
+
+
+def find_key(name: str) -> DispatchKey:
+    """The dispatch key of that name; a backend that is installed but not active is loaded for it.
+
+    Raises:
+        ValueError: there is no such key.
+    """
+    try:
+        return dispatch_key(name)
+    except ValueError:
+        with contextlib.suppress(BackendNotFoundError):
+            find_backend(name.removeprefix("Autograd").lower())
+        return dispatch_key(name)
 
 
 def backend_by_number(number: int) -> ActiveBackend | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import types
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any, Final
 
 from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import find_backend
-from plugrad.dispatch.keys import DispatchKey, dispatch_key
+from plugrad.dispatch.backend import find_key
+from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import (
     FALLTHROUGH,
     BelowAutograd,
@@ -25,7 +24,7 @@ from plugrad.dispatch.operator import (
     retract,
 )
 from plugrad.dispatch.schema import parse_schema
-from plugrad.errors import BackendNotFoundError, DuplicateDefinitionError
+from plugrad.errors import DuplicateDefinitionError
 from plugrad.library.fakes import META, FakeKernel, check_fake, source_of
 from plugrad.library.kernels import CountsWrites, OnArrays, OnTensors
 from plugrad.library.schemas import check_tags
@@ -302,14 +301,3 @@ class _FallbackWithoutKeyset:
 
     def __call__(self, op: Operator, keyset: int, *args: Any) -> Any:
         return self.function(op, *args)
-
-
-def find_key(name: str) -> DispatchKey:
-    """The key by name; a backend that is installed but not loaded yet is loaded for it."""
-    try:
-        return dispatch_key(name)
-    except ValueError:
-        backend = name.removeprefix("Autograd").lower()
-        with contextlib.suppress(BackendNotFoundError):
-            find_backend(backend)
-        return dispatch_key(name)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.dispatch import keys
+from plugrad.dispatch.backend import find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, find_or_load
 from plugrad.library.autograd import AutogradKernel, GradientRule, check_rule
 from plugrad.library.custom_op import CustomOpDef, DeviceTypes, definition_of
-from plugrad.library.library import Library, find_key
+from plugrad.library.library import Library
 from plugrad.library.schemas import has_keyword_tensor
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import OpOverload

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
 from plugrad.tensor.base import TensorBase, sizes_of
 
@@ -118,4 +118,5 @@ def get_vmap_rule(op: Any) -> VmapRule | None:
     """The rule that was registered last for an operator (or its qualified name), or None."""
     name = op if isinstance(op, str) else op.qualified_name
     rules = _rules.get(name)
-    return rules[-1] if rules else None
+    # An operator that was taken back, and its rules with it, may be defined anew.
+    return rules[-1] if rules and rules[-1].op is find_operator(name) else None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 # Interpreted: it runs seldom, and classes have a __getattr__.
 import inspect
+from collections.abc import Callable
 from typing import Any, Final
 
-from plugrad.dispatch.keys import DispatchKey, dispatch_key
+from plugrad.dispatch.backend import find_key
+from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import (
     Operator,
     all_operators,
@@ -78,7 +80,7 @@ class OpOverload:
 
     def has_kernel_for_dispatch_key(self, key: DispatchKey | str) -> bool:
         """Whether a kernel is registered for exactly this key."""
-        wanted = dispatch_key(key) if isinstance(key, str) else key
+        wanted = find_key(key) if isinstance(key, str) else key
         return self.op.kernel_for(wanted) is not None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +133,7 @@ class OpOverloadPacket:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(self._overloads) == 1:
             return self._overloads[0](*args, **kwargs)
-        choices = tuple((overload.op, overload.op) for overload in self._overloads)
+        choices = tuple((overload.op, _in_order(overload.op)) for overload in self._overloads)
         return call_overload(self._qualified_op_name, choices, args, kwargs)
 
     def __getattr__(self, overload: str) -> OpOverload:
@@ -173,6 +175,11 @@ class OpNamespace:
 
     def __repr__(self) -> str:
         return f"<plugrad.ops namespace {self._name!r}>"
+
+
+def _in_order(op: Operator) -> Callable[..., Any]:
+    """Calls an operator with all arguments by position, keyword-only ones too."""
+    return lambda *values: op.call(values)
 
 
 def call_overload_of(*args: Any, **kwargs: Any) -> Any:

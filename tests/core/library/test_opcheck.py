@@ -212,6 +212,14 @@ def test_another_backend_that_differs(ns: str, second_backend: str) -> None:
     )
 
 
+def test_a_kernel_for_all_backends_that_is_for_one_only(ns: str, second_backend: str) -> None:
+    @custom_op(f"{ns}::f", mutates_args=())
+    def f(x: plugrad.Tensor) -> plugrad.Tensor:
+        return plugrad.from_numpy(x.numpy() + 1)
+
+    _expect(plugrad, f, (_x(),), "test_backends", "backend 'second', which raised TypeError: can't")
+
+
 def test_another_backend_that_has_no_kernel(ns: str, second_backend: str) -> None:
     with Library(ns, "DEF") as own:
         own.define("f(Tensor x) -> Tensor")

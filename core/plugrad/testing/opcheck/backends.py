@@ -65,6 +65,12 @@ def _compare(call: Call, name: str, expected: list[Any]) -> str:
             out = call.run(moved)
     except OperatorNotFoundError as error:
         return f"SKIPPED: {error}"
+    except Exception as error:
+        raise OpCheckError(
+            f"{call.op.qualified_name} has a kernel that serves backend {name!r}, which raised "
+            f"{type(error).__name__}: {error}\nA kernel for all backends may only use operators; "
+            "say which backends it is for (device_types=...), or register one for each."
+        ) from error
     for tensor in (item for item in outputs_of(out) if isinstance(item, plugrad.Tensor)):
         if tensor.device.type != name:
             raise OpCheckError(

@@ -16,6 +16,8 @@ from plugrad.testing.assert_close import assert_close
 class OpCheckError(Exception):
     """An operator does something else than what was declared of it."""
 
+    __module__ = "plugrad.testing.opcheck"
+
 
 class Skipped(Exception):
     """There is nothing to check; the message says why."""
