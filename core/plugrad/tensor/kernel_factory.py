@@ -32,7 +32,7 @@ from plugrad.tensor.meta.backend import MetaBackend
 from plugrad.tensor.meta.shapes import structured
 
 # Elementwise: shape and dtype of the result follow from those of the operands.
-_STRUCTURES: Final = ("unary", "binary", "binary_alpha")
+_STRUCTURES: Final = ("unary", "binary", "binary_alpha", "elementwise")
 
 
 @final

@@ -133,3 +133,17 @@ def test_elementwise_operators_of_others_need_no_fake() -> None:
         )
         assert made.shape == (2, 3)
         assert made.dtype is plugrad.float32
+
+
+def test_nor_do_those_of_any_number_of_operands() -> None:
+    entry = """
+- func: blend(Tensor self, Tensor other, Tensor weight) -> Tensor
+  structure: elementwise
+  result: float
+  differentiable: false
+  doc: Something between two tensors.
+"""
+    with plugrad.library.Library("meta_elementwise", "DEF") as own:
+        blend = own.load(entry).blend
+        x = plugrad.empty(2, 1, device="meta")
+        assert blend(x, x, plugrad.empty(3, device="meta")).shape == (2, 3)
