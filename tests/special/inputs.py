@@ -26,17 +26,16 @@ def rows(select: Callable[[Row], bool] = lambda row: True) -> list[Any]:
 def arguments(row: Row, dtype: str = "float64", shape: tuple[int, ...] = (2,)) -> list[Any]:
     """What the function may be called with; tensors that have a derivative require grad.
 
-    Orders and parameters are real, degrees are integers.
+    Orders and parameters are real, degrees integers.
     """
     maker = Arguments(dtype, seed=len(row.name))
     values: list[Any] = [*row.first]
-    for spec in row.tensors(shape):
-        tensor = maker.make(spec)
-        if not spec.requires_grad:
-            tensor = plugrad.real(tensor).clone() if tensor.is_complex() else tensor
-            tensor = tensor.trunc() if "polynomial_" in row.name else tensor
-        values.append(tensor)
+    values += [maker.make(spec) for spec in row.tensors(shape, parameters=real_of(dtype))]
     return [*values, *row.last]
+
+
+def real_of(dtype: str) -> str:
+    return {"complex128": "float64", "complex64": "float32"}.get(dtype, dtype)
 
 
 def leaves(values: list[Any]) -> list[plugrad.Tensor]:

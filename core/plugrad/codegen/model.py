@@ -46,7 +46,7 @@ INPLACE_VIEW = "inplace_view"
 # Any number of tensors, promoted and broadcast together; numbers are taken for any of them.
 ELEMENTWISE = "elementwise"
 STRUCTURES = ("", "unary", "binary", "binary_alpha", ELEMENTWISE, INPLACE_VIEW)
-RESULTS = ("promote", "float", "bool", "real")
+RESULTS = ("promote", "float", "bool", "real", "complex")
 LEVELS = ("core", "full")
 
 
@@ -167,6 +167,8 @@ def _parse_entry(family: str, item: Any) -> Entry:
         source=str(item.get("source", "")).strip(),
         level=item.get("level", "full"),
     )
+    if entry.result == "complex" and entry.structure != ELEMENTWISE:
+        raise EntryError(f"{where}: 'result: complex' is for 'structure: {ELEMENTWISE}'")
     if not entry.doc and not schema.name.startswith("_"):
         raise EntryError(f"{where}: a public operator needs a 'doc:'")
     said = [bool(entry.derivatives), bool(entry.composite), not entry.differentiable]

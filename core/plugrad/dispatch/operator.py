@@ -186,7 +186,8 @@ class Operator:
         namespace, name, overload: the parts of its name.
         structure: "unary", "binary" or "binary_alpha" if the core promotes and broadcasts for it;
             "inplace_view" if it makes its tensor a view of itself.
-        result: how a structured operator's dtype follows: "promote", "float" or "bool".
+        result: how a structured operator's dtype follows: "promote", "float", "bool", "real" or
+            "complex".
         prepare: checks and normalises arguments before a raw kernel sees them, or None.
         differentiable: whether a gradient flows; composites inherit it from what they call.
         level: "core" if every backend must be able to compute it, natively or by its decomposition,

@@ -17,7 +17,7 @@ from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.overridable import accept_foreign, stand_in
 from plugrad.tensor.promotion import common_dtype, float_result, is_scalar, to_dtype
 
-_FLOAT: Final = "float"
+_FLOATING: Final = ("float", "complex")
 
 
 @final
@@ -29,7 +29,7 @@ class PromoteAll:
     """
 
     def __init__(self, result: str, check: Any) -> None:
-        self.to_float: bool = result == _FLOAT
+        self.to_float: bool = result in _FLOATING
         self.check: Any = check
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:

@@ -12,7 +12,8 @@ from typing import Any
 from plugrad.testing.cases import OpCase, OpSample, T
 
 REAL = ("float32", "int64")
-COMPLEX = (*REAL, "complex64")
+# Marks the range of a degree: an integer.
+DEGREES = "degrees"
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Row:
     """One operator.
 
     Attributes:
-        ranges: of each tensor; a third entry False for one that has no derivative.
+        ranges: of each tensor; a third entry False for one that has no derivative, `DEGREES` for
+            integers.
         first: arguments before the tensors.
         complex: whether it is defined for complex numbers.
         torch: the name in torch.special, if it is there.
@@ -36,29 +38,47 @@ class Row:
     torch: bool = False
     wider: tuple[str, ...] = ()
 
-    def tensors(self, *shapes: tuple[int, ...]) -> list[T]:
+    def tensors(self, *shapes: tuple[int, ...], parameters: str | None = None) -> list[T]:
         """A tensor for each range, with these shapes, of which the last goes on."""
         found: list[T] = []
-        for position, (low, high, *differentiable) in enumerate(self.ranges):
+        for position, entry in enumerate(self.ranges):
             shape = shapes[min(position, len(shapes) - 1)]
-            found.append(T(shape, low, high, requires_grad=differentiable != [False]))
+            dtype = None if differentiable(entry) else parameters
+            if entry[-1] is DEGREES:
+                dtype = "int64"
+            found.append(T(shape, *entry[:2], dtype=dtype, requires_grad=differentiable(entry)))
         return found
 
-    def samples(self) -> list[OpSample]:
+    def samples(self, parameters: str | None = None) -> list[OpSample]:
         shapes: list[tuple[tuple[int, ...], ...]] = [((2, 3),), ((),), ((0, 3),)]
         if len(self.ranges) > 1:
             shapes.append(((2, 1), (3,)))
-        return [OpSample((*self.first, *self.tensors(*s), *self.last)) for s in shapes]
+        return [
+            OpSample((*self.first, *self.tensors(*s, parameters=parameters), *self.last))
+            for s in shapes
+        ]
 
-    def case(self) -> OpCase:
-        return OpCase(
-            f"special::{self.name}",
-            self.samples(),
-            torch=f"special.{self.name}" if self.torch else None,
-            dtypes=COMPLEX if self.complex else REAL,
-            wider=self.wider,
-            grad_dtypes=("float64", "complex128") if self.complex else ("float64",),
-        )
+    def cases(self) -> list[OpCase]:
+        """Of reals; and of complex numbers, beside which parameters stay real."""
+        op, torch = f"special::{self.name}", f"special.{self.name}" if self.torch else None
+        found = [OpCase(op, self.samples(), torch=torch, dtypes=REAL, wider=self.wider)]
+        if self.complex:
+            found.append(
+                OpCase(
+                    op,
+                    self.samples("float64"),
+                    torch=torch,
+                    dtypes=("complex64",),
+                    wider=self.wider,
+                    grad_dtypes=("complex128",),
+                    exact_dtype=all(differentiable(entry) for entry in self.ranges),
+                )
+            )
+        return found
+
+
+def differentiable(entry: tuple[Any, ...]) -> bool:
+    return entry[-1] is not False and entry[-1] is not DEGREES
 
 
 def of(name: str, *ranges: tuple[Any, ...], **others: Any) -> Row:
@@ -68,7 +88,7 @@ def of(name: str, *ranges: tuple[Any, ...], **others: Any) -> Row:
 # The order of a Bessel function, the parameter of a hypergeometric one: no derivative by it.
 ORDER = (0.5, 2.5, False)
 PARAMETER = (0.5, 3.0, False)
-DEGREE = (2, 5, False)
+DEGREE = (2, 6, DEGREES)
 
 ROWS = (
     # elementary
@@ -196,4 +216,4 @@ ROWS = (
     of("eval_genlaguerre", (1.5, 4.5, False), PARAMETER, (0.5, 2.0)),
 )
 
-CASES = [row.case() for row in ROWS]
+CASES = [case for row in ROWS for case in row.cases()]

@@ -174,3 +174,34 @@ def test_the_stub_of_a_file(tmp_path: Path) -> None:
     assert "class parts_results(NamedTuple):" in lines
     assert "    high: Tensor" in lines
     assert "def parts(input: Tensor) -> parts_results: ..." in lines
+
+
+def test_meta_tensors_need_no_fake() -> None:
+    entries = """
+- func: turned(Tensor self, Tensor other) -> Tensor
+  structure: elementwise
+  result: complex
+  differentiable: false
+  doc: Complex numbers.
+
+- func: both(Tensor self, Tensor other) -> (Tensor low, Tensor high)
+  structure: elementwise
+  result: float
+  differentiable: false
+  doc: Two.
+"""
+    family = load(entries, namespace="elementwise_meta")
+    try:
+        x = plugrad.ones(3, 1, dtype=plugrad.float64, device="meta")
+        turned = family.turned(x, plugrad.ones(2, device="meta"))
+        assert (turned.shape, turned.dtype) == ((3, 2), plugrad.complex128)
+        both = family.both(plugrad.ones(2, dtype=plugrad.int64, device="meta"), 1)
+        assert [(part.shape, part.dtype) for part in both] == [((2,), plugrad.float32)] * 2
+    finally:
+        unload(family)
+
+
+def test_complex_results_are_for_elementwise_operators() -> None:
+    entry = "- func: f(Tensor self) -> Tensor\n  structure: unary\n  result: complex\n"
+    with pytest.raises(EntryError, match="'result: complex' is for 'structure: elementwise'"):
+        load(entry + "  differentiable: false\n  doc: Some.\n", namespace="elementwise_wrong")

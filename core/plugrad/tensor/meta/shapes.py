@@ -17,21 +17,25 @@ Kernel = Callable[..., Any]
 def _result_dtype(result: str, dtype: DType) -> DType:
     if result == "bool":
         return bool_
+    if result == "complex":
+        return dtype.to_complex()
     return dtype.to_real() if result == "real" else dtype
 
 
 def structured(op: Operator) -> Kernel:
     """Of an elementwise operator, whose operands come promoted."""
     result = op.result
+    count = len(op.schema.returns)
 
-    def kernel(*operands: Any) -> MetaArray:
+    def kernel(*operands: Any) -> MetaArray | tuple[MetaArray, ...]:
         shape: Shape = ()
         dtype = bool_
         for operand in operands:
-            shape = broadcast_shapes(shape, shape_of(operand))
             if isinstance(operand, MetaArray):
+                shape = broadcast_shapes(shape, operand.shape)
                 dtype = operand.dtype
-        return MetaArray(shape, _result_dtype(result, dtype))
+        results = [MetaArray(shape, _result_dtype(result, dtype)) for _ in range(count)]
+        return results[0] if count == 1 else tuple(results)
 
     return kernel
 

@@ -12,17 +12,21 @@ from plugrad_special import special
 Step = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
+def degree(n: Tensor) -> Tensor:
+    """The integer that is meant by a degree."""
+    return n.trunc() if n.is_floating_point() else n
+
+
 def _recurrence(x: Tensor, n: Tensor, first: Callable[[Tensor], Tensor], step: Step) -> Tensor:
     """The polynomial of degree n in a sequence that begins with 1 and `first`; 0 for n < 0."""
     dtype = plugrad.result_type(x, n)
     dtype = dtype if dtype.is_floating_point else plugrad.get_default_dtype()
-    degree = n.trunc() if n.is_floating_point() else n
-    x, degree = plugrad.broadcast_tensors(x.to(dtype), degree)
-    highest = int(degree.max()) if degree.numel() else -1
+    x, degrees = plugrad.broadcast_tensors(x.to(dtype), degree(n))
+    highest = int(degrees.max()) if degrees.numel() else -1
     before, last = plugrad.ones_like(x), first(x)
-    result = plugrad.where(degree == 0, before, plugrad.zeros_like(x))
+    result = plugrad.where(degrees == 0, before, plugrad.zeros_like(x))
     for k in range(1, highest + 1):
-        result = plugrad.where(degree == k, last, result)
+        result = plugrad.where(degrees == k, last, result)
         before, last = last, step(k, x, last, before)
     return result
 
