@@ -100,6 +100,15 @@ def mm(a, b):
     return Numbers(elements, (n, m), a.dtype)
 
 
+def take(a, index):
+    size = len(a.elements)
+    for place in index.elements:
+        if not -size <= place < size:
+            said = f"out of range: tried to access index {place} on a tensor of {size} elements."
+            raise IndexError(said)
+    return Numbers([a.elements[place] for place in index.elements], index.shape, a.dtype)
+
+
 def quiet(function):
     """A function of numbers that gives inf or nan where Python's raises."""
 
@@ -153,7 +162,7 @@ KERNELS = {
     "sum": sum_,
     "amax": amax,
     "mm": mm,
-    "take": lambda a, index: Numbers([a.elements[i] for i in index.elements], index.shape, a.dtype),
+    "take": take,
     "permute": permute,
     "expand": expand,
     "slice.Tensor": slice_,

@@ -147,3 +147,9 @@ def test_all_primitives_give_what_the_cpu_gives(case: OpCase, dtype: str, full: 
 @pytest.mark.parametrize("case", core_cases(), ids=lambda case: case.op)
 def test_complex_numbers_are_made_of_all_primitives(case: OpCase, full: str) -> None:
     compare(case, "complex128", full)
+
+
+def test_integers_have_no_negative_powers(core: str) -> None:
+    x = plugrad.ones(2, dtype=plugrad.int64, device=core)
+    with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+        x.pow(-1)

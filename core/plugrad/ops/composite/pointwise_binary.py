@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import DType, complex128, float64
+from plugrad.dtype import INTEGER, DType, complex128, float64
 from plugrad.ops.composite.elementary import atan2 as atan2
 from plugrad.ops.composite.elementary import hypot as hypot
 from plugrad.ops.composite.elementary import logaddexp as logaddexp
@@ -99,6 +99,8 @@ def rsub_number(self: Tensor, other: Any, alpha: Any) -> Tensor:
 
 def pow_number(self: Tensor, exponent: Any) -> Tensor:
     base: Any = to_dtype(self, promote_with_scalar(self, exponent))
+    if base.dtype.category == INTEGER and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
     if exponent == 2:
         return base * base
     if exponent == 3:
