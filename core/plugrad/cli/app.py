@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from plugrad.cli.backends import backends
+from plugrad.cli.certify import certify
 from plugrad.cli.configuration import config
 from plugrad.cli.doctor import core_version, doctor
 from plugrad.cli.new import app as new
@@ -52,6 +53,9 @@ def build_app() -> typer.Typer:
     app.callback()(_options)
     app.command("backends")(backends)
     app.command("config")(config)
+    app.command(
+        "certify", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    )(certify)
     app.command("doctor")(doctor)
     app.command("ops")(operators)
     app.add_typer(new, name="new")

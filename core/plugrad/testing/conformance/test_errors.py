@@ -1,4 +1,4 @@
-"""Errors: a call that fails on the CPU fails here, with the same type and words."""
+"""Errors: a call that fails on the CPU fails here, with the same type, and the words where plugrad checks."""
 
 from __future__ import annotations
 
@@ -14,28 +14,48 @@ from plugrad.testing.conformance.matrix import Item, each
 from plugrad.testing.conformance.subject import DeviceArguments, Subject
 from plugrad.testing.conformance.trials import Selection, level_of
 
+# A tensor that is not contiguous, in the description of a sample.
+LAYOUT = re.compile("strides='(transposed|sliced|expanded)'")
+
 
 def wrong_calls(subject: Subject, selection: Selection) -> Iterator[Item]:
     for label, case, error, operator in selection.errors(subject):
+        known = subject.availability.get(operator)
+        if known is not None and known.kind == "decomposed" and operator.startswith("plugrad::"):
+            continue  # plugrad's own work, in whose words the backend has no part
+        if "strides" not in subject.capabilities and LAYOUT.search(repr(error)):
+            continue  # without a layout any view is possible
         yield Item(label, (case, error), operator, level_of(operator))
 
 
 @each("call", wrong_calls)
 def test_error(subject: Subject, call: tuple[OpCase, OpError]) -> None:
     case, error = call
+    ours = _failure(case, error, subject, subject.device)
+    if _is_from_a_kernel(ours):
+        return
+    same = str(ours) == str(_failure(case, error, subject, "cpu"))
+    assert same or re.search(error.regex, str(ours))
 
-    ours = _message(case, error, subject, subject.device)
-    assert re.search(error.regex, ours) or ours == _message(case, error, subject, "cpu")
+
+def _is_from_a_kernel(error: BaseException) -> bool:
+    """Whether the backend, or its array library, has raised an error, in words of its own."""
+    trace = error.__traceback__
+    name = ""
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        trace = trace.tb_next
+    return not f"{name}.".startswith("plugrad.") or name.startswith("plugrad.plugins.")
 
 
-def _message(case: OpCase, error: OpError, subject: Subject, device: Any) -> str:
-    """What a call says that must fail."""
+def _failure(case: OpCase, error: OpError, subject: Subject, device: Any) -> BaseException:
+    """What is raised by a call that must fail."""
     made = DeviceArguments(subject.floating, seed_of(case, error.sample), device)
     args = made.make(tuple(error.sample.args))
     kwargs = made.make(dict(error.sample.kwargs))
     with made.device, pytest.raises(error.exception) as raised:
         resolve(case.op)(*args, **kwargs)
-    return str(raised.value)
+    return raised.value
 
 
 def test_tensors_of_two_devices_do_not_meet(subject: Subject) -> None:

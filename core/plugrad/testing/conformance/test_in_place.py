@@ -23,8 +23,6 @@ from plugrad.testing.conformance.variations import (
 def methods(subject: Subject, selection: Selection) -> Iterator[Item]:
     for trial, name in in_place_variants(subject, selection):
         label = f"{name}-{trial.label.partition('-')[2]}"
-        if not subject.backend.mutable and trial.tensors()[0].strides != "contiguous":
-            continue  # a view: see the topic of views
         yield Item(label, (trial, name), trial.operator, trial.level)
 
 
@@ -75,8 +73,6 @@ def test_a_write_reaches_every_name_of_the_tensor(subject: Subject) -> None:
     subject.needs("add_.Scalar")
     x = subject.tensor([1.0, 2.0])
     same = x.detach()
-    if not subject.backend.mutable:
-        same = x
     x.add_(1)
     assert on_host(same).tolist() == [2.0, 3.0]
     assert same._version == x._version == 1

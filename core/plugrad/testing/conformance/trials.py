@@ -35,6 +35,7 @@ class Trial:
         operator: the operator that it is about.
         operators: all that the function calls itself, by qualified name.
         reached: all that are called in the course of it on the CPU.
+        results: names of the dtypes of its results, where it is run in float64.
         dtype: a dtype's name, instead of the backend's widest floating point dtype.
     """
 
@@ -44,6 +45,7 @@ class Trial:
     operator: str
     operators: tuple[str, ...]
     reached: tuple[str, ...] = field(repr=False)
+    results: tuple[str, ...] = field(default=(), repr=False)
     dtype: str | None = None
 
     @property
@@ -143,7 +145,7 @@ class Selection:
             trial
             for trial in self.trials
             if subject.has(*trial.operators)
-            and trial.fixed_dtypes <= set(subject.dtypes)
+            and trial.fixed_dtypes | set(trial.results) - {"float64"} <= set(subject.dtypes)
             and not (trial.goes_to_host and subject.name != "cpu")
         ]
 
@@ -199,11 +201,18 @@ def try_out(label: str, case: OpCase, sample: OpSample) -> Trial:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with plugrad.record_dispatch_trace() as events:
-            function(*args, **kwargs)
+            result = function(*args, **kwargs)
     calls = [event for event in events if event.kind == "call"]
     direct = tuple(dict.fromkeys(event.op for event in calls if event.depth == 0))
     reached = tuple(dict.fromkeys(event.op for event in events))
-    return replace(trial, operator=_subject_of(case, direct), operators=direct, reached=reached)
+    dtypes = tuple({tensor.dtype.name: None for tensor in tensors_of(result)})
+    return replace(
+        trial,
+        operator=_subject_of(case, direct),
+        operators=direct,
+        reached=reached,
+        results=dtypes,
+    )
 
 
 def grouped(trials: Iterable[Trial]) -> list[list[Trial]]:
