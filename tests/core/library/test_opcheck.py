@@ -288,3 +288,11 @@ def test_the_cores_operators_pass(name: str) -> None:
         op = plugrad.dispatch.find_operator(f"plugrad::{name.partition('.')[0]}")
     result = opcheck(op, args.get(name, (x,)))
     assert all(text == "SUCCESS" or text.startswith("SKIPPED") for text in result.values()), result
+
+
+def test_arguments_that_are_no_tensors_are_recorded_too() -> None:
+    arguments = {"dtype": plugrad.float32}
+    result = opcheck(plugrad.ops.plugrad.exp, (_x(),), test_utils="test_capture")
+    assert result == {"test_capture": "SUCCESS"}
+    total = plugrad.ops.plugrad.sum
+    assert opcheck(total, (_x(),), arguments, test_utils="test_capture") == result

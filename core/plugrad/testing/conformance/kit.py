@@ -10,6 +10,7 @@ import pytest
 from plugrad.dispatch.backend import find_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.plugins import get_manager
+from plugrad.testing.cases import cases_of
 from plugrad.testing.conformance.certificate import MISSING, Certificate, Outcome
 from plugrad.testing.conformance.matrix import (
     label_in,
@@ -45,9 +46,10 @@ def install(config: Any) -> None:
     except Exception as error:
         raise pytest.UsageError(f"--plugrad-backend: {error}") from error
     selection = Selection(option.plugrad_level, option.plugrad_op)
-    if selection.names and not selection.cases:
+    unknown = [name for name in selection.names if not cases_of(name)]
+    if unknown:
         raise pytest.UsageError(
-            f"--plugrad-op: there are no cases of {', '.join(selection.names)}. The operator's "
+            f"--plugrad-op: there are no cases of {', '.join(unknown)}. The operator's "
             "plugin brings them by the hook plugrad_cases(), a test by "
             "plugrad.testing.cases.register()"
         )
