@@ -1,4 +1,4 @@
-"""Errors: a call that fails on the CPU fails here, with the same type, and the words where plugrad checks."""
+"""Errors: calls that fail on the CPU fail here, with the words where plugrad itself checks."""
 
 from __future__ import annotations
 
