@@ -236,7 +236,7 @@ def _mathematics(entry: Entry) -> list[str]:
     """Of an entry that tells its source: operands, derivatives as in the file, source."""
     found: list[str] = []
     if entry.structure:
-        dtypes = "; integers give the default dtype" * (entry.result == "float")
+        dtypes = "; integers give the default dtype" * (entry.result in ("float", "complex"))
         shapes = "Any shape" if len(entry.tensor_arguments()) == 1 else "Operands are broadcast"
         found.append(f"{shapes}{dtypes}.")
     if entry.derivatives:

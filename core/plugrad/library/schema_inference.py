@@ -135,7 +135,7 @@ def _parameter_table() -> dict[Any, str]:
         optionals = [
             list[optional],
             Sequence[optional],
-            list[optional],
+            typing.List[optional],  # noqa: UP006
             typing.Sequence[optional],
         ]
         for sequence in lists if schema in _IN_LISTS else ():

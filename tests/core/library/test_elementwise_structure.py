@@ -11,7 +11,7 @@ import pytest
 
 import plugrad
 from plugrad.codegen import EntryError, load, stubs, unload
-from plugrad.library import Library
+from plugrad.library import Library, opcheck
 
 BLEND = """
 - func: blend(Tensor self, Tensor other, Tensor weight, int times=1) -> Tensor
@@ -88,6 +88,29 @@ def test_a_derivative_that_is_not_implemented_raises_when_it_is_asked_for(
     message = "^the derivative for 'weight' is not implemented. It is left out here.$"
     with pytest.raises(NotImplementedError, match=message):
         result.backward()
+
+
+PARTS = """
+- func: parts(Tensor self, Tensor other) -> (Tensor, Tensor)
+  structure: elementwise
+  result: complex
+  differentiable: false
+  doc: Two complex tensors.
+"""
+
+
+def test_results_on_meta_are_as_many_and_of_the_same_dtype() -> None:
+    with Library("elementwise_meta", "DEF") as lib:
+        lib.load(PARTS)
+        lib.impl("parts", lambda a, b: (a + 1j * b, a - 1j * b), "CPU")
+        parts = plugrad.ops.elementwise_meta.parts
+        for x in (plugrad.ones(3, 1), plugrad.ones(3, 1, dtype=plugrad.int64)):
+            opcheck(parts, (x, plugrad.ones(2)))
+        first, second = parts(plugrad.empty(3, 1, device="meta"), plugrad.empty(2, device="meta"))
+        assert first.dtype is second.dtype is plugrad.complex64
+        assert first.shape == second.shape == (3, 2)
+        with pytest.raises(EntryError, match="'result: complex' is for 'structure: elementwise'"):
+            lib.load(PARTS.replace("elementwise", "unary"))
 
 
 def test_the_out_variant(blend: ModuleType) -> None:

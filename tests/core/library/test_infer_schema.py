@@ -17,7 +17,11 @@ def _functions(lib: Any) -> dict[str, Callable[..., Any]]:
     def plain(x: Tensor, y: Tensor) -> Tensor: ...
     def optional(x: Optional[Tensor], y: Tensor | None = None) -> None: ...  # noqa: UP045
     def lists(
-        a: list[Tensor], b: list[int], c: Sequence[float], d: Sequence[Tensor | None]
+        a: list[Tensor],
+        b: list[int],
+        c: Sequence[float],
+        d: Sequence[Tensor | None],
+        e: List[Optional[Tensor]],  # noqa: UP006, UP045
     ) -> List[Tensor]: ...  # noqa: UP006
     def optional_lists(a: list[int] | None, b: Optional[Sequence[float]] = None) -> int: ...  # noqa: UP045
     def numbers(a: int, b: float, c: bool, d: str, e: Number) -> float: ...

@@ -256,8 +256,55 @@ def test_random_operators_are_not_compared(ns: str) -> None:
     def noise(x: plugrad.Tensor) -> plugrad.Tensor:
         return plugrad.rand_like(x)
 
-    result = opcheck(noise, (_x(),), test_utils=("test_capture", "test_backends"))
+    noise.register_autograd(lambda ctx, grad: grad)
+    noise.register_vmap(lambda info, in_dims, x: (noise(x), in_dims[0]))
+    checks = ("test_gradients", "test_capture", "test_backends", "test_vmap")
+    result = opcheck(noise, (_x(),), test_utils=("test_schema", *checks))
+    assert result.pop("test_schema") == "SUCCESS"
     assert set(result.values()) == {"SKIPPED: it draws random numbers"}
+
+
+def test_results_that_depend_on_more_than_the_arguments(ns: str) -> None:
+    calls: list[int] = []
+
+    @custom_op(f"{ns}::f", mutates_args=())
+    def f(x: plugrad.Tensor) -> plugrad.Tensor:
+        calls.append(1)
+        return x * len(calls)
+
+    _expect(plugrad, f, (_x(),), "test_schema", "other results when .* again(.|\n)*seeded")
+
+
+def test_arguments_that_are_no_tensors(ns: str, second_backend: str) -> None:
+    @custom_op(f"{ns}::f", mutates_args=())
+    def f(
+        x: list[plugrad.Tensor | None], how: str, dtype: plugrad.dtype, sizes: list[int]
+    ) -> plugrad.Tensor:
+        return next(item for item in x if item is not None) * 2
+
+    f.register_fake(lambda x, how, dtype, sizes: plugrad.empty_like(x[1]))
+    result = opcheck(f, ([None, _x()], "up", plugrad.int32, [1, 2]))
+    assert (result["test_capture"], result["test_backends[second]"]) == ("SUCCESS", "SUCCESS")
+
+
+def test_a_backward_that_cannot_be_recorded(ns: str) -> None:
+    @custom_op(f"{ns}::f", mutates_args=())
+    def f(x: plugrad.Tensor) -> plugrad.Tensor:
+        return x * 2
+
+    f.register_autograd(lambda ctx, grad: plugrad.from_numpy(grad.numpy() * 2))
+    result = opcheck(f, (_x(),), test_utils="test_gradients")
+    assert result["test_gradients"] == "SUCCESS"
+    assert result["test_gradients[second]"].startswith(
+        "SKIPPED: backward cannot be recorded: Can't call numpy()"
+    )
+
+
+def test_a_composite_that_asks_for_values(ns: str) -> None:
+    with Library(ns, "DEF") as own:
+        own.define("f(Tensor x) -> Tensor")
+        own.impl("f", lambda x: x * x.sum().item())
+        _expect(plugrad, getattr(plugrad.ops, ns).f, (_x(),), "test_faketensor", "make it a custom")
 
 
 def test_what_opcheck_cannot_take(lib: Any, ns: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import plugrad
 from plugrad.device import Device, as_device
+from plugrad.errors import OperatorNotFoundError
 from plugrad.library.fakes import SizesContext, dynamic_sizes
 from plugrad.testing.opcheck.inputs import Call, OpCheckError, mapped, outputs_of
 
@@ -15,7 +16,7 @@ def check_fake(call: Call) -> dict[str, str]:
     with plugrad.no_grad():
         real = outputs_of(call.run(call.copies()))
         with dynamic_sizes() as context:
-            fake = outputs_of(call.run(_on_meta(call)))
+            fake = outputs_of(_run_on_meta(call))
     if len(real) != len(fake):
         raise OpCheckError(
             f"{call.op.qualified_name} returned {len(real)} results, its fake {len(fake)}. The "
@@ -25,6 +26,20 @@ def check_fake(call: Call) -> dict[str, str]:
         if isinstance(wanted, plugrad.Tensor):
             _compare(call, context, number, wanted, found)
     return {}
+
+
+def _run_on_meta(call: Call) -> Any:
+    try:
+        return call.run(_on_meta(call))
+    except OperatorNotFoundError:
+        raise
+    except Exception as error:
+        raise OpCheckError(
+            f"{call.op.qualified_name} raised {type(error).__name__} on tensors without data: "
+            f"{error}\nWhat runs there, its fake or the operators it is made of, can use shapes "
+            "and dtypes but no values. If it is composite and takes values out of tensors, with "
+            "item(), tolist() or numpy(), make it a custom_op."
+        ) from error
 
 
 def _on_meta(call: Call) -> tuple[Any, ...]:

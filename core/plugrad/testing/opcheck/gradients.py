@@ -56,6 +56,8 @@ def check_gradients(call: Call) -> dict[str, str]:
         raise Skipped("no argument requires grad")
     if call.op.schema.mutates:
         raise Skipped("the operator writes to its arguments")
+    if call.draws_random_numbers:
+        raise Skipped("it draws random numbers")
     values = call.copies(_double)
     leaves: list[Any] = []
     mapped(lambda tensor: leaves.append(tensor) if tensor.requires_grad else None, values)
@@ -102,15 +104,20 @@ def _is_differentiable(item: Any) -> bool:
 
 def _second_gradients(results: list[Any], leaves: list[Any]) -> str:
     """Why there are no second gradients; empty if there are."""
-    outputs = [plugrad.ones_like(item).requires_grad_() for item in results]
+    outputs = [plugrad.ones_like(item) for item in results]
+    try:
+        plugrad.autograd.grad(results, leaves, outputs, retain_graph=True, allow_unused=True)
+    except RuntimeError as error:
+        if any(text in str(error) for text in _NO_GRADIENT):
+            raise Skipped("no gradient is registered") from error
+        raise
+    outputs = [item.requires_grad_() for item in outputs]
     try:
         first = plugrad.autograd.grad(
             results, leaves, outputs, create_graph=True, allow_unused=True
         )
     except RuntimeError as error:
-        if any(text in str(error) for text in _NO_GRADIENT):
-            raise Skipped("no gradient is registered") from error
-        raise
+        return f"backward cannot be recorded: {error}"
     gradients = [item for item in first if item is not None and item.requires_grad]
     if not gradients:
         return "backward is not recorded"

@@ -8,6 +8,7 @@ from typing import Any
 import plugrad
 from plugrad.dispatch.operator import Operator
 from plugrad.library.schemas import tensors_in
+from plugrad.library.tags import Tag
 from plugrad.ops.namespace import OpOverload
 from plugrad.tensor.base import TensorBase
 from plugrad.testing.assert_close import assert_close
@@ -47,6 +48,11 @@ class Call:
     @property
     def requires_grad(self) -> bool:
         return any(tensor.requires_grad for tensor in self.tensors)
+
+    @property
+    def draws_random_numbers(self) -> bool:
+        """Whether it says that it does, so that no two calls need to agree."""
+        return Tag.nondeterministic_seeded in self.overload.tags
 
     def copies(self, change: Callable[[Any], Any] | None = None) -> tuple[Any, ...]:
         """The arguments with copies of the tensors, which require grad as these do.

@@ -9,16 +9,17 @@ from plugrad.dispatch.schema import Argument, Return
 from plugrad.library.kernels import share_memory
 from plugrad.library.schemas import is_written, tensors_in
 from plugrad.tensor.base import version_of
-from plugrad.testing.opcheck.inputs import Call, OpCheckError
+from plugrad.testing.opcheck.inputs import Call, OpCheckError, detached
 
 
 def check_schema(call: Call) -> dict[str, str]:
-    """OpCheckError if writes or shared memory are not as declared."""
+    """OpCheckError if writes or shared memory are not as declared, or results vary."""
     with plugrad.no_grad():
         values = call.copies()
         before = [_bytes(tensors_in((value,))) for value in values]
         versions = [[version_of(tensor) for tensor in tensors_in((value,))] for value in values]
         out = call.run(values)
+    _check_repeated(call, values, out)
     for number, argument in enumerate(call.op.schema.arguments):
         tensors: list[Any] = tensors_in((values[number],))
         changed = _bytes(tensors) != before[number]
@@ -27,6 +28,22 @@ def check_schema(call: Call) -> dict[str, str]:
     _check_results(call, out)
     _check_memory(call, values, out)
     return {}
+
+
+def _check_repeated(call: Call, values: tuple[Any, ...], out: Any) -> None:
+    if call.draws_random_numbers:
+        return
+    with plugrad.no_grad():
+        others = call.copies()
+        again = call.run(others)
+    try:
+        call.compare([*detached(again), *tensors_in(others)], [*detached(out), *tensors_in(values)])
+    except AssertionError as error:
+        raise OpCheckError(
+            f"{call.op.qualified_name} gave other results when it was called again with the same "
+            f"arguments: {error}\nLet them depend on the arguments only or, if it draws random "
+            "numbers, define it with tags=plugrad.library.Tag.nondeterministic_seeded."
+        ) from error
 
 
 def _bytes(tensors: list[Any]) -> list[Any]:

@@ -20,6 +20,8 @@ def check_vmap(call: Call) -> dict[str, str]:
         raise Skipped("no rule is registered with register_vmap")
     if not call.tensors:
         raise Skipped("there is no tensor to map over")
+    if call.draws_random_numbers:
+        raise Skipped("it draws random numbers")
     with plugrad.no_grad():
         for in_dims in _choices(call.values):
             _check(call, rule, in_dims)
