@@ -13,7 +13,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from plugrad.dispatch.local_state import current_state, trace_new_threads
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Trace:
     """Stands between those who start a piece of work and the work itself, on its threads.
 
