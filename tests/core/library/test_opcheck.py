@@ -217,7 +217,7 @@ def test_a_kernel_for_all_backends_that_is_for_one_only(ns: str, second_backend:
     def f(x: plugrad.Tensor) -> plugrad.Tensor:
         return plugrad.from_numpy(x.numpy() + 1)
 
-    _expect(plugrad, f, (_x(),), "test_backends", "backend 'second', which raised TypeError: can't")
+    _expect(plugrad, f, (_x(),), "test_backends", r"backend '\w+', which raised TypeError: can't")
 
 
 def test_another_backend_that_has_no_kernel(ns: str, second_backend: str) -> None:
