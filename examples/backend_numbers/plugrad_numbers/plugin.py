@@ -174,7 +174,7 @@ class NumbersBackend(Backend):
     """Python lists. They are never written to: in-place operators make new ones."""
 
     def __init__(self):
-        super().__init__("numbers", array_type=Numbers, mutable=False)
+        super().__init__("numbers", array_type=Numbers, mutable=False, api_version=(1, 0))
 
     def kernels(self):
         return KERNELS

@@ -10,6 +10,8 @@ import array_api_strict
 
 from plugrad.plugins import Backend, hookimpl
 
+plugrad_api_version = (1, 0)
+
 # There are more, which lack dtypes.
 DEVICES = ("CPU_DEVICE", "device1", "device2")
 
