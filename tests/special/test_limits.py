@@ -94,3 +94,50 @@ def test_branches_of_a_quotient_join(name: str) -> None:
     below = derivatives(function, 1 - 1e-9, 3)
     above = derivatives(function, 1 + 1e-9, 3)
     assert below == pytest.approx(above, rel=1e-7)
+
+
+def _far_out(x: float, signs: int) -> tuple[float, float]:
+    """The sum of (1/2)_m (signs / x^2)^m over m > 0, and its derivative: DLMF 7.12.1."""
+    term, total, slope = 1.0, 0.0, 0.0
+    for m in range(1, 12):
+        term *= signs * (m - 0.5) / x**2
+        total += term
+        slope -= 2 * m * term / x
+    return total, slope
+
+
+@pytest.mark.parametrize("dtype", [plugrad.float32, plugrad.float64])
+@pytest.mark.parametrize("at", [20.0, 100.0, 1e4])
+def test_differences_do_not_cancel_far_out(at: float, dtype: plugrad.dtype) -> None:
+    tolerance = 1e-5 if dtype is plugrad.float32 else 1e-12
+    factor = 2 / math.sqrt(math.pi)
+    for name, signs, scale in (("erfcx", -1, factor), ("dawsn", 1, -1.0)):
+        x = plugrad.tensor(at, dtype=dtype, requires_grad=True)
+        (first,) = plugrad.autograd.grad(getattr(special, name)(x), x, create_graph=True)
+        (second,) = plugrad.autograd.grad(first, x)
+        expected = [scale * value for value in _far_out(at, signs)]
+        assert [first.item(), second.item()] == pytest.approx(expected, rel=tolerance), name
+    x = plugrad.tensor(at, dtype=dtype, requires_grad=True)
+    (slope,) = plugrad.autograd.grad(plugrad.imag(special.wofz(x)), x)
+    assert slope.item() == pytest.approx(-factor * _far_out(at, 1)[0], rel=tolerance)
+
+
+def test_wofz_is_a_bell_curve_on_the_real_axis() -> None:
+    x = plugrad.tensor([0.5, 7.5, 9.0, 20.0, 1e3], dtype=plugrad.float64, requires_grad=True)
+    (slope,) = plugrad.autograd.grad(plugrad.real(special.wofz(x)).sum(), x)
+    expected = [-2 * v * math.exp(-v * v) for v in x.tolist()]
+    assert slope.tolist() == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_spence_beside_its_singularity() -> None:
+    x = plugrad.tensor([1e-10, 1e-7], requires_grad=True)
+    (slope,) = plugrad.autograd.grad(special.spence(x).sum(), x)
+    assert slope.tolist() == pytest.approx([-23.02585, -16.1180973], rel=1e-6)
+
+
+def test_incomplete_gamma_functions_have_no_gradient_where_they_have_no_value() -> None:
+    for function in (special.gammainc, special.gammaincc):
+        x = plugrad.tensor([-1.0, 0.0], requires_grad=True)
+        (slope,) = plugrad.autograd.grad(function(1, x).sum(), x)
+        assert math.isnan(slope[0].item())
+        assert abs(slope[1].item()) == 1.0

@@ -26,6 +26,12 @@ def multigammaln(x: Tensor, p: int) -> Tensor:
     return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
+def gamma_density(a: Tensor, x: Tensor) -> Tensor:
+    """x^(a - 1) exp(-x) / gamma(a), DLMF 8.8.13; nan for x < 0, as `gammainc` is there."""
+    density = (plugrad.xlogy(a - 1, x) - x - special.gammaln(a)).exp()
+    return plugrad.where(x < 0, math.nan, density)
+
+
 def rgamma_derivative(z: Tensor) -> Tensor:
     """-digamma(z) / gamma(z); left of 1/2 by reflection, where neither factor has poles."""
     left = plugrad.real(z.detach()) < 0.5

@@ -23,7 +23,7 @@ def _joined(x: Tensor, radius: float, near: Function, far: Function) -> Tensor:
     )
 
 
-def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
+def polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     """By Horner's rule; the constant term comes first."""
     result = plugrad.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -44,44 +44,52 @@ HYPERBOLIC_SINE = [abs(c) for c in SINE]
 # J1(x) / x and I1(x) / x, in powers of x^2: DLMF 10.2.2 and 10.25.2.
 BESSEL = _ratios(0.5, lambda k: -1 / (4 * (k + 1) * (k + 2)), 9)
 MODIFIED_BESSEL = [abs(c) for c in BESSEL]
+# (1/2)_1, (1/2)_2, ...: Pochhammer's symbol.
+RISING_HALF = _ratios(0.5, lambda k: k + 1.5, 20)
+# log(1 + u) / u, and its derivative.
 LOGARITHM = [(-1.0) ** k / (k + 1) for k in range(18)]
 LOGARITHM_DERIVATIVE = [(-1.0) ** k * k / (k + 1) for k in range(1, 20)]
 
 
 def sin_quotient(z: Tensor) -> Tensor:
     """sin(z) / z."""
-    return _joined(z, 1.0, lambda x: _polynomial(x * x, SINE), lambda x: x.sin() / x)
+    return _joined(z, 1.0, lambda x: polynomial(x * x, SINE), lambda x: x.sin() / x)
 
 
 def sinh_quotient(z: Tensor) -> Tensor:
     """sinh(z) / z."""
-    return _joined(z, 1.0, lambda x: _polynomial(x * x, HYPERBOLIC_SINE), lambda x: x.sinh() / x)
+    return _joined(z, 1.0, lambda x: polynomial(x * x, HYPERBOLIC_SINE), lambda x: x.sinh() / x)
 
 
-def log1p_quotient(u: Tensor) -> Tensor:
-    """log(1 + u) / u, of which u = 1 / t - 1 makes log(t) / (t - 1)."""
-    return _joined(u, 0.1, lambda x: _polynomial(x, LOGARITHM), lambda x: x.log1p() / x)
+def log_quotient(z: Tensor) -> Tensor:
+    """log(z) / (z - 1)."""
+    near = (z.detach() - 1).abs() < 0.1
+    one = plugrad.ones_like(z)
+    t = plugrad.where(near, one + 1, z)
+    return plugrad.where(
+        near, polynomial(plugrad.where(near, z, one) - 1, LOGARITHM), t.log() / (t - 1)
+    )
 
 
 def log1p_quotient_derivative(u: Tensor) -> Tensor:
-    """The derivative of `log1p_quotient`."""
+    """The derivative of log(1 + u) / u."""
     return _joined(
         u,
         0.1,
-        lambda x: _polynomial(x, LOGARITHM_DERIVATIVE),
+        lambda x: polynomial(x, LOGARITHM_DERIVATIVE),
         lambda x: (1 / (1 + x) - x.log1p() / x) / x,
     )
 
 
 def bessel_j1_quotient(x: Tensor) -> Tensor:
     """J1(x) / x."""
-    return _joined(x, 1.0, lambda t: _polynomial(t * t, BESSEL), lambda t: special.bessel_j1(t) / t)
+    return _joined(x, 1.0, lambda t: polynomial(t * t, BESSEL), lambda t: special.bessel_j1(t) / t)
 
 
 def i1_quotient(x: Tensor) -> Tensor:
     """I1(x) / x."""
     return _joined(
-        x, 1.0, lambda t: _polynomial(t * t, MODIFIED_BESSEL), lambda t: special.i1(t) / t
+        x, 1.0, lambda t: polynomial(t * t, MODIFIED_BESSEL), lambda t: special.i1(t) / t
     )
 
 
@@ -90,6 +98,6 @@ def i1e_quotient(x: Tensor) -> Tensor:
     return _joined(
         x,
         1.0,
-        lambda t: _polynomial(t * t, MODIFIED_BESSEL) * (-t.abs()).exp(),
+        lambda t: polynomial(t * t, MODIFIED_BESSEL) * (-t.abs()).exp(),
         lambda t: special.i1e(t) / t,
     )
