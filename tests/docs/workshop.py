@@ -79,6 +79,8 @@ class Workshop:
             "PIP_NO_BUILD_ISOLATION": "0",
             "PIP_NO_DEPS": "1",
             "PIP_NO_INDEX": "1",
+            # The core may be on the path only, where pytest does not look for plugins.
+            "PYTEST_PLUGINS": "plugrad_pytest",
         }
 
     def follow(self, page: Path) -> list[Step]:

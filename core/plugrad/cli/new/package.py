@@ -32,6 +32,7 @@ BACKEND: Final = {
     "$package/__init__.py": "backend/__init__.py",
     "$package/plugin.py": "backend/plugin.py",
     "tests/test_backend.py": "backend/test_backend.py",
+    "tests/test_conformance.py": "backend/test_conformance.py",
 }
 OPERATORS: Final = {
     **COMMON,
@@ -40,6 +41,7 @@ OPERATORS: Final = {
     "$package/__init__.py": "ops/__init__.py",
     "$package/cases.py": "ops/cases.py",
     "tests/test_operators.py": "ops/test_operators.py",
+    "tests/test_conformance.py": "ops/test_conformance.py",
 }
 LAYOUTS: Final[dict[str, dict[str, str]]] = {
     "backend/kernels": {
