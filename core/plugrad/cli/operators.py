@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 import plugrad  # noqa: F401  # declares the operators
-from plugrad.cli.output import fail, print_json, print_line, print_table
+from plugrad.cli.output import console, fail, print_json, print_line, print_table
 from plugrad.dispatch.availability import (
     all_availability,
     needs_of,
@@ -18,6 +18,10 @@ from plugrad.dispatch.backend import ActiveBackend, active_backends, find_backen
 from plugrad.dispatch.operator import all_operators
 from plugrad.dispatch.primitives import is_primitive
 from plugrad.plugins import get_manager
+
+# How wide a column of schemas is to be at least.
+_SCHEMA: Final = 44
+_NARROW: Final = 30
 
 
 @dataclass(frozen=True)
@@ -115,26 +119,50 @@ def operators(
     if not reports:
         raise fail(f"no operator has {filter!r} in its name", code=1)
     names = [active.name for active in wanted]
+    _print_operators(reports, names)
+    print_line(_summary(reports, names))
+
+
+def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:
+    # Between two columns there are three spaces.
+    least = {name: max(len(name), len("decomposed")) for name in names}
+    left = console().width - 16 - sum(least.values()) - 3 * (len(names) + 2)
+    beside = left - max(len(report.name) for report in reports) >= _SCHEMA
+    first = {"level": False, "gradient": False}
+    if left < _NARROW and not beside:
+        columns = {"operator": True, **first, "backends": True}
+        rows = [(report.name, *_traits(report), _by_kind(report)) for report in reports]
+        print_table(columns, rows, {"backends": _NARROW})
+        return
+    # Where it is narrow the schema, which begins with the name, takes the name's place.
+    columns = {"operator": not beside, **first, **dict.fromkeys(names, True)}
+    if beside:
+        columns["schema"] = True
     print_table(
-        {
-            "operator": False,
-            "level": False,
-            "gradient": False,
-            **dict.fromkeys(names, True),
-            "schema": True,
-        },
+        columns,
         (
             (
-                report.name,
-                report.level,
-                "yes" if report.differentiable else "no",
+                report.name if beside else report.schema,
+                *_traits(report),
                 *(_cell(report, name) for name in names),
-                report.schema,
+                *([report.schema] if beside else []),
             )
             for report in reports
         ),
+        least,
     )
-    print_line(_summary(reports, names))
+
+
+def _traits(report: OperatorReport) -> tuple[str, str]:
+    return report.level, "yes" if report.differentiable else "no"
+
+
+def _by_kind(report: OperatorReport) -> str:
+    """All backends in one cell: "native: cpu; decomposed: one, two"."""
+    found: dict[str, list[str]] = {}
+    for name, kind in report.backends.items():
+        found.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())
 
 
 def _cell(report: OperatorReport, backend: str) -> str:

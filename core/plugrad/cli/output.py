@@ -23,11 +23,21 @@ def print_json(data: object) -> None:
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
-def print_table(columns: Mapping[str, bool], rows: Iterable[Iterable[str]]) -> None:
-    """A table; `columns` maps each heading to whether its cells may be broken into lines."""
+def print_table(
+    columns: Mapping[str, bool],
+    rows: Iterable[Iterable[str]],
+    least: Mapping[str, int] | None = None,
+) -> None:
+    """A table.
+
+    Args:
+        columns: by heading, whether cells may be broken into lines.
+        least: by heading, how narrow a column may get.
+    """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading, may_wrap in columns.items():
-        table.add_column(heading, no_wrap=not may_wrap, overflow="fold")
+        width = None if least is None else least.get(heading)
+        table.add_column(heading, no_wrap=not may_wrap, overflow="fold", min_width=width)
     for row in rows:
         # As text: a schema's brackets are no markup.
         table.add_row(*(Text(cell) for cell in row))

@@ -123,8 +123,17 @@ class Backend:
 
     def as_array(self, value: Any) -> Any:
         """Turn what a kernel returned, and is no `array_type`, into an array: a NumPy scalar,
-        say."""
-        return value
+        say.
+
+        Raises:
+            TypeError: it cannot be turned into one; by default whatever is no `array_type`.
+        """
+        if isinstance(value, self.array_type):
+            return value
+        raise TypeError(
+            f"expected {_class_name(self.array_type)}, got {_class_name(type(value))}; if that can "
+            "be turned into an array, override as_array(value)"
+        )
 
     def from_host(self, array: np.ndarray[Any, Any], index: int) -> Any:
         """Copy host data to device `index`; may share memory if the backend lives on the host."""
@@ -193,7 +202,10 @@ class Backend:
     def make_generator(self, index: int) -> Any:
         """A new random generator for a device, with `manual_seed`, `seed`, `initial_seed`,
         `get_state` and `set_state`; random kernels receive it."""
-        raise NotImplementedError(f"backend {self.name!r} has no random generator")
+        raise NotImplementedError(
+            f"backend {self.name!r} has no random generator: its numbers are drawn by the CPU's, "
+            "plugrad.Generator()"
+        )
 
     def make_queue(self, index: int) -> DeviceQueue:
         """The order in which a device works, as the engine sees it."""
@@ -218,6 +230,13 @@ _CAPABILITIES: Final = {
     "streams": "make_queue",
     "compile": "compile",
 }
+
+
+def _class_name(cls: Any) -> str:
+    """A class as people write it, with its module; what else may tell arrays apart as it is."""
+    if not isinstance(cls, type):
+        return str(cls)
+    return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
 
 
 def _accepts(backend: Backend, dtype: DType) -> bool:
@@ -288,7 +307,10 @@ class ActiveBackend:
         if not backend.mutable:
             self.tensor_keyset |= FUNCTIONALIZE_BIT
         # The backend's own kernels, and by owner those that others bring.
-        self.own_kernels: dict[str, Any] = kernel_table(backend.kernels())
+        try:
+            self.own_kernels: dict[str, Any] = kernel_table(backend.kernels())
+        except TypeError as error:
+            raise TypeError(f"kernels() of backend {backend.name!r}: {error}") from error
         self.check_names(self.own_kernels, f"backend {backend.name!r}")
         self.added_kernels: dict[str, dict[str, Any]] = {}
         self.kernels: dict[str, Any] = self.own_kernels
@@ -378,6 +400,39 @@ class ActiveBackend:
         if found is None:
             found = self.queues.setdefault(index, self.backend.make_queue(index))
         return found
+
+    def from_host(self, array: Any, index: int) -> Any:
+        """The backend's array of NumPy's; TypeError if the backend gives something else."""
+        found = self.backend.from_host(array, index)
+        if type(found) is not self.array_type and not isinstance(found, self.array_type):
+            raise TypeError(
+                f"from_host() of backend {self.name!r} must return "
+                f"{_class_name(self.array_type)}, its array_type, got {_class_name(type(found))}"
+            )
+        return found
+
+    def to_host(self, array: Any) -> Any:
+        """NumPy's array of the backend's; TypeError if the backend gives something else."""
+        found = self.backend.to_host(array)
+        if not hasattr(found, "__array_interface__"):
+            raise TypeError(
+                f"to_host() of backend {self.name!r} must return a NumPy array, got "
+                f"{_class_name(type(found))}"
+            )
+        return found
+
+    def taken(self, value: Any, operator: str) -> Any:
+        """The array of what a kernel returned that is no `array_type`.
+
+        Raises:
+            TypeError: it is none; the message names the operator.
+        """
+        try:
+            return self.backend.as_array(value)
+        except TypeError as error:
+            raise TypeError(
+                f"the kernel of backend {self.name!r} for {operator!r} returned no array: {error}"
+            ) from error
 
     def device(self, index: int | None) -> Device:
         """The canonical device: without an index if the backend has but one device."""
@@ -478,8 +533,7 @@ def activate_backend(backend: Backend) -> ActiveBackend:
         raise TypeError(
             f"activate_backend(): expected a plugrad.plugins.Backend, got {type(backend).__name__}"
         )
-    if not backend.name.isidentifier():
-        raise ValueError(f"a backend's name must be an identifier, got {backend.name!r}")
+    check_name(backend)
     check_api_version(backend.api_version, f"backend {backend.name!r}")
     known = _known(backend)
     if known is not None:
@@ -500,6 +554,18 @@ def activate_backend(backend: Backend) -> ActiveBackend:
     if _hooks.complete is not None:
         _hooks.complete(active)  # for what came between
     return active
+
+
+def check_name(backend: Backend) -> None:
+    """ValueError if a backend's name, or that of its key, cannot be one."""
+    for what, name, example in (
+        ("name", backend.name, "'foo' for device=\"foo\""),
+        ("key_name", backend.key_name or "Key", "'Foo'"),
+    ):
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(
+                f"a backend's {what} must be an identifier, such as {example}, got {name!r}"
+            )
 
 
 def _known(backend: Backend) -> ActiveBackend | None:

@@ -51,7 +51,7 @@ def configure(backend: Backend) -> None:
     takes_any = not defaults and type(backend).configure is not Backend.configure
     for option, setting in given.items():
         if option not in defaults and not takes_any:
-            close = nearest(option, defaults)
+            close = nearest(option, [*defaults, "fallback"])
             hint = f"did you mean {close!r}?" if close else f"it has {_listed(list(defaults))}"
             raise ConfigError(
                 f"{setting.source}: backend {backend.name!r} has no option {option!r}; {hint}"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import PathFinder
+from inspect import isfunction
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import pluggy
 
 from plugrad.dispatch.api_version import check_api_version
-from plugrad.dispatch.backend import Backend, active_backends, deactivate_backend
+from plugrad.dispatch.backend import Backend, active_backends, check_name, deactivate_backend
 from plugrad.errors import DuplicateDefinitionError, PluginError
 from plugrad.plugins import hookspecs
 from plugrad.plugins.conflicts import conflict
@@ -24,6 +25,8 @@ from plugrad.plugins.registrations import REGISTRATIONS, made_by
 
 # What a plugin's code may raise; an interrupt is nobody's fault.
 FAILURES = (Exception, SystemExit)
+
+HOOKS: Final = tuple(name for name in vars(hookspecs) if name.startswith("plugrad_"))
 
 
 class Hooks:
@@ -46,6 +49,11 @@ class Hooks:
             options = self.pluggy.parse_hookimpl_opts(module, name)
             if options is not None and not options["optionalhook"]:
                 _check_hook_name(options["specname"] or name)
+            elif options is None and name in HOOKS and isfunction(getattr(module, name)):
+                raise PluginError(
+                    f"defines {name}() without marking it: write @hookimpl, from "
+                    "plugrad.plugins, above it"
+                )
         with self._lock:
             self.pluggy.register(module, plugin.name)
             self._observe_backward()
@@ -144,7 +152,14 @@ def take_down(plugin: Plugin, module: object | None, hooks: Hooks, others: list[
 
 
 def explained(error: BaseException, plugin: Plugin, others: list[Plugin]) -> BaseException:
-    """A plugin's error; of a name that is taken already, who took it."""
+    """A plugin's error; of a name that is taken already, who took it, of a module that is not
+    there, who named it."""
+    if isinstance(error, ModuleNotFoundError) and _is_part_of(error.name or "", plugin.target):
+        module, colon, _ = plugin.target.partition(":")
+        only = f"; name the module alone, {module!r}" if colon else ""
+        return PluginError(
+            f"its entry point is {plugin.target!r}, but there is no module {error.name!r}{only}"
+        )
     if not isinstance(error, DuplicateDefinitionError):
         return error
     for owner, package in REGISTRATIONS.makers(error.what, error.name):
@@ -157,6 +172,11 @@ def explained(error: BaseException, plugin: Plugin, others: list[Plugin]) -> Bas
                 }[error.what]
                 return conflict(what, [other, plugin])
     return error
+
+
+def _is_part_of(module: str, target: str) -> bool:
+    """Whether a module is the one that an entry point names, or a package that it is in."""
+    return bool(module) and (target + ".").startswith(module + ".")
 
 
 def _destroy(library: object) -> None:
@@ -195,20 +215,27 @@ def _forget_modules(name: str) -> None:
 def _check_hook_name(name: str) -> None:
     from plugrad.plugins.messages import nearest
 
-    valid = [known for known in vars(hookspecs) if known.startswith("plugrad_")]
-    if name not in valid:
-        close = nearest(name, valid)
-        hint = f"did you mean {close}?" if close else f"hooks are {', '.join(valid)}"
+    if name not in HOOKS:
+        close = nearest(name, HOOKS)
+        hint = f"did you mean {close}?" if close else f"hooks are {', '.join(HOOKS)}"
         raise PluginError(f"implements an unknown hook, {name}; {hint}")
 
 
 def _checked_backend(provided: object, distribution: str) -> Backend:
-    backend = provided() if isinstance(provided, type) else provided
+    backend = provided
+    if isinstance(provided, type) and issubclass(provided, Backend):
+        make: Callable[[], object] = provided
+        try:
+            backend = make()
+        except TypeError as error:
+            raise PluginError(f"cannot make the backend {provided.__name__}(): {error}") from error
     if not isinstance(backend, Backend):
+        known = f"the class {backend.__name__}" if isinstance(backend, type) else ""
         raise PluginError(
             "plugrad_backends() must return instances or subclasses of plugrad.plugins.Backend, "
-            f"got {type(backend).__name__}"
+            f"got {known or type(backend).__name__}"
         )
+    check_name(backend)
     check_api_version(backend.api_version, f"backend {backend.name!r}", distribution)
     return backend
 

@@ -171,7 +171,7 @@ class CopyKernel:
         active = find_backend(device.type)
         array = source.array
         if source.device is not device:
-            array = active.backend.from_host(to_host(source), device.index or 0)
+            array = active.from_host(to_host(source), device.index or 0)
         write_array(self.op, active, target, array, source.dtype)
         return target
 

@@ -11,7 +11,7 @@ from plugrad.device import Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.operator import Operator, find_operator, missing_kernel
-from plugrad.errors import HostFallbackWarning, OperatorNotFoundError
+from plugrad.errors import BackendNotFoundError, HostFallbackWarning, OperatorNotFoundError
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import from_host
 from plugrad.tensor.kernels import to_host
@@ -25,7 +25,7 @@ class HostFallbackKernel:
     def __init__(self, op: Operator, active: ActiveBackend) -> None:
         self.op = op
         self.active = active
-        self.helper: ActiveBackend = find_backend(active.fallback)
+        self.helper: ActiveBackend = _helper_of(active)
         self.warned = False
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
@@ -91,6 +91,15 @@ def make_host_fallback(op: Operator, active: ActiveBackend) -> Any:
     if active.fallback == active.name or (op.schema.is_view and active.backend.mutable):
         return None
     return HostFallbackKernel(op, active)
+
+
+def _helper_of(active: ActiveBackend) -> ActiveBackend:
+    try:
+        return find_backend(active.fallback)
+    except BackendNotFoundError as error:
+        raise BackendNotFoundError(
+            f"backend {active.name!r} has fallback = {active.fallback!r}. {error}"
+        ) from None
 
 
 def _device_of(args: tuple[Any, ...], name: str) -> Device:

@@ -41,13 +41,13 @@ _FIELDS: Final = frozenset(
 
 def host_array(tensor: TensorBase) -> Any:
     """The elements in a NumPy array; shares memory if the backend's arrays live on the host."""
-    return find_backend(tensor.device.type).backend.to_host(tensor.array)
+    return find_backend(tensor.device.type).to_host(tensor.array)
 
 
 def from_host(array: Any, dtype: DType, device: Device) -> TensorBase:
     """A tensor on `device` with the elements of a NumPy array, whose memory it may share."""
     active = find_backend(device.type)
-    return wrap(active.backend.from_host(array, device.index or 0), dtype, device)
+    return wrap(active.from_host(array, device.index or 0), dtype, device)
 
 
 def numpy_dtype(array: Any) -> DType:

@@ -78,7 +78,7 @@ def _array_for(tensor: TensorBase, dtype: DType, device: Device, backend: Backen
 
 
 def to_host(tensor: TensorBase) -> Any:
-    return find_backend(tensor.device.type).backend.to_host(tensor.array)
+    return find_backend(tensor.device.type).to_host(tensor.array)
 
 
 def check_alpha(alpha: Any, dtype: DType) -> None:
@@ -101,6 +101,7 @@ class UnaryKernel:
 
     def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
         self.op = op
+        self.active = active
         self.backend: Backend = active.backend
         self.array_type: Any = active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
@@ -118,7 +119,7 @@ class UnaryKernel:
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
         out = self.raw(array)
         if type(out) is not self.array_type:
-            out = self.backend.as_array(out)
+            out = self.active.taken(out, self.op.qualified_name)
         if self.result == BOOL_RESULT:
             dtype = bool_
         elif self.result == REAL:
@@ -136,6 +137,7 @@ class BinaryKernel:
 
     def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
         self.op = op
+        self.active = active
         self.backend: Backend = active.backend
         self.array_type: Any = active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
@@ -194,7 +196,7 @@ class BinaryKernel:
         except Exception as error:
             self._explain(a, b, error)
         if type(out) is not self.array_type:
-            out = self.backend.as_array(out)
+            out = self.active.taken(out, self.op.qualified_name)
         if self.result == BOOL_RESULT:
             dtype = bool_
         return make_tensor(out, dtype, device, self.tensor_keyset)
@@ -324,7 +326,7 @@ class RawKernel:
             return out
         if out is None:
             return None
-        array = self.backend.as_array(out)
+        array = self.active.taken(out, self.op.qualified_name)
         return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
 
 

@@ -131,6 +131,30 @@ def test_table_shows_the_schema_as_it_is(run: Run) -> None:
     assert "2 operators, 1 of them primitive; alpha: 1 derived, 1 native." in text
 
 
+@pytest.mark.parametrize(("width", "columns"), [(80, 1), (160, 2)])
+def test_in_a_narrow_terminal_the_schema_takes_the_place_of_the_name(
+    run: Run, monkeypatch: pytest.MonkeyPatch, width: int, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("ops", "zz_twice", "--backend", "alpha").stdout.splitlines()
+    assert max(map(len, lines)) <= width
+    assert ("schema" in lines[1]) == (columns == 2)
+    (first,) = [line for line in lines if "zz_twice(" in line]
+    assert first.count("zz_twice") == columns
+    assert "native" in first
+
+
+def test_in_a_narrow_terminal_many_backends_share_a_column(
+    run: Run, site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("one", "two", "three"):
+        site.backend(name)
+    output = run("ops", "zz_twice").stdout
+    assert max(map(len, output.splitlines()[:-1])) <= 80
+    assert "native: alpha; missing:" in output
+
+
 def test_filter_that_matches_nothing_is_an_error(run: Run) -> None:
     result = run("ops", "no_such_operator")
     assert result.exit_code == 1

@@ -44,12 +44,18 @@ class FakeSite:
         self.folder = folder
 
     def add(
-        self, distribution: str, version: str, plugin: str, source: str, adds_to: str = ""
+        self,
+        distribution: str,
+        version: str,
+        plugin: str,
+        source: str,
+        adds_to: str = "",
+        target: str = "",
     ) -> str:
         """A distribution with one plugin, whose module has the given source; returns its name.
 
         With `adds_to`, it announces kernels for the operators of that namespace; without a name
-        for the plugin, nothing else.
+        for the plugin, nothing else. With `target`, its entry point names another module.
         """
         package = distribution.replace("-", "_")
         module = f"{package}.plugin"
@@ -57,7 +63,7 @@ class FakeSite:
         info = self.folder / f"{package}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
-        entries = f"[plugrad]\n{plugin} = {module}\n" if plugin else ""
+        entries = f"[plugrad]\n{plugin} = {target or module}\n" if plugin else ""
         entries += f"[plugrad.kernels]\n{adds_to} = {module}\n" if adds_to else ""
         (info / "entry_points.txt").write_text(entries)
         return module

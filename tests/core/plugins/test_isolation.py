@@ -25,6 +25,23 @@ HOOKS = "from plugrad.plugins import Backend, hookimpl\n"
         ("raise LookupError('no driver')", "LookupError: no driver"),
         ("plugrad_api_version = (9, 0)", "PluginError: plugin 'broken' was written for version"),
         (HOOKS + "@hookimpl\ndef plugrad_bakends(): pass\n", "unknown hook, plugrad_bakends"),
+        (
+            HOOKS + "def plugrad_backends(): return []\n",
+            "write @hookimpl, from plugrad",
+        ),
+        (
+            HOOKS + "@hookimpl\ndef plugrad_backends(): return [dict]\n",
+            "subclasses of plugrad.plugins.Backend, got the class dict",
+        ),
+        (
+            HOOKS + "class B(Backend):\n    def __init__(self, size): ...\n"
+            "@hookimpl\ndef plugrad_backends(): return [B]\n",
+            "cannot make the backend B(): ",
+        ),
+        (
+            HOOKS + "@hookimpl\ndef plugrad_backends(): return [Backend('a b', list)]\n",
+            "a backend's name must be an identifier",
+        ),
         (HOOKS + "@hookimpl\ndef plugrad_ops(): return ['/no/file.yaml']\n", "FileNotFoundError"),
         (HOOKS + "@hookimpl\ndef plugrad_ops(): return {'a': 1}\n", "must return a list, got dict"),
         (HOOKS + "@hookimpl\ndef plugrad_backends(): raise SystemExit\n", "SystemExit"),
@@ -50,6 +67,21 @@ def test_a_broken_plugin_keeps_its_error_and_the_others_work(
     assert problem in manager.load("broken").problem
     assert manager.backend("foo").name == "foo"
     assert [plugin.status for plugin in manager.load_all()] == ["failed", "loaded"]
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("plugrad_foo.plugn", "its entry point is 'plugrad_foo.plugn', but there is no module"),
+        ("plugrad_foo.plugin:hooks", "name the module alone, 'plugrad_foo.plugin'"),
+        ("plugrad_fo.plugin", "but there is no module 'plugrad_fo'"),
+    ],
+)
+def test_a_misspelt_entry_point_is_named(
+    site: FakeSite, manager: PluginManager, target: str, problem: str
+) -> None:
+    site.add("plugrad-foo", "1.0", "foo", "", target=target)
+    assert problem in manager.load("foo").problem
 
 
 def test_an_interrupt_is_no_error_of_the_plugin(site: FakeSite, manager: PluginManager) -> None:

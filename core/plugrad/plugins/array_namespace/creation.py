@@ -21,7 +21,6 @@ class Creation(Family):
         return self.xp.empty(size, dtype=dtype, device=self.ns.devices[index])
 
     @kernel("zeros")
-    @needs("zeros")
     def zeros(self, size: Shape, dtype: Any, index: int) -> Array:
         return self.xp.zeros(size, dtype=dtype, device=self.ns.devices[index])
 
@@ -31,7 +30,6 @@ class Creation(Family):
         return self.xp.ones(size, dtype=dtype, device=self.ns.devices[index])
 
     @kernel("full")
-    @needs("full")
     def full(self, size: Shape, value: Any, dtype: Any, index: int) -> Array:
         return self.ns.filled(value, dtype, self.ns.devices[index], size)
 
@@ -41,12 +39,10 @@ class Creation(Family):
         return self.xp.eye(n, m, dtype=dtype, device=self.ns.devices[index])
 
     @kernel("clone")
-    @needs("asarray")
     def clone(self, a: Array, keep_strides: bool) -> Array:
         return self.xp.asarray(a, copy=True)
 
     @kernel("_to_copy")
-    @needs("astype")
     def to_copy(self, a: Array, dtype: Any) -> Array:
         return self.ns.cast(a, dtype)
 

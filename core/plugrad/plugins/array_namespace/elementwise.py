@@ -59,20 +59,21 @@ class Elementwise(Family):
     def table(self) -> dict[str, Kernel]:
         xp, has = self.xp, self.ns.has
         found: dict[str, Kernel] = {name: getattr(xp, name) for name in UNARY if has(name)}
-        for name in ROUNDING:
-            found[name] = self._of_reals(getattr(xp, name))
+        found |= {name: self._of_reals(getattr(xp, name)) for name in ROUNDING if has(name)}
         for name, function in BINARY.items():
             if has(function):
                 found[name] = self._binary(getattr(xp, function))
         for name, (of_numbers, of_bools) in BINARY_WITH_BOOLS.items():
             if has(of_numbers):
-                found[name] = self._with_bools(getattr(xp, of_numbers), getattr(xp, of_bools))
+                known = getattr(xp, of_bools) if has(of_bools) else None
+                found[name] = self._with_bools(getattr(xp, of_numbers), known)
         for name, function in ORDER.items():
-            found[name] = self._comparison(getattr(xp, function))
-        for name in LOGIC:
-            found[name] = self._logic(getattr(xp, name))
+            if has(function):
+                found[name] = self._comparison(getattr(xp, function))
+        found |= {name: self._logic(getattr(xp, name)) for name in LOGIC if has(name)}
         for name, otherwise in CLASSES.items():
-            found[name] = self._class(getattr(xp, name), otherwise)
+            if has(name):
+                found[name] = self._class(getattr(xp, name), otherwise)
         return found
 
     def _of_reals(self, function: Kernel) -> Kernel:
@@ -91,12 +92,16 @@ class Elementwise(Family):
 
         return kernel
 
-    def _with_bools(self, of_numbers: Kernel, of_bools: Kernel) -> Kernel:
+    def _with_bools(self, of_numbers: Kernel, of_bools: Kernel | None) -> Kernel:
         ns = self.ns
 
         def kernel(a: Any, b: Any) -> Array:
             x, y = ns.operand(a, b), ns.operand(b, a)
-            return of_bools(x, y) if ns.is_bool(x) else of_numbers(x, y)
+            if not ns.is_bool(x):
+                return of_numbers(x, y)
+            if of_bools is not None:
+                return of_bools(x, y)
+            return self.truth(of_numbers(ns.without_bools(x), ns.without_bools(y)))
 
         return kernel
 
@@ -138,7 +143,7 @@ class Elementwise(Family):
         return self.xp.bitwise_invert(a)
 
     @kernel("neg")
-    @needs("negative")
+    @needs("negative", "subtract")
     def neg(self, a: Array) -> Array:
         if self.ns.is_bool(a):
             raise RuntimeError(
@@ -150,7 +155,7 @@ class Elementwise(Family):
         return self.xp.subtract(self.ns.scalar(0, a), a)
 
     @kernel("sign")
-    @needs("sign")
+    @needs("sign", "isnan", "where")
     def sign(self, a: Array) -> Array:
         if self.ns.is_complex(a):
             raise NotImplementedError(
@@ -160,7 +165,7 @@ class Elementwise(Family):
         return self.sgn(a)
 
     @kernel("sgn")
-    @needs("sign")
+    @needs("sign", "isnan", "where")
     def sgn(self, a: Array) -> Array:
         """PyTorch's sign of nan is 0, that of the standard is nan."""
         if self.ns.is_bool(a):
@@ -171,17 +176,17 @@ class Elementwise(Family):
         return self.xp.where(self.xp.isnan(a), self.ns.scalar(0, a), signs)
 
     @kernel("floor_divide")
-    @needs("floor_divide")
+    @needs("floor_divide", "any")
     def floor_divide(self, a: Any, b: Any) -> Array:
         return self._integer_division(self.xp.floor_divide, a, b)
 
     @kernel("remainder")
-    @needs("remainder")
+    @needs("remainder", "any")
     def remainder(self, a: Any, b: Any) -> Array:
         return self._integer_division(self.xp.remainder, a, b)
 
     @kernel("fmod")
-    @needs("abs", "remainder", "sign")
+    @needs("abs", "remainder", "any", "where")
     def fmod(self, a: Any, b: Any) -> Array:
         """The remainder of the absolute values, with the sign of the dividend."""
         x, y = self.ns.operand(a, b), self.ns.operand(b, a)
@@ -195,14 +200,14 @@ class Elementwise(Family):
         return xp.where(rest == zero, x * zero, signed)
 
     @kernel("bitwise_left_shift")
-    @needs("bitwise_left_shift")
+    @needs("bitwise_left_shift", "logical_and", "where")
     def left_shift(self, a: Any, b: Any) -> Array:
         x, amount, inside = self._shift(a, b)
         shifted = self.xp.bitwise_left_shift(x, amount)
         return self.xp.where(inside, shifted, self.ns.scalar(0, x))
 
     @kernel("bitwise_right_shift")
-    @needs("bitwise_right_shift")
+    @needs("bitwise_right_shift", "logical_and", "where")
     def right_shift(self, a: Any, b: Any) -> Array:
         """What is shifted by too much is all sign."""
         x, amount, inside = self._shift(a, b)
@@ -255,7 +260,7 @@ class Elementwise(Family):
         return self.xp.where(condition, x, y)
 
     @kernel("round.decimals")
-    @needs("round")
+    @needs("round", "divide", "multiply")
     def round_decimals(self, a: Array, decimals: int) -> Array:
         scale = self.ns.scalar(10.0 ** abs(decimals), a)
         if decimals < 0:
@@ -263,5 +268,6 @@ class Elementwise(Family):
         return self.xp.divide(self.xp.round(self.xp.multiply(a, scale)), scale)
 
     @kernel("equal")
+    @needs("all")
     def equal(self, a: Array, b: Array) -> bool:
         return a.shape == b.shape and bool(self.xp.all(a == b))

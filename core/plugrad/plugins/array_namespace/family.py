@@ -14,7 +14,8 @@ _NEEDS: Final = "__needs__"
 
 
 def needs(*functions: str) -> Callable[[_Method], _Method]:
-    """Mark a kernel of a `Family` as one that there is only where the namespace has functions."""
+    """Mark a kernel of a `Family` as one that there is only where the namespace has functions,
+    beside those that are `REQUIRED`."""
 
     def mark(method: _Method) -> _Method:
         setattr(method, _NEEDS, functions)
@@ -39,6 +40,10 @@ class Family:
         """Operator name to kernel, for what the namespace has the functions for."""
         found = self.table()
         for name, method in marked_kernels(self).items():
-            if self.ns.has(*getattr(method, _NEEDS, ())):
+            if self.there(method):
                 found[name] = method
         return found
+
+    def there(self, method: Kernel) -> bool:
+        """Whether the namespace has what a kernel needs."""
+        return self.ns.has(*getattr(method, _NEEDS, ()))

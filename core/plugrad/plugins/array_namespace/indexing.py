@@ -7,7 +7,7 @@ the standard has.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from plugrad.dispatch.kernel_table import kernel
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
@@ -15,6 +15,11 @@ from plugrad.plugins.array_namespace.namespace import Array, Namespace
 from plugrad.plugins.array_namespace.views import at
 
 Shape = tuple[int, ...]
+
+# What several kernels need: to pick elements, to pick them along a dimension, to check indices.
+PICKING: Final = ("reshape", "take")
+ALONG: Final = ("arange", *PICKING)
+CHECKING: Final = ("min", "max")
 
 
 class Indexing(Family):
@@ -29,11 +34,12 @@ class Indexing(Family):
     def table(self) -> dict[str, Kernel]:
         if not self.ns.can("data-dependent shapes"):
             return {}
-        return {
+        candidates: dict[str, Kernel] = {
             "nonzero": self.nonzero,
             "masked_select": self.masked_select,
             "index": self.index,
         }
+        return {name: method for name, method in candidates.items() if self.there(method)}
 
     def _outside(self, index: Array, low: int, high: int) -> int | None:
         """An index that is not in [low, high), or None. Waits for the device."""
@@ -56,7 +62,7 @@ class Indexing(Family):
         return self.xp.reshape(self.xp.take(self.xp.reshape(a, (-1,)), flat), positions.shape)
 
     @kernel("index_select")
-    @needs("take")
+    @needs(*PICKING, *CHECKING)
     def index_select(self, a: Array, dim: int, index: Array) -> Array:
         size = a.shape[dim] if a.ndim else 1
         if self._outside(index, 0, size) is not None:
@@ -66,7 +72,7 @@ class Indexing(Family):
         return self.xp.take(a, self._integers(self.xp.reshape(index, (-1,))), axis=dim)
 
     @kernel("take")
-    @needs("take")
+    @needs("where", *PICKING, *CHECKING)
     def take(self, a: Array, index: Array) -> Array:
         size = math.prod(a.shape)
         outside = self._outside(index, -size, size)
@@ -82,7 +88,7 @@ class Indexing(Family):
         return self.xp.where(positions < zero, positions + length, positions)
 
     @kernel("gather")
-    @needs("take")
+    @needs("empty", *ALONG, *CHECKING)
     def gather(self, a: Array, dim: int, index: Array) -> Array:
         if 0 in index.shape:
             return self.xp.empty(index.shape, dtype=a.dtype, device=a.device)
@@ -113,17 +119,24 @@ class Indexing(Family):
                 )
         return self._pick(a, positions)
 
+    @needs("nonzero", "stack")
     def nonzero(self, a: Array) -> Array:
         if a.ndim == 0:
             found = int(bool(a))
             return self.xp.zeros((found, 0), dtype=self.ns.int64, device=a.device)
         return self._integers(self.xp.stack(self.xp.nonzero(a), axis=1))
 
+    @needs("broadcast_arrays", "nonzero", *PICKING)
     def masked_select(self, a: Array, mask: Array) -> Array:
         values, where = self.xp.broadcast_arrays(a, mask)
         positions = self.xp.nonzero(self.xp.reshape(where, (-1,)))[0]
         return self._pick(values, positions)
 
+    @needs(
+        *("broadcast_arrays", "nonzero", "expand_dims", "permute_dims", "arange", "where"),
+        *PICKING,
+        *CHECKING,
+    )
     def index(self, a: Array, indices: list[Array | None]) -> Array:
         """Integer arrays and masks; a mask stands for the positions where it holds."""
         spelled: list[Array | None] = []
@@ -208,12 +221,12 @@ class Sorting(Family):
         return self.xp.flip(last - order, axis=dim)
 
     @kernel("sort")
-    @needs("argsort", "take")
+    @needs("argsort", "flip", *ALONG)
     def sort(self, a: Array, dim: int, descending: bool) -> tuple[Array, Array]:
         return self._first(a, None, dim, descending)
 
     @kernel("topk")
-    @needs("argsort", "take")
+    @needs("argsort", "flip", *ALONG)
     def topk(self, a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
         return self._first(a, k, dim, largest)
 

@@ -11,6 +11,8 @@ class Linalg(Family):
     """Products by `matmul`; `solve`, `det` and diagonals by the extension."""
 
     def table(self) -> dict[str, Kernel]:
+        if not self.ns.has("matmul"):
+            return {}
         return dict.fromkeys(("mm", "bmm", "mv", "dot"), self.product)
 
     def product(self, a: Array, b: Array) -> Array:

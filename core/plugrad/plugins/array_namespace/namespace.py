@@ -11,6 +11,10 @@ Array = Any
 
 OLDEST: Final = "2023.12"
 
+# What conversions, casts and numbers among arrays are made of.
+REQUIRED: Final = ("asarray", "astype", "full", "zeros")
+NEEDED_DTYPES: Final = ("bool", "int64")
+
 # Functions that are younger than the oldest version this package works with. A namespace that
 # speaks an older version may well have the name, and refuse when it is called.
 _SINCE: Final = {
@@ -37,7 +41,8 @@ class Namespace:
         array_type: the class of its arrays.
 
     Raises:
-        TypeError: `xp` is no namespace of the standard, or follows a version before 2023.12.
+        TypeError: `xp` is no namespace of the standard, follows a version before 2023.12, or has
+            not got what every kernel needs.
     """
 
     def __init__(
@@ -56,6 +61,12 @@ class Namespace:
                 f"from_array_namespace(): {self.name!r} follows version {self.version} of the "
                 f"Array API standard; {OLDEST} or later is needed"
             )
+        lacking = [name for name in REQUIRED if not self._has(name)]
+        if lacking:
+            raise TypeError(
+                f"from_array_namespace(): {self.name!r} has not got {', '.join(lacking)}, without "
+                "which no kernel can do"
+            )
         info = xp.__array_namespace_info__()
         self.devices = tuple(info.devices() if devices is None else devices)
         self._capabilities: dict[str, Any] = dict(info.capabilities())
@@ -67,6 +78,14 @@ class Namespace:
             for dtype in ALL_DTYPES
             if dtype.name in wanted
         }
+        unknown = set(dtypes or ()) - available.keys()
+        lacking = [name for name in NEEDED_DTYPES if name not in self._native]
+        if lacking or unknown:
+            raise TypeError(
+                f"from_array_namespace(): {self.name!r} has the dtypes {', '.join(available)}"
+                + (f", not {', '.join(sorted(unknown))}" if unknown else "")
+                + (f"; {' and '.join(lacking)} cannot be done without" if lacking else "")
+            )
         self._known = {self._native[d.name]: d for d in ALL_DTYPES if d.name in self._native}
         self.array_type = type(xp.zeros((1,), dtype=self.bool_, device=self.devices[0]))
 
@@ -102,8 +121,9 @@ class Namespace:
         return self._native["int64"]
 
     @property
-    def uint8(self) -> Any:
-        return self._native["uint8"]
+    def small_integer(self) -> Any:
+        """For 0 and 1."""
+        return self._native.get("uint8", self.int64)
 
     def native(self, dtype: DType) -> Any:
         """The namespace's object for a dtype, or None."""
@@ -147,7 +167,7 @@ class Namespace:
 
     def without_bools(self, array: Array) -> Array:
         """Bools as the numbers 0 and 1, for functions that the standard defines for numbers."""
-        return self.xp.astype(array, self.uint8) if self.is_bool(array) else array
+        return self.xp.astype(array, self.small_integer) if self.is_bool(array) else array
 
     def cast(self, array: Array, dtype: Any) -> Array:
         """A copy in another dtype; a complex number loses its imaginary part."""

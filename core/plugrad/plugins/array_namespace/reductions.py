@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.dispatch.kernel_table import kernel
+from plugrad.dtype import uint8
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array
 
@@ -36,29 +37,29 @@ class Reductions(Family):
         return self.xp.astype(a, dtype) if self.ns.is_bool(a) else a
 
     @kernel("amax")
-    @needs("max")
+    @needs("max", "any")
     def amax(self, a: Array, dims: Dims, keepdim: bool) -> Array:
         function = self.xp.any if self.ns.is_bool(a) else self.xp.max
         return self._reduced(function, a, dims, keepdim)
 
     @kernel("amin")
-    @needs("min")
+    @needs("min", "all")
     def amin(self, a: Array, dims: Dims, keepdim: bool) -> Array:
         function = self.xp.all if self.ns.is_bool(a) else self.xp.min
         return self._reduced(function, a, dims, keepdim)
 
     @kernel("aminmax")
-    @needs("min", "max")
+    @needs("min", "max", "any", "all")
     def aminmax(self, a: Array, dims: Dims, keepdim: bool) -> tuple[Array, Array]:
         return self.amin(a, dims, keepdim), self.amax(a, dims, keepdim)
 
     @kernel("max")
-    @needs("max")
+    @needs("max", "any")
     def max(self, a: Array) -> Array:
         return self.amax(a, tuple(range(a.ndim)), False)
 
     @kernel("min")
-    @needs("min")
+    @needs("min", "all")
     def min(self, a: Array) -> Array:
         return self.amin(a, tuple(range(a.ndim)), False)
 
@@ -77,14 +78,14 @@ class Reductions(Family):
         return self.xp.astype(found, self.ns.int64, copy=False)
 
     @kernel("max.dim")
-    @needs("max", "argmax")
+    @needs("max", "any", "argmax")
     def max_dim(self, a: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
         axis = dim if a.ndim else None
         dims = (dim,) if a.ndim else ()
         return self.amax(a, dims, keepdim), self.argmax(a, axis, keepdim)
 
     @kernel("min.dim")
-    @needs("min", "argmin")
+    @needs("min", "all", "argmin")
     def min_dim(self, a: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
         axis = dim if a.ndim else None
         dims = (dim,) if a.ndim else ()
@@ -102,7 +103,7 @@ class Reductions(Family):
 
     def _kept(self, a: Array, truth: Array) -> Array:
         """PyTorch keeps uint8, which served as its bool once."""
-        return self.xp.astype(truth, a.dtype) if a.dtype == self.ns.uint8 else truth
+        return self.xp.astype(truth, a.dtype) if self.ns.dtype(a) is uint8 else truth
 
     @kernel("count_nonzero")
     @needs("sum")

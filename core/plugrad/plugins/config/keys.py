@@ -140,7 +140,7 @@ def _of_backends(value: object, where: str) -> dict[str, object]:
     for name, options in value.items():
         if not isinstance(options, Mapping):
             raise ConfigError(
-                f"{where}: 'backends.{name}' must be a table of options, such as [backends.cpu], "
+                f"{where}: 'backends.{name}' must be a table of options, [backends.{name}], "
                 f"got {options!r} ({type(options).__name__})"
             )
         for option, given in options.items():
