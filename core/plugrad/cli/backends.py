@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from plugrad.cli.output import print_json, print_line, print_table
-from plugrad.dispatch.backend import Backend, active_backends
+from plugrad.dispatch.backend import Backend, active_backends, find_backend
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.manager import Plugin
 from plugrad.plugins.namespaces import PUBLISHED
@@ -77,6 +77,8 @@ def _report(backend: Backend, distribution: str, version: str, chosen: str) -> B
     try:
         devices = backend.device_count()
         status = "ready" if devices else "no device"
+        if devices:
+            find_backend(backend.name)  # its options, its kernels
     except Exception as raised:
         status, error = "failed", f"{type(raised).__name__}: {raised}"
     is_chosen = backend.name == chosen

@@ -155,6 +155,11 @@ def _examine_choice(report: Report) -> None:
     if problem:
         report.problems.append(f"Device '{report.device}' (chosen by {choice.source}): {problem}")
     report.problems += [
+        f"Backend {one.name!r} ({one.distribution} {one.version}): {one.error}"
+        for one in report.backends
+        if one.error and not one.chosen and one.name in get_manager().backends()
+    ]
+    report.problems += [
         f"Kernels of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}"
         for plugin in get_manager().load_all()
         for name, error in plugin.kernel_errors.items()

@@ -22,6 +22,8 @@ def caller_outside_plugrad() -> FrameType | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
+    if frame.f_code.co_filename.startswith("<plugrad.codegen"):
+        return True  # a plugin's operators
     name = frame.f_globals.get("__name__", "")
     return isinstance(name, str) and (name == "plugrad" or name.startswith("plugrad."))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, final
 
 from mypy_extensions import i64
@@ -10,6 +9,7 @@ from mypy_extensions import i64
 from plugrad.device import Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.backend import ActiveBackend, canonical_device, find_backend
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.operator import Operator, find_operator, missing_kernel
 from plugrad.errors import BackendNotFoundError, HostFallbackWarning, OperatorNotFoundError
 from plugrad.tensor.base import TensorBase
@@ -46,12 +46,11 @@ class HostFallbackKernel:
 
     def _warn(self) -> None:
         self.warned = True
-        warnings.warn(
+        warn_at_caller(
             f"{self.op.qualified_name} has no kernel on backend {self.active.name!r} and is "
             f"computed on {self.helper.name!r}, with copies of its arguments and results (said "
             "once per operator)",
             HostFallbackWarning,
-            stacklevel=2,
         )
 
     def _write_back(self, args: tuple[Any, ...], moved: tuple[Any, ...]) -> Any:

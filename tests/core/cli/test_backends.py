@@ -45,6 +45,19 @@ def test_a_failing_plugin_is_listed_with_its_error(run: Run, site: FakeSite) -> 
     assert "no_such_array_library" in run("backends").stdout
 
 
+def test_a_backend_that_cannot_be_activated_is_listed_as_failed(
+    run: Run, site: FakeSite, project: Path
+) -> None:
+    site.backend("alpha")
+    (project / "plugrad.toml").write_text("[backends.alpha]\nthreads = 3\n")
+    report = listed(run)["alpha"]
+    assert report["status"] == "failed"
+    assert "backend 'alpha' has no option 'threads'" in str(report["error"])
+    doctor = run("doctor")
+    assert "Problem: Backend 'alpha' (plugrad-alpha 1.0): ConfigError" in doctor.stdout
+    assert doctor.exit_code == 1
+
+
 def test_a_backend_whose_devices_cannot_be_counted_is_listed_as_failed(
     run: Run, site: FakeSite
 ) -> None:

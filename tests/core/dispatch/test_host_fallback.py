@@ -106,6 +106,13 @@ def test_it_warns_once_per_operator(far: ActiveBackend) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::plugrad.plugins.HostFallbackWarning")
+def test_the_warning_points_to_the_users_line(far: ActiveBackend) -> None:
+    x = plugrad.ones(2, device="far")
+    with pytest.warns(HostFallbackWarning) as found:
+        x.exp()
+    assert found[0].filename == __file__
+
+
 def test_a_view_cannot_be_computed_elsewhere(far: ActiveBackend) -> None:
     with pytest.raises(OperatorNotFoundError, match=r"'plugrad::permute'"):
         numbers().permute(1, 0)
