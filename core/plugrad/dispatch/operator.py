@@ -459,7 +459,8 @@ def missing_kernel(name: str, primitive: str, backend: str, key: str, registered
     if backend == "meta":
         return (
             f"Could not run '{name}' with arguments from the 'Meta' backend: no fake is registered "
-            f"for '{primitive}'. plugrad.library.register_fake says what its results look like."
+            f"for '{primitive}'. plugrad.library.register_fake says what its results look like. "
+            f"{registered}".rstrip()
         )
     if name == primitive:
         what = "the backend has no kernel for it and it has no decomposition. " + registered
@@ -467,7 +468,8 @@ def missing_kernel(name: str, primitive: str, backend: str, key: str, registered
         what = f"it is made of '{primitive}', for which the backend has no kernel."
     remedy = f"Give backend '{backend}' a kernel named '{primitive.removeprefix('plugrad::')}'"
     op = find_operator(primitive)
-    if op is None or not op.schema.is_view:  # views share memory, which the host cannot
+    # The host is no remedy for itself, nor for views, which share memory.
+    if backend != "cpu" and (op is None or not op.schema.is_view):
         remedy += f', or have the host compute it: fallback = "cpu" under [backends.{backend}] in'
         remedy += " plugrad.toml"
     return (

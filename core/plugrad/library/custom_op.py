@@ -166,6 +166,9 @@ def definition_of(qualified_name: str) -> CustomOpDef | None:
 class CustomOpDef:
     """An operator made of a Python function, which `custom_op` returns; call it like the function.
 
+    If `custom_op` defines an operator of that name again, as a notebook's cell does, calls of an
+    earlier definition go to the later one.
+
     Its methods register what else is known of it, and may be used as decorators.
     """
 
@@ -184,6 +187,8 @@ class CustomOpDef:
         self._init_fn = fn
         self._rule = GradientRule()
         self._kernels: dict[str | None, _DeviceKernel] = {}
+        # The definition that took this one's place.
+        self._successor: CustomOpDef | None = None
         self._disabled_kernel: set[str] = set()
         parsed = parse_schema(name + schema)
         if has_keyword_tensor(parsed) and Tag.out not in tags:
@@ -208,6 +213,8 @@ class CustomOpDef:
         self.__wrapped__ = fn
         self._register()
         _definitions[self._qualname] = self
+        if former is not None:
+            former._successor = self
 
     @property
     def _qualname(self) -> str:
@@ -224,6 +231,8 @@ class CustomOpDef:
         self._lib._add(op, META, MissingFake(op, repr(self), f"`{self.__name__}.register_fake`"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._successor is not None:
+            return self._successor(*args, **kwargs)
         return self._opoverload(*args, **kwargs)
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from plugrad.dispatch.operator import Operator, default_of
-from plugrad.dispatch.schema import Argument
+from plugrad.dispatch.schema import Argument, SchemaType
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.overloads import NoFit, convert
@@ -67,6 +67,9 @@ def _converted(op: Operator, argument: Argument, position: int, value: Any) -> A
         if not argument.type.is_list:
             return value
         _raise_mismatch(op, argument, position, value)
+    number = _number(argument.type, value)
+    if number is not None:
+        return number
     try:
         found = convert(value, argument.type)
     except NoFit:
@@ -75,6 +78,18 @@ def _converted(op: Operator, argument: Argument, position: int, value: Any) -> A
         # A tensor-like of another library, which only public functions know what to do with.
         _raise_mismatch(op, argument, position, value)
     return found
+
+
+def _number(type: SchemaType, value: Any) -> int | float | None:
+    """What PyTorch makes of a bool or of a tensor with one element where a number is asked for."""
+    if type.is_list or type.base not in ("int", "float"):
+        return None
+    if isinstance(value, TensorBase):
+        if value.numel() != 1 or value.dtype.is_complex:
+            return None
+    elif not isinstance(value, bool):
+        return None
+    return int(value) if type.base == "int" else float(value)
 
 
 def _are_tensors(value: Any) -> bool:

@@ -155,9 +155,28 @@ def test_a_second_definition_replaces_the_first(lib: Any, ns: str) -> None:
     def two(x: lib.Tensor, n: int) -> lib.Tensor:  # type: ignore[name-defined]
         return x + n
 
-    lib.library.custom_op(f"{ns}::f", one, mutates_args=())
+    first = lib.library.custom_op(f"{ns}::f", one, mutates_args=())
     lib.library.custom_op(f"{ns}::f", two, mutates_args=())
     assert getattr(lib.ops, ns).f(lib.ones(1), 2).item() == 3.0
+    assert first(lib.ones(1), 2).item() == 3.0
+
+
+def test_numbers_may_be_given_as_tensors_and_bools(lib: Any, ns: str) -> None:
+    seen: list[Any] = []
+    op = lib.library.custom_op(
+        f"{ns}::f",
+        lambda x, by, n: seen.append((by, n)) or x * by,
+        mutates_args=(),
+        schema="(Tensor x, float by, int n) -> Tensor",
+    )
+    x = lib.ones(1)
+    for by, n in ((lib.tensor(2.0), True), (lib.tensor([2]), lib.tensor([1])), (2, lib.tensor(1))):
+        op(x, by, n)
+    assert seen == [(2.0, 1)] * 3
+    assert {type(value) for value in seen[0]} == {float, int}
+    for by in (lib.ones(2), lib.tensor(1j)):
+        with pytest.raises(RuntimeError, match="Expected a value of type 'float' for argument"):
+            op(x, by, 1)
 
 
 def test_schema_and_mutated_arguments_must_agree(lib: Any, ns: str) -> None:

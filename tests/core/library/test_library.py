@@ -207,3 +207,14 @@ def test_an_operator_without_a_gradient_computes_under_no_grad(own: Library) -> 
     own.impl("half", lambda array: array / 2, "CPU")
     with plugrad.no_grad():
         assert not plugrad.ops.libtest.half(plugrad.ones(2, requires_grad=True)).requires_grad
+
+
+def test_a_missing_kernel_is_told_with_what_helps(ns: str, second_backend: str) -> None:
+    with Library(ns, "DEF") as own:
+        own.define("f(Tensor x) -> Tensor")
+        op = getattr(plugrad.ops, ns).f
+        with pytest.raises(OperatorNotFoundError) as on_cpu:
+            op(plugrad.ones(1))
+        with pytest.raises(OperatorNotFoundError, match="or have the host compute it"):
+            op(plugrad.ones(1, device="second"))
+    assert str(on_cpu.value).endswith(f"Give backend 'cpu' a kernel named '{ns}::f'.")
