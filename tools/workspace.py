@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -43,6 +44,8 @@ import sys
 from setuptools.build_meta import build_wheel
 build_wheel(sys.argv[1], {"--global-option": "--quiet"})
 """
+# With these of pytest's options somebody sits before the terminal.
+INTERACTIVE = {"--pdb", "--trace", "-s"}
 COMPILE_ONLY = ("mypy==", "numpy")
 
 
@@ -209,15 +212,35 @@ def test(arguments: Sequence[str]) -> int:
     workspace.oracle()
     workspace.generate()
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
-    codes = [0]
-    if installed == "compiled":
-        say("the suite, compiled core")
-        codes.append(call(*pytest, PLUGRAD_TEST_CORE="compiled"))
-    else:
+    interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
+    if installed != "compiled":
         say("the core is installed interpreted: the suite runs once, not twice")
-    say("the suite, interpreted core")
-    codes.append(call(*pytest, PLUGRAD_TEST_CORE="interpreted", PYTHONPATH=str(ROOT / "core")))
-    return max(codes)
+        return call(*pytest, **interpreted)
+    if INTERACTIVE.intersection(arguments) or (os.cpu_count() or 1) < 2:
+        say("the suite, compiled core")
+        code = call(*pytest, PLUGRAD_TEST_CORE="compiled")
+        say("the suite, interpreted core")
+        return max(code, call(*pytest, **interpreted))
+    with tempfile.TemporaryFile() as output:
+        beside = subprocess.Popen(
+            [str(part) for part in (*pytest, "-p", "no:cacheprovider")],
+            cwd=ROOT,
+            env={**os.environ, **interpreted},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            say("the suite, compiled core (beside it, interpreted: shown afterwards)")
+            code = call(*pytest, PLUGRAD_TEST_CORE="compiled")
+            code = max(code, beside.wait())
+        finally:
+            beside.kill()
+        say("the suite, interpreted core")
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout.buffer)
+        sys.stdout.flush()
+    return code
 
 
 def lint(arguments: Sequence[str]) -> int:
