@@ -163,6 +163,10 @@ def xlogy_number(self: Tensor, other: Any) -> Tensor:
     return xlogy(self, number_beside(self, float(other)))
 
 
+def xlogy_of_number(self: Any, other: Tensor) -> Tensor:
+    return xlogy(number_beside(other, float(self)), other)
+
+
 def copysign(self: Tensor, other: Tensor) -> Tensor:
     magnitude = F.abs(to_dtype(self, float_result(promote_pair(self, other))))
     return F.where(F.signbit(other), -magnitude, magnitude)

@@ -39,6 +39,7 @@ ALIASES = [
     OpCase("arctan2", two(), dtypes=REALS, inplace="arctan2_"),
     OpCase("logaddexp2", two(), dtypes=("float32",)),
     OpCase("xlogy", two((-2, 2), (0.5, 2), (2, 1.5)), dtypes=REALS, inplace="xlogy_"),
+    OpCase("xlogy", calls((1.5, T((2, 3), 0.5, 2)), (0, T((3,), 0.5, 2))), dtypes=REALS),
     OpCase(
         "xlogy",
         calls((T((4,), values=(0.0, 0.0, 0.0, -0.0)), T((4,), values=(0.0, -1.0, inf, inf)))),
