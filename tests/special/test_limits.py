@@ -141,3 +141,21 @@ def test_incomplete_gamma_functions_have_no_gradient_where_they_have_no_value() 
         (slope,) = plugrad.autograd.grad(function(1, x).sum(), x)
         assert math.isnan(slope[0].item())
         assert abs(slope[1].item()) == 1.0
+
+
+def test_derivatives_of_principal_values_are_nan() -> None:
+    y = plugrad.tensor([-0.5, 0.5], dtype=plugrad.float64, requires_grad=True)
+    for function in (
+        lambda: special.elliprc(3.0, y),
+        lambda: special.elliprj(1.0, 2.0, 3.0, y),
+    ):
+        value = function()
+        (slope,) = plugrad.autograd.grad(value.sum(), y)
+        assert value.isfinite().all()
+        assert slope.isnan().tolist() == [True, False]
+
+
+def test_a_power_that_is_small_has_an_accurate_derivative() -> None:
+    y = plugrad.tensor(3.0, requires_grad=True)
+    (slope,) = plugrad.autograd.grad(special.powm1(plugrad.tensor(1e-3), y), y)
+    assert slope.item() == pytest.approx(1e-9 * math.log(1e-3), rel=1e-5)

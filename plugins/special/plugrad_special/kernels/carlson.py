@@ -31,7 +31,9 @@ def carlson_integral(x: Any, y: Any, z: Any, p: Any, powers: Sequence[int]) -> A
         for argument, (_, power) in zip(arguments, pairs, strict=True):
             term = term * (t + argument) ** (-power / 2)
         total = total + term
-    return total
+    # Integer powers would give a number for what has a pole on the way.
+    on_the_cut = sum(((a.imag == 0) & (a.real < 0)).astype(np.int64) for a in arguments)
+    return np.where(on_the_cut > 0, np.nan, total)
 
 
 def _scale(arguments: list[Any]) -> Any:
