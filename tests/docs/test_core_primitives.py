@@ -42,7 +42,9 @@ def test_the_backend_of_the_page_has_these_kernels_and_trains_a_network() -> Non
     with typed_into("toy_page") as page:
         program = next(block for block in blocks_of(PAGE) if block.kind == "python")
         exec(program.code, vars(page))
-        assert set(vars(page)["ToyBackend"]().kernels()) == documented()
+        kernels = vars(page)["ToyBackend"]().kernels()
+        # Its arrays are immutable.
+        assert {name.partition(".")[0] for name in kernels} == documented() - {"copy_"}
         get_manager().register(sys.modules["toy_page"], "toy_page")
         x = plugrad.randn(8, 1, 6, 6)
         labels = plugrad.arange(8) % 3
