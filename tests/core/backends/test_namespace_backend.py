@@ -80,6 +80,19 @@ def test_each_device_of_the_namespace_has_an_index(device: str) -> None:
     assert x.grad.cpu().tolist() == [3.0, 3.0]
 
 
+def test_devices_that_lack_dtypes_of_the_default_one_are_left_out() -> None:
+    backend = Backend.from_array_namespace(array_api_strict, "strict")
+    assert [str(device) for device in backend.namespace.devices] == [
+        "array_api_strict.Device('CPU_DEVICE')",
+        "array_api_strict.Device('device1')",
+        "array_api_strict.Device('device2')",
+    ]
+    single = Backend.from_array_namespace(
+        array_api_strict, "strict", dtypes=["float32", "int32", "int64", "bool"]
+    )
+    assert "array_api_strict.Device('no_float64')" in map(str, single.namespace.devices)
+
+
 def test_devices_can_be_chosen() -> None:
     chosen = [array_api_strict.Device("device2")]
     with activated(Backend.from_array_namespace(array_api_strict, "strict", devices=chosen)):

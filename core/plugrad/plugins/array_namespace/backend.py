@@ -47,8 +47,8 @@ class ArrayNamespaceBackend(Backend):
             broadcast arrays share memory, as PyTorch's views do. The standard promises neither,
             so by default arrays are never written to: in-place operators put a new array into
             the tensor.
-        devices: the namespace's devices to use, by default all that it lists; ``name:1`` is the
-            second of them.
+        devices: the namespace's devices to use, by default its default one and all others that
+            have the dtypes of that; ``name:1`` is the second of them.
         dtypes: names of the dtypes to use, by default all that it has on the first device.
         kernels: kernels to use in place of the derived ones, or beside them.
 

@@ -25,12 +25,21 @@ _SINCE: Final = {
 _VERSION_OF: Final = {name: version for version, names in _SINCE.items() for name in names}
 
 
+def _alike(info: Any, dtypes: Sequence[str] | None) -> list[Any]:
+    """The devices that can do what the default one can: a backend has one set of dtypes."""
+    first = info.default_device()
+    wanted = set(info.dtypes(device=first) if dtypes is None else dtypes)
+    others = [device for device in info.devices() if device != first]
+    return [first, *(each for each in others if wanted <= info.dtypes(device=each).keys())]
+
+
 class Namespace:
     """What kernels know of an Array API namespace.
 
     Args:
         xp: the namespace, such as ``array_api_strict`` or ``numpy``.
-        devices: those to use, in order; by default all that it lists.
+        devices: those to use, in order; by default its default one, and all others that have the
+            dtypes of that.
         dtypes: names of those to use; by default all that it lists.
 
     Attributes:
@@ -68,7 +77,7 @@ class Namespace:
                 "which no kernel can do"
             )
         info = xp.__array_namespace_info__()
-        self.devices = tuple(info.devices() if devices is None else devices)
+        self.devices = tuple(_alike(info, dtypes) if devices is None else devices)
         self._capabilities: dict[str, Any] = dict(info.capabilities())
         available: dict[str, Any] = dict(info.dtypes(device=self.devices[0]))
         wanted = available if dtypes is None else set(dtypes) & available.keys()
