@@ -65,6 +65,15 @@ def missing_backend(
         for plugin in known
         if plugin.status == "not loaded"
     ]
+    namesakes = [plugin for plugin in known if plugin.name == name and plugin.status == "loaded"]
+    for plugin in namesakes:
+        provided = ", ".join(repr(backend) for backend in plugin.backends) or "none"
+        lines.append(
+            f"The plugin {plugin.name!r} ({plugin.origin}) is installed, but its backends are: "
+            f"{provided}."
+        )
+    if namesakes:
+        return "\n".join(lines)
     if any(plugin.name == name and plugin.status in ("disabled", "unloaded") for plugin in known):
         return "\n".join(lines)
     if name in PUBLISHED_BACKENDS:

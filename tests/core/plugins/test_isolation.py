@@ -84,6 +84,18 @@ def test_a_misspelt_entry_point_is_named(
     assert problem in manager.load("foo").problem
 
 
+def test_a_plugin_that_has_another_backend_than_its_name_says_is_told(
+    site: FakeSite, manager: PluginManager
+) -> None:
+    source = HOOKS + "@hookimpl\ndef plugrad_backends(): return [Backend('bar', list)]\n"
+    site.add("plugrad-foo", "1.0", "foo", source)
+    with pytest.raises(BackendNotFoundError) as caught:
+        manager.backend("foo")
+    assert "'foo' (plugrad-foo 1.0) is installed, but its backends are: 'bar'" in str(caught.value)
+    assert "pip install" not in str(caught.value)
+    assert manager.backend("bar").name == "bar"
+
+
 def test_an_interrupt_is_no_error_of_the_plugin(site: FakeSite, manager: PluginManager) -> None:
     site.add("plugrad-foo", "1.0", "foo", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
