@@ -17,14 +17,14 @@ import yaml
 
 import plugrad
 from plugrad.codegen import Entry, parse_entries
-from plugrad.dispatch.availability import Availability, availability, needs_of, short_name
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     ActiveBackend,
-    Backend,
     activate_backend,
     deactivate_backend,
     find_backend,
 )
+from plugrad.dispatch.availability import Availability, availability, needs_of, short_name
+from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.primitives import core_primitives, is_primitive
 

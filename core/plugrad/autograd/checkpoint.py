@@ -16,7 +16,7 @@ from plugrad.autograd.properties import grad_of
 from plugrad.autograd.recomputation import CheckpointError, Region
 from plugrad.autograd.run_backward import backward
 from plugrad.device import Device
-from plugrad.dispatch.backend import active_backends, default_device, generator_of
+from plugrad.dispatch.active_backends import active_backends, default_device, generator_of
 from plugrad.tensor.base import TensorBase, needs_grad
 
 __all__ = [

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from plugrad.cli.output import print_json, print_line, print_table
-from plugrad.dispatch.backend import Backend, active_backends, find_backend
+from plugrad.dispatch.active_backends import active_backends, find_backend
+from plugrad.dispatch.backend import Backend
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.manager import Plugin
 from plugrad.plugins.namespaces import PUBLISHED

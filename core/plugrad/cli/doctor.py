@@ -19,8 +19,8 @@ import typer
 from plugrad.cli.backends import BackendReport, report_backends
 from plugrad.cli.configuration import config_rows
 from plugrad.cli.output import print_json, print_line, print_table
+from plugrad.dispatch.active_backends import active_backends
 from plugrad.dispatch.api_version import API_VERSION, format_api_version
-from plugrad.dispatch.backend import active_backends
 from plugrad.errors import PluginError
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.config import Config, ConfigError

@@ -9,12 +9,12 @@ import typer
 
 import plugrad  # noqa: F401  # declares the operators
 from plugrad.cli.output import console, fail, print_json, print_line, print_table
+from plugrad.dispatch.active_backends import ActiveBackend, active_backends, find_backend
 from plugrad.dispatch.availability import (
     all_availability,
     needs_of,
     short_name,
 )
-from plugrad.dispatch.backend import ActiveBackend, active_backends, find_backend
 from plugrad.dispatch.operator import all_operators
 from plugrad.dispatch.primitives import is_primitive
 from plugrad.plugins import get_manager

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import ActiveBackend
+from plugrad.dispatch.active_backends import ActiveBackend
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.primitives import functional_of, is_decomposed
 
@@ -50,7 +50,7 @@ def availability(op: Operator, active: ActiveBackend) -> Availability:
     """How a backend computes an operator, or what it lacks to do so.
 
     >>> from plugrad.dispatch.availability import availability
-    >>> from plugrad.dispatch.backend import find_backend
+    >>> from plugrad.dispatch.active_backends import find_backend
     >>> from plugrad.dispatch.operator import find_operator
     >>> availability(find_operator("plugrad::exp"), find_backend("cpu"))
     Availability(kind='native', missing=())

@@ -20,7 +20,7 @@ from mypy_extensions import i64
 
 from plugrad.device import as_device
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     ActiveBackend,
     backend_by_number,
     set_change_listener,

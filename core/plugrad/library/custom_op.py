@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, overload
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, check_replaceable
 from plugrad.dispatch.schema import parse_schema

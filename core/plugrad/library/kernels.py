@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrad._storage import UntypedStorage
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import ActiveBackend, backend_by_number
+from plugrad.dispatch.active_backends import ActiveBackend, backend_by_number
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.library.schemas import split_keywords, tensors_in, written_tensors

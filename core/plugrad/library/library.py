@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import find_key
+from plugrad.dispatch.active_backends import find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import (
     FALLTHROUGH,

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from plugrad.dispatch.backend import find_key
+from plugrad.dispatch.active_backends import find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import (
     Operator,

@@ -9,16 +9,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from plugrad.dispatch.api_version import API_VERSION
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     ActiveBackend,
-    Backend,
-    DeviceQueue,
     set_activation_hooks,
     set_backend_loader,
     set_default_device_source,
-    set_namespace_backend,
 )
+from plugrad.dispatch.api_version import API_VERSION
+from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
 from plugrad.dispatch.kernel_table import kernel, kernel_table
 from plugrad.dispatch.operator import (
     Operator,

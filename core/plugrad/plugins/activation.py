@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from plugrad.dispatch.backend import (
-    ActiveBackend,
-    Backend,
-    activate_backend,
-    active_backends,
-)
+from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, active_backends
+from plugrad.dispatch.backend import Backend
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.config.keys import NO_FALLBACK, ConfigError

@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
-from plugrad.dispatch.backend import ActiveBackend, Backend
+from plugrad.dispatch.active_backends import ActiveBackend
+from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.kernel_table import kernel_table
 from plugrad.dispatch.keys import backend_number, dispatch_key
 from plugrad.errors import PluginWarning

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import pluggy
 
+from plugrad.dispatch.active_backends import active_backends, check_name, deactivate_backend
 from plugrad.dispatch.api_version import check_api_version
-from plugrad.dispatch.backend import Backend, active_backends, check_name, deactivate_backend
+from plugrad.dispatch.backend import Backend
 from plugrad.errors import DuplicateDefinitionError, PluginError
 from plugrad.plugins import hookspecs
 from plugrad.plugins.conflicts import conflict

@@ -15,7 +15,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from plugrad.dispatch.backend import ActiveBackend, Backend, activate_backend, active_backends
+from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, active_backends
+from plugrad.dispatch.backend import Backend
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import messages
 from plugrad.plugins.backend_kernels import BackendKernels

@@ -11,7 +11,7 @@ import threading
 from typing import Final
 
 from plugrad.device import CPU, Device, as_device, context_device
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.active_backends import canonical_device
 
 
 class _Local(threading.local):

@@ -11,10 +11,7 @@ from typing import Any, Final, NoReturn, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import (
-    ActiveBackend,
-    find_backend,
-)
+from plugrad.dispatch.active_backends import ActiveBackend, find_backend
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import FLOATING, DType

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from mypy_extensions import i16, i64, mypyc_attr
 
 from plugrad.device import Device
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.keys import AUTOGRAD_KEYS, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import INFERENCE_BLOCKS, current_state
 from plugrad.dtype import DType

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dtype import (
     BOOL,
     COMPLEX,

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, sizes_of, wrap
 from plugrad.tensor.kernels import broadcast_shapes

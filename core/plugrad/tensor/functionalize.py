@@ -24,7 +24,7 @@ import numpy as np
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import dtype_by_name

@@ -8,7 +8,7 @@ from mypy_extensions import i64
 
 from plugrad.device import Device
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import ActiveBackend, canonical_device, find_backend
+from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.operator import Operator, find_operator, missing_kernel
 from plugrad.errors import BackendNotFoundError, HostFallbackWarning, OperatorNotFoundError

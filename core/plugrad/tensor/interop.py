@@ -12,7 +12,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from plugrad.device import Device
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     ActiveBackend,
     active_backends,
     canonical_device,

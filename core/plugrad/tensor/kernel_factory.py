@@ -7,11 +7,7 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import (
-    ActiveBackend,
-    canonical_device,
-    set_own_backend,
-)
+from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, set_own_backend
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import (
     Operator,

@@ -14,13 +14,13 @@ import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import Device
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     ActiveBackend,
-    Backend,
     canonical_device,
     find_backend,
     generator_of,
 )
+from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_
 from plugrad.tensor.base import (

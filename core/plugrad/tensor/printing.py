@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from plugrad.dispatch.backend import is_active
+from plugrad.dispatch.active_backends import is_active
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.interop import host_array

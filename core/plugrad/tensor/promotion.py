@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import (
     ALL_DTYPES,
     BOOL,

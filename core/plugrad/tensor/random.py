@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from plugrad.device import CPU, Device
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     active_backends,
     canonical_device,
     find_backend,

@@ -9,7 +9,7 @@ from typing import Any
 from plugrad._shells import Tensor
 from plugrad.autograd.engine.engine import MAX_DEPTH, Engine
 from plugrad.autograd.imperative_engine import ImperativeEngine
-from plugrad.dispatch.backend import active_backends
+from plugrad.dispatch.active_backends import active_backends
 from plugrad.testing.schedule_explorer import Scheduler
 
 

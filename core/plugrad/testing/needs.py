@@ -14,8 +14,8 @@ import numpy as np
 
 import plugrad
 from plugrad.device import as_device
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend, find_backend
 from plugrad.dispatch.availability import learn_needs, needs_of, short_name
-from plugrad.dispatch.backend import activate_backend, deactivate_backend, find_backend
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dispatch.primitives import is_decomposed, is_primitive

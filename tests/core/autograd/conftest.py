@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.testing import NaiveEngine
 from tests.core.frozen import FrozenBackend
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from plugrad.cli.app import build_app
-from plugrad.dispatch.backend import active_backends, deactivate_backend
+from plugrad.dispatch.active_backends import active_backends, deactivate_backend
 from plugrad.plugins.manager import PluginManager
 from tests.core.plugins.conftest import cpu, manager, project, site
 

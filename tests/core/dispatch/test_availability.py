@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from plugrad.dispatch.active_backends import (
+    ActiveBackend,
+    activate_backend,
+    deactivate_backend,
+    find_backend,
+)
 from plugrad.dispatch.availability import (
     Availability,
     all_availability,
@@ -15,13 +21,7 @@ from plugrad.dispatch.availability import (
     needs,
     needs_of,
 )
-from plugrad.dispatch.backend import (
-    ActiveBackend,
-    Backend,
-    activate_backend,
-    deactivate_backend,
-    find_backend,
-)
+from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.primitives import core_primitives, is_primitive
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.dispatch.operator import all_operators
 from plugrad.dispatch.primitives import core_primitives, is_primitive
 from plugrad.plugins import Backend

@@ -15,7 +15,7 @@ from textwrap import dedent
 import pytest
 
 from plugrad import config, plugins
-from plugrad.dispatch.backend import (
+from plugrad.dispatch.active_backends import (
     ActiveBackend,
     activate_backend,
     active_backends,

@@ -6,12 +6,12 @@ import warnings
 
 import pytest
 
+from plugrad.dispatch.active_backends import activate_backend, active_backends
 from plugrad.dispatch.api_version import (
     as_api_version,
     check_api_version,
     deprecated,
 )
-from plugrad.dispatch.backend import activate_backend, active_backends
 from plugrad.errors import PluginDeprecationWarning, PluginError
 from plugrad.plugins import API_VERSION, Backend
 from plugrad.plugins.manager import PluginManager

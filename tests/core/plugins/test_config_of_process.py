@@ -11,7 +11,7 @@ import pytest
 import plugrad
 from plugrad import config
 from plugrad.config import ConfigError
-from plugrad.dispatch.backend import activate_backend, deactivate_backend, find_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend, find_backend
 from plugrad.plugins import Backend, get_manager
 from plugrad.plugins.manager import PluginManager
 from plugrad.plugins.selection import choose_device

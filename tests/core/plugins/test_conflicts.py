@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.errors import PluginConflictError, PluginError
 from plugrad.plugins import load_namespace
 from plugrad.plugins.manager import PluginManager

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import ActiveBackend, activate_backend, find_backend
+from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, find_backend
 from plugrad.errors import OperatorNotFoundError, PluginConflictError, PluginWarning
 from plugrad.plugins.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plugrad.device import as_device
-from plugrad.dispatch import backend as registry
+from plugrad.dispatch import active_backends as registry
 from plugrad.errors import BackendNotFoundError
 from plugrad.plugins import Backend
 from plugrad.plugins.config import ConfigError

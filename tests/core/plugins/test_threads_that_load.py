@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import active_backends, find_backend
+from plugrad.dispatch.active_backends import active_backends, find_backend
 from plugrad.plugins.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 

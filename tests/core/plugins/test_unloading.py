@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import active_backends, find_backend
+from plugrad.dispatch.active_backends import active_backends, find_backend
 from plugrad.dispatch.operator import find_operator
 from plugrad.errors import BackendNotFoundError, OperatorNotFoundError, PluginError
 from plugrad.plugins import Backend, get_manager, hookimpl

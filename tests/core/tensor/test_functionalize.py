@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plugrad
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.tensor import functionalize
 from tests.core.frozen import FrozenBackend
 

@@ -11,7 +11,8 @@ from plugrad._generated.pointwise_binary import OP_add__Tensor
 from plugrad.autograd.engine.ownership import is_unshared
 from plugrad.device import CPU, Device
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import DeviceQueue, queue_of
+from plugrad.dispatch.active_backends import queue_of
+from plugrad.dispatch.backend import DeviceQueue
 from plugrad.tensor.alias_kernels import InplaceKernel
 from plugrad.tensor.base import TensorBase, sizes_of
 

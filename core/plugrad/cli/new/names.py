@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from plugrad.dispatch.backend import active_backends
+from plugrad.dispatch.active_backends import active_backends
 from plugrad.dispatch.keys import all_keys
 from plugrad.dispatch.operator import all_operators
 from plugrad.plugins import get_manager

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.device import Device
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dtype import DType, int64
 from plugrad.ops.composite.complex_parts import complex_of_parts as complex_of_parts
 from plugrad.ops.composite.random import bernoulli as bernoulli

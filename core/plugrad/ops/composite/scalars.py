@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import Device
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import DType, float32, float64
 from plugrad.tensor.promotion import promote_with_scalar
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dtype import (
     DType,
     bfloat16,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.plugins import get_manager
 from plugrad.testing.cases import cases_of

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import plugrad
+from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.availability import Availability, all_availability
-from plugrad.dispatch.backend import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.operator import all_operators
 from plugrad.testing.cases import Arguments
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import canonical_device
+from plugrad.dispatch.active_backends import canonical_device
 from plugrad.testing.conformance.compare import assert_matches, on_host
 from plugrad.testing.conformance.matrix import Item, each, in_dtypes, on_devices
 from plugrad.testing.conformance.subject import Subject

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import generator_of
+from plugrad.dispatch.active_backends import generator_of
 from plugrad.testing.conformance.compare import assert_sound, on_host
 from plugrad.testing.conformance.matrix import Item, each, on_devices
 from plugrad.testing.conformance.subject import Subject, skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import plugrad
 from plugrad.dispatch import keys
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.keys import dispatch_key
 from plugrad.testing.gradcheck import gradcheck, gradgradcheck
 from plugrad.testing.opcheck.inputs import Call, OpCheckError, Skipped, mapped, outputs_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from tests.core.autograd.devices.toy import LateBackend, ToyBackend
 
 # A test in which threads wait for each other for ever shows where, and ends the run.

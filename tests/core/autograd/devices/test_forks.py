@@ -16,8 +16,8 @@ PRELUDE = """
 import os, signal, sys, threading, time
 import plugrad
 from plugrad.autograd.engine.engine import ENGINE, MAX_DEPTH
-from plugrad.dispatch import backend, keys, operator
-from plugrad.dispatch.backend import activate_backend, find_backend
+from plugrad.dispatch import active_backends, keys, operator
+from plugrad.dispatch.active_backends import activate_backend, find_backend
 from plugrad.dispatch.local_state import current_state
 from tests.core.autograd.devices.graphs import device_threads, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
@@ -156,7 +156,7 @@ def test_no_lock_of_dispatch_is_held_in_the_child() -> None:
     run(
         """
 def child():
-    for module in (backend, keys, operator):
+    for module in (active_backends, keys, operator):
         assert module._lock.acquire(timeout=20), module
         module._lock.release()
     activate_backend(ToyBackend("other"))
@@ -165,7 +165,7 @@ def child():
     lib.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
     assert plugrad.ops.in_a_child.twice(plugrad.ones(2)).tolist() == [2.0, 2.0]
 
-for module in (backend, keys, operator):
+for module in (active_backends, keys, operator):
     held, forked = threading.Event(), threading.Event()
     def hold():
         with module._lock:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.plugins import DeviceQueue
 from plugrad.testing.explored_engine import explored_engine
 from plugrad.testing.schedule_explorer import (

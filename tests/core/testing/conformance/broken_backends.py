@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.backend import find_backend
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.plugins import Backend, DeviceQueue
 from plugrad_cpu.generator import CpuGenerator
 from tests.core.autograd.devices.toy import LateBackend, LateQueue

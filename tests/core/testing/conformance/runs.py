@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plugrad.dispatch.backend import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 from plugrad.testing.conformance.certificate import Certificate
 from plugrad.testing.conformance.kit import PACKAGE

@@ -211,7 +211,7 @@ def test_the_html_report_needs_nothing_else(reports: tuple[dict[str, Any], str])
 
 def test_several_backends_have_a_certificate_each(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    from plugrad.dispatch.backend import activate_backend, deactivate_backend
+    from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 
     activate_backend(SoundBackend())
     try:

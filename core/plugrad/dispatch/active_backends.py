@@ -1,0 +1,392 @@
+"""The backends that are active in this process, with what the core keeps beside each."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from plugrad.device import CPU, Device, as_device
+from plugrad.dispatch.api_version import check_api_version
+from plugrad.dispatch.backend import Backend, DeviceQueue, class_name
+from plugrad.dispatch.kernel_table import check_names, kernel_table
+from plugrad.dispatch.keys import (
+    FUNCTIONALIZE_BIT,
+    DispatchKey,
+    dispatch_key,
+    register_backend_key,
+    tensor_keyset,
+)
+from plugrad.errors import BackendNotFoundError, PluginError
+
+
+@final
+class ActiveBackend:
+    """A backend with what the core keeps beside it: its bits, kernels, generators and queues."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.name = backend.name
+        self.array_type: Any = backend.array_type
+        self.key_name: str = backend.key_name or backend.name.capitalize()
+        self.fallback: str = backend.fallback or ""
+        self.number = register_backend_key(backend.name, backend.key_name)
+        self.tensor_keyset: i64 = tensor_keyset(self.number)
+        if not backend.mutable:
+            self.tensor_keyset |= FUNCTIONALIZE_BIT
+        # The backend's own kernels, and by owner those that others bring.
+        try:
+            self.own_kernels: dict[str, Any] = kernel_table(backend.kernels())
+        except TypeError as error:
+            raise TypeError(f"kernels() of backend {backend.name!r}: {error}") from error
+        self.check_names(self.own_kernels, f"backend {backend.name!r}")
+        self.added_kernels: dict[str, dict[str, Any]] = {}
+        self.kernels: dict[str, Any] = self.own_kernels
+        self.generators: dict[int, Any] = {}
+        self.queues: dict[int, DeviceQueue] = {}
+
+    def raw_kernel(self, name: str, overload: str) -> Any:
+        """The raw kernel for an operator: under its full name, else its base name, else None."""
+        if overload:
+            found = self.kernels.get(name + "." + overload)
+            if found is not None:
+                return found
+        return self.kernels.get(name)
+
+    def set_fallback(self, name: str) -> None:
+        """Have another backend compute what this one cannot, from now on; "" for none."""
+        if name != self.fallback:
+            self.fallback = name
+            _tell_change()
+
+    def add_kernels(self, source: Any, owner: str) -> None:
+        """Take kernels that somebody else brings, for operators of any namespace.
+
+        Args:
+            source: as `kernel_table` takes it.
+            owner: who brings them, in words for an error message.
+
+        Raises:
+            PluginError: the backend, or another owner, has a kernel of that name; nothing is taken.
+        """
+        added = kernel_table(source)
+        self.check_names(added, owner)
+        for name in added:
+            if name in self.kernels:
+                other = self._owner_of(name) or f"the backend {self.name!r} itself"
+                raise PluginError(
+                    f"{owner} and {other} both have a kernel for {name!r} on backend "
+                    f"{self.name!r}: uninstall or disable one of them"
+                )
+        self.replace_kernels([], {owner: {**self.added_kernels.get(owner, {}), **added}})
+
+    def remove_kernels(self, owner: str) -> None:
+        """Forget the kernels that an owner brought."""
+        self.replace_kernels([owner], {})
+
+    def replace_kernels(self, gone: Iterable[str], added: Mapping[str, dict[str, Any]]) -> None:
+        """In one step, forget what the owners `gone` brought, and put other kernels in the place of
+        those that are there, the backend's own included: `added`, tables by owner."""
+        kept = dict(self.added_kernels)
+        for owner in gone:
+            kept.pop(owner, None)
+        kept.update(added)
+        if kept == self.added_kernels:
+            return
+        kernels = dict(self.own_kernels)
+        for table in kept.values():
+            kernels.update(table)
+        self.added_kernels = kept
+        self.kernels = kernels
+        _tell_change()
+
+    def _owner_of(self, name: str) -> str:
+        for owner, table in self.added_kernels.items():
+            if name in table:
+                return owner
+        return ""
+
+    def check_names(self, table: Mapping[str, Any], whose: str) -> None:
+        """PluginError if a kernel has a name that is no operator's."""
+        if _hooks.operator_names is not None:
+            check_names(table, _hooks.operator_names(), whose)
+
+    def generator(self, index: int) -> Any:
+        """The device's default generator; the CPU's, if the backend draws no random numbers."""
+        found = self.generators.get(index)
+        if found is None:
+            if self.name != CPU.type and "random" not in self.backend.capabilities():
+                return find_backend(CPU.type).generator(0)
+            made = self.backend.make_generator(index)
+            if _seed.value is not None:
+                made.manual_seed(_seed.value)
+            found = self.generators.setdefault(index, made)
+        return found
+
+    def queue(self, index: int) -> DeviceQueue:
+        found = self.queues.get(index)
+        if found is None:
+            found = self.queues.setdefault(index, self.backend.make_queue(index))
+        return found
+
+    def from_host(self, array: Any, index: int) -> Any:
+        """The backend's array of NumPy's; TypeError if the backend gives something else."""
+        found = self.backend.from_host(array, index)
+        if type(found) is not self.array_type and not isinstance(found, self.array_type):
+            raise TypeError(
+                f"from_host() of backend {self.name!r} must return "
+                f"{class_name(self.array_type)}, its array_type, got {class_name(type(found))}"
+            )
+        return found
+
+    def to_host(self, array: Any) -> Any:
+        """NumPy's array of the backend's; TypeError if the backend gives something else."""
+        found = self.backend.to_host(array)
+        if not hasattr(found, "__array_interface__"):
+            raise TypeError(
+                f"to_host() of backend {self.name!r} must return a NumPy array, got "
+                f"{class_name(type(found))}"
+            )
+        return found
+
+    def taken(self, value: Any, operator: str) -> Any:
+        """The array of what a kernel returned that is no `array_type`.
+
+        Raises:
+            TypeError: it is none; the message names the operator.
+        """
+        try:
+            return self.backend.as_array(value)
+        except TypeError as error:
+            raise TypeError(
+                f"the kernel of backend {self.name!r} for {operator!r} returned no array: {error}"
+            ) from error
+
+    def device(self, index: int | None) -> Device:
+        """The canonical device: without an index if the backend has but one device."""
+        count = self.backend.device_count()
+        if count == 1 and (index is None or index == 0):
+            return as_device(self.name)
+        chosen = 0 if index is None else index
+        if chosen >= count:
+            raise RuntimeError(
+                f"device index {chosen} is out of range: backend {self.name!r} has "
+                f"{count} device{'s' if count != 1 else ''}"
+            )
+        return as_device(self.name, chosen)
+
+
+@final
+class _Hooks:
+    """What the plugin floor above tells this one: how to find backends, and the default device."""
+
+    def __init__(self) -> None:
+        self.loader: Callable[[str], Backend | None] | None = None
+        self.default_device: Callable[[], Device] | None = None
+        self.on_change: Callable[[], None] | None = None
+        self.configure: Callable[[Backend], None] | None = None
+        self.complete: Callable[[ActiveBackend], None] | None = None
+        self.operator_names: Callable[[], set[str]] | None = None
+        self.own: dict[str, Backend] = {}
+
+
+@final
+class _Seed:
+    """The seed for generators that are yet to be made."""
+
+    def __init__(self) -> None:
+        self.value: int | None = None
+
+
+_hooks: Final = _Hooks()
+_seed: Final = _Seed()
+_active: Final[dict[str, ActiveBackend]] = {}
+_lock: Final[Any] = threading.RLock()
+
+
+def set_backend_loader(loader: Callable[[str], Backend | None] | None) -> None:
+    """`loader(name)` is asked for a backend that is not active yet; it returns None or raises."""
+    _hooks.loader = loader
+
+
+def set_default_device_source(source: Callable[[], Device] | None) -> None:
+    """`source()` is asked for the device of tensors that are made without naming one."""
+    _hooks.default_device = source
+
+
+def set_change_listener(listener: Callable[[], None]) -> None:
+    """`listener()` is called when a backend came or went: resolved kernels are then stale."""
+    _hooks.on_change = listener
+
+
+def set_activation_hooks(
+    configure: Callable[[Backend], None] | None, complete: Callable[[ActiveBackend], None] | None
+) -> None:
+    """`configure(backend)` is called before a backend is asked for its kernels, `complete(active)`
+    before and after it becomes known, which may be more than once."""
+    _hooks.configure = configure
+    _hooks.complete = complete
+
+
+def set_operator_names(names: Callable[[], set[str]]) -> None:
+    """`names()` gives the core's operators, with and without overload: what kernels are called."""
+    _hooks.operator_names = names
+
+
+def set_own_backend(backend: Backend) -> None:
+    """Have a backend that is part of the core, and becomes active when it is first asked for."""
+    _hooks.own[backend.name] = backend
+
+
+def _tell_change() -> None:
+    if _hooks.on_change is not None:
+        _hooks.on_change()
+
+
+def activate_backend(backend: Backend) -> ActiveBackend:
+    """Register a backend: hand out its dispatch bits, make its kernels known.
+
+    Raises:
+        TypeError: `backend` is no Backend.
+        ValueError: its name is no identifier, or belongs to another active backend.
+        PluginError: it was written for a version of the contract that does not fit.
+    """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"activate_backend(): expected a plugrad.plugins.Backend, got {type(backend).__name__}"
+        )
+    check_name(backend)
+    check_api_version(backend.api_version, f"backend {backend.name!r}")
+    known = _known(backend)
+    if known is not None:
+        return known
+    # Not under the lock: what a plugin does here may import modules, whose locks other threads may
+    # hold that wait for this one.
+    if _hooks.configure is not None:
+        _hooks.configure(backend)
+    active = ActiveBackend(backend)
+    if _hooks.complete is not None:
+        _hooks.complete(active)
+    with _lock:
+        known = _known(backend)
+        if known is not None:
+            return known
+        _active[backend.name] = active
+    _tell_change()
+    if _hooks.complete is not None:
+        _hooks.complete(active)  # for what came between
+    return active
+
+
+def check_name(backend: Backend) -> None:
+    """ValueError if a backend's name, or that of its key, cannot be one."""
+    for what, name, example in (
+        ("name", backend.name, "'foo' for device=\"foo\""),
+        ("key_name", backend.key_name or "Key", "'Foo'"),
+    ):
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(
+                f"a backend's {what} must be an identifier, such as {example}, got {name!r}"
+            )
+
+
+def _known(backend: Backend) -> ActiveBackend | None:
+    """The backend, if it is active; ValueError if its name belongs to another active one."""
+    known = _active.get(backend.name)
+    if known is not None and known.backend is not backend:
+        raise ValueError(f"a backend named {backend.name!r} is active already")
+    return known
+
+
+def deactivate_backend(name: str) -> None:
+    """Forget an active backend; its dispatch bits stay reserved for its name."""
+    with _lock:
+        _active.pop(name, None)
+    _tell_change()
+
+
+def active_backends() -> list[ActiveBackend]:
+    return list(_active.values())
+
+
+def is_active(name: str) -> bool:
+    """Whether a device type has an active backend; loads none."""
+    return name in _active
+
+
+def find_backend(name: str) -> ActiveBackend:
+    """The active backend of a device type; loads it if an installed plugin provides it.
+
+    Raises:
+        BackendNotFoundError: nobody provides it; the message says what to install.
+    """
+    found = _active.get(name)
+    if found is not None:
+        return found
+    own = _hooks.own.get(name)
+    if own is not None:
+        return activate_backend(own)
+    loaded = None if _hooks.loader is None else _hooks.loader(name)
+    if loaded is None:
+        raise BackendNotFoundError(
+            f"no backend named {name!r} is active; active: {', '.join(_active) or 'none'}"
+        )
+    return activate_backend(loaded)
+
+
+def find_key(name: str) -> DispatchKey:
+    """The dispatch key of that name; a backend that is installed but not active is loaded for it.
+
+    Raises:
+        ValueError: there is no such key.
+    """
+    try:
+        return dispatch_key(name)
+    except ValueError:
+        with contextlib.suppress(BackendNotFoundError):
+            find_backend(name.removeprefix("Autograd").lower())
+        return dispatch_key(name)
+
+
+def backend_by_number(number: int) -> ActiveBackend | None:
+    """The active backend that was handed out dispatch bit `number`."""
+    for active in list(_active.values()):
+        if active.number == number:
+            return active
+    return None
+
+
+def default_device() -> Device:
+    """The device of tensors that are made without naming one."""
+    if _hooks.default_device is None:
+        return CPU
+    return canonical_device(_hooks.default_device())
+
+
+def canonical_device(device: object) -> Device:
+    """A device whose backend is loaded and whose index is valid; None means the default."""
+    if device is None:
+        return default_device()
+    wanted = as_device(device)
+    return find_backend(wanted.type).device(wanted.index)
+
+
+def generator_of(device: Device) -> Any:
+    """The default random generator of a device."""
+    return find_backend(device.type).generator(device.index or 0)
+
+
+def queue_of(device: Device) -> DeviceQueue:
+    """The queue of a device."""
+    return find_backend(device.type).queue(device.index or 0)
+
+
+def seed_everything(seed: int) -> None:
+    """Seed the default generator of every device that is active, and of those that become so."""
+    _seed.value = seed
+    for active in active_backends():
+        for generator in list(active.generators.values()):
+            generator.manual_seed(seed)
