@@ -52,7 +52,7 @@ def report_backends(chosen: str) -> list[BackendReport]:
         if active.name not in known
     ]
     # What a plugin would have provided is not known when it fails; published ones are.
-    others = PUBLISHED.values()
+    others = {*PUBLISHED.values(), *known}
     reports += [
         _failed(plugin, chosen)
         for plugin in plugins
