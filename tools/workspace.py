@@ -31,8 +31,6 @@ DISTRIBUTIONS = {
     "backends/cpu": "plugrad-cpu",
     "plugins/nn": "plugrad-nn[demo]",
     "plugins/special": "plugrad-special",
-    "examples/backend_strict": "plugrad-strict",
-    "examples/backend_numbers": "plugrad-numbers",
 }
 NOT_SOURCE = {
     *("build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"),

@@ -18,6 +18,7 @@ from plugrad.dispatch.keys import (
     DispatchKey,
     dispatch_key,
     register_backend_key,
+    retire_backend_key,
     tensor_keyset,
 )
 from plugrad.errors import BackendNotFoundError, PluginError
@@ -302,9 +303,10 @@ def _known(backend: Backend) -> ActiveBackend | None:
 
 
 def deactivate_backend(name: str) -> None:
-    """Forget an active backend; its dispatch bits stay reserved for its name."""
+    """Forget an active backend; its dispatch bits stay its own as long as there are others."""
     with _lock:
-        _active.pop(name, None)
+        if _active.pop(name, None) is not None:
+            retire_backend_key(name)
     _tell_change()
 
 

@@ -97,6 +97,8 @@ _by_name: Final[dict[str, DispatchKey]] = {}
 _dense: Final[list[DispatchKey]] = []
 _autograd: Final[list[DispatchKey]] = []
 _backend_names: Final[dict[str, int]] = {}
+# Backends that are gone, the longest gone first: their numbers are free when no others are left.
+_retired: Final[dict[str, None]] = {}
 _shared: Final[list[DispatchKey]] = []
 
 
@@ -122,16 +124,18 @@ AD_INPLACE_OR_VIEW_KEY: Final = _shared[AD_INPLACE_OR_VIEW]
 def register_backend_key(backend: str, key_name: str | None = None) -> int:
     """Hand out a backend's bit and declare its keys `Foo` and `AutogradFoo`; returns the number.
 
-    Registering the same backend again returns the same number.
+    Registering the same backend again returns the same number, unless so many others came
+    meanwhile that it was handed on.
 
     Raises:
         ValueError: the key's name belongs to another backend or functionality.
-        RuntimeError: all 48 bits are taken.
+        RuntimeError: all 48 bits are taken by backends that are active.
     """
     name = backend.capitalize() if key_name is None else key_name
     with _lock:
         known = _backend_names.get(backend)
         if known is not None:
+            _retired.pop(backend, None)
             if key_name is not None and _dense[known].name != key_name:
                 _rename(backend, known, key_name)
             return known
@@ -142,14 +146,36 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
             )
         number = len(_dense)
         if number >= MAX_BACKENDS:
-            raise RuntimeError(
-                f"no dispatch bit is left for backend {backend!r}: "
-                f"{MAX_BACKENDS} backends are registered"
-            )
-        _dense.append(_declare(name, DENSE, number))
-        _autograd.append(_declare("Autograd" + name, AUTOGRAD, number))
+            number = _hand_on(backend)
+            _dense[number] = _declare(name, DENSE, number)
+            _autograd[number] = _declare("Autograd" + name, AUTOGRAD, number)
+        else:
+            _dense.append(_declare(name, DENSE, number))
+            _autograd.append(_declare("Autograd" + name, AUTOGRAD, number))
         _backend_names[backend] = number
         return number
+
+
+def retire_backend_key(backend: str) -> None:
+    """Let a backend's bit go to another one, should all be taken; till then it keeps it."""
+    with _lock:
+        if backend in _backend_names:
+            _retired[backend] = None
+
+
+def _hand_on(backend: str) -> int:
+    """The number of the backend that has been gone for longest. Its keys are forgotten, so that
+    kernels which were registered for them serve nobody."""
+    former = next(iter(_retired), "")
+    if not former:
+        raise RuntimeError(
+            f"no dispatch bit is left for backend {backend!r}: {MAX_BACKENDS} backends are active"
+        )
+    del _retired[former]
+    number = _backend_names.pop(former)
+    del _by_name[_dense[number].name]
+    del _by_name[_autograd[number].name]
+    return number
 
 
 def _rename(backend: str, number: int, name: str) -> None:

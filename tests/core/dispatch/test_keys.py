@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_key_name_belongs_to_one_backend(name: str) -> None:
     assert keys.backend_number("another") == -1
 
 
-# In a process of its own: bits are never given back.
+# In a process of its own: it takes all bits.
 MANY = """
 from plugrad.dispatch import keys
 numbers = [keys.register_backend_key(f"backend{i}") for i in range(32)]
@@ -145,3 +146,34 @@ def test_threads_that_register_one_backend_agree() -> None:
     for thread in threads:
         thread.join()
     assert len(set(numbers)) == 1
+
+
+def test_bits_of_backends_that_are_gone_are_handed_on() -> None:
+    script = """
+    from plugrad.dispatch import keys
+    import plugrad, numpy as np
+    from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+    from plugrad.plugins import Backend
+
+    def backend(name, factor):
+        class One(Backend):
+            def __init__(self):
+                super().__init__(name, array_type=np.ndarray)
+            def kernels(self):
+                return {"exp": lambda a: factor * a}
+        return One()
+
+    for number in range(100):
+        name = f"b{number}"
+        activate_backend(backend(name, number))
+        assert plugrad.ones(1, device=name).exp().item() == number
+        deactivate_backend(name)
+    activate_backend(backend("b99", 7))
+    assert plugrad.ones(1, device="b99").exp().item() == 7
+    assert keys.backend_number("b0") == -1
+    assert len(keys._dense) == keys.MAX_BACKENDS
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

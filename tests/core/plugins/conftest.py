@@ -23,6 +23,7 @@ from plugrad.dispatch.active_backends import (
     find_backend,
 )
 from plugrad.plugins.manager import PluginManager
+from plugrad_cpu.backend import CpuBackend
 
 BACKEND_PLUGIN = """
     from plugrad.plugins import Backend, hookimpl
@@ -151,6 +152,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def cpu(manager: PluginManager) -> ActiveBackend:
     """The real CPU backend, active beside the fake plugins."""
-    active = activate_backend(importlib.import_module("plugrad_cpu.backend").CpuBackend())
+    active = activate_backend(CpuBackend())
     manager.rescan()  # tests add distributions now
     return active
