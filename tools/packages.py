@@ -15,9 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from workspace import BUILD_WHEEL, DISTRIBUTIONS, PYTHON, ROOT, Workspace, say
+from workspace import BUILD_WHEEL, DISTRIBUTIONS, EXAMPLES, PYTHON, ROOT, Workspace, say
 
-EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 SCAFFOLDS = (
     ("backend", "acme"),
     ("backend", "strictly", "--namespace", "array_api_strict"),

@@ -32,6 +32,8 @@ DISTRIBUTIONS = {
     "plugins/nn": "plugrad-nn[demo]",
     "plugins/special": "plugrad-special",
 }
+# Distributions that are installed where they are tried only, by tools/packages.py.
+EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 NOT_SOURCE = {
     *("build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"),
     *(".hypothesis", ".import_linter_cache"),
@@ -296,7 +298,7 @@ def install(arguments: Sequence[str]) -> int:
 
 def clean(arguments: Sequence[str]) -> int:
     shutil.rmtree(VENV, ignore_errors=True)
-    homes = [ROOT, *(ROOT / folder for folder in DISTRIBUTIONS)]
+    homes = [ROOT, *(ROOT / folder for folder in (*DISTRIBUTIONS, *EXAMPLES))]
     inside = [folder for folder in ROOT.iterdir() if folder.is_dir() and folder.name[0] != "."]
     caches = [cache for folder in inside for cache in folder.rglob("__pycache__")]
     for path in [*GENERATED, *(home / name for home in homes for name in NOT_SOURCE), *caches]:
