@@ -150,8 +150,9 @@ def test_the_doctor_notes_disabled_plugins(run: Run, healthy: FakeSite) -> None:
 
 
 def test_the_doctor_reports_kernels_that_cannot_be_used(
-    run: Run, healthy: FakeSite, cpu: object
+    cpu: object, run: Run, healthy: FakeSite
 ) -> None:
+    # The real backend comes before the fake site, which has a package of its name.
     source = """
         from plugrad.plugins import hookimpl
 
