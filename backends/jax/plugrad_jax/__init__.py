@@ -1,1 +1,1 @@
-"""The place of the JAX backend: nothing is provided yet."""
+"""The JAX backend of plugrad: `device="jax"`."""
