@@ -23,7 +23,7 @@ class BackendReport:
         name: the device type; the plugin's name if it does not get as far as naming backends.
         devices: how many there are.
         status: ready, no device, or failed.
-        error: why it failed.
+        error: why it failed, or has no device.
         chosen: whether tensors are made on it unless told otherwise.
     """
 
@@ -80,6 +80,8 @@ def _report(backend: Backend, distribution: str, version: str, chosen: str) -> B
         status = "ready" if devices else "no device"
         if devices:
             find_backend(backend.name)  # its options, its kernels
+        else:
+            error = backend.problem() or ""
     except Exception as raised:
         status, error = "failed", f"{type(raised).__name__}: {raised}"
     is_chosen = backend.name == chosen

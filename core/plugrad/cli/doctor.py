@@ -154,11 +154,14 @@ def _examine_choice(report: Report) -> None:
     problem = _try_device(report.device)
     if problem:
         report.problems.append(f"Device '{report.device}' (chosen by {choice.source}): {problem}")
-    report.problems += [
-        f"Backend {one.name!r} ({one.distribution} {one.version}): {one.error}"
-        for one in report.backends
-        if one.error and not one.chosen and one.name in get_manager().backends()
-    ]
+    for one in report.backends:
+        if not one.error or one.chosen or one.name not in get_manager().backends():
+            continue
+        text = f"Backend {one.name!r} ({one.distribution} {one.version}): "
+        if one.status == "failed":
+            report.problems.append(text + one.error)
+        else:  # nobody chose it, so nothing is broken
+            report.notes.append(f"{text}no device: {one.error}")
     report.problems += [
         f"Kernels of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}"
         for plugin in get_manager().load_all()

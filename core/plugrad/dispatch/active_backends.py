@@ -167,10 +167,17 @@ class ActiveBackend:
             ) from error
 
     def device(self, index: int | None) -> Device:
-        """The canonical device: without an index if the backend has but one device."""
+        """The canonical device: without an index if the backend has but one device.
+
+        Raises:
+            RuntimeError: there is no such device, or none at all.
+        """
         count = self.backend.device_count()
         if count == 1 and (index is None or index == 0):
             return as_device(self.name)
+        if count == 0:
+            why = self.backend.problem() or "it found none"
+            raise RuntimeError(f"backend {self.name!r} has no device: {why}")
         chosen = 0 if index is None else index
         if chosen >= count:
             raise RuntimeError(

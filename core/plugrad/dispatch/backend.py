@@ -81,8 +81,26 @@ class Backend:
         """Take the options, those that nobody set included; called once, before the first use."""
 
     def device_count(self) -> int:
-        """How many devices there are; a backend with one device names it without an index."""
+        """How many devices there are; a backend with one device names it without an index.
+
+        Must not raise: where there is none to be had, the answer is 0, and `problem` says why.
+        """
         return 1
+
+    def problem(self) -> str | None:
+        """Why there is no device, in a sentence, and the command that mends it; None if nothing is
+        wrong.
+
+        Who chooses a backend without a device gets a RuntimeError with this sentence, and
+        ``plugrad backends`` and ``plugrad doctor`` print it, as in "driver not found: install
+        one, ``nvidia-smi`` shows whether it works".
+        """
+        return None
+
+    def describe(self) -> Mapping[str, str]:
+        """Facts for ``plugrad doctor``, by what they are: versions of the library and the driver,
+        the devices' names, what computes. Must not raise, and need not find a device."""
+        return {}
 
     def kernels(self) -> Any:
         """The kernels, by operator name: ``"mul.Tensor"``, or ``"mul"`` for all its overloads.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from plugrad.cli import doctor
 from tests.core.cli.conftest import Run
 from tests.core.plugins.conftest import FakeSite
 
@@ -97,6 +100,37 @@ def test_a_backend_without_devices_is_not_ready(run: Run, site: FakeSite) -> Non
     """
     site.add("plugrad-beta", "1.0", "beta", source)
     assert listed(run)["beta"]["status"] == "no device"
+
+
+def test_a_backend_without_devices_says_why_and_nothing_is_broken(
+    run: Run, site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+        from plugrad.plugins import Backend, hookimpl
+
+        class Beta(Backend):
+            def __init__(self):
+                super().__init__("beta", array_type=list)
+
+            def device_count(self):
+                return 0
+
+            def problem(self):
+                return "driver not found: install one"
+
+        @hookimpl
+        def plugrad_backends():
+            return [Beta]
+    """
+    site.backend("cpu", "1.0")
+    site.add("plugrad-beta", "1.0", "beta", source)
+    assert listed(run)["beta"]["error"] == "driver not found: install one"
+    assert "no device: driver not found: install one" in " ".join(run("backends").stdout.split())
+    monkeypatch.setattr(doctor, "_try_device", lambda device: "")
+    result = run("doctor")
+    assert result.exit_code == 0
+    note = "Note: Backend 'beta' (plugrad-beta 1.0): no device: driver not found: install one"
+    assert note in " ".join(result.stdout.split())
 
 
 def test_nothing_installed_says_what_to_install(run: Run) -> None:

@@ -172,3 +172,26 @@ class TestDLPack:
 
         with pytest.raises(BufferError, match=r"DLPack device type 13; active: cpu"):
             plugrad.from_dlpack(Elsewhere())
+
+
+@pytest.mark.parametrize(("why", "says"), [("unplugged: plug it in", "unplugged"), (None, "none")])
+def test_who_chooses_a_backend_without_a_device_is_told_why(why: str | None, says: str) -> None:
+    class Absent(Small):
+        def device_count(self) -> int:
+            return 0
+
+        def problem(self) -> str | None:
+            return why
+
+    activate_backend(Absent())
+    try:
+        with pytest.raises(RuntimeError, match=f"backend 'small' has no device: .*{says}"):
+            plugrad.zeros(2, device="small")
+        with pytest.raises(RuntimeError, match="has no device"):
+            plugrad.zeros(2).to("small:1")
+    finally:
+        deactivate_backend("small")
+
+
+def test_a_backend_has_nothing_to_report_unless_it_says_so() -> None:
+    assert (Small().problem(), dict(Small().describe())) == (None, {})
