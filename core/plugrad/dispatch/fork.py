@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from plugrad.dispatch import active_backends, keys, operator
+from plugrad.dispatch import active_backends, keys, registration
 
 # In the order in which threads take them that take more than one.
-_LOCKS: Final[list[Any]] = [active_backends._lock, operator._lock, keys._lock]
+_LOCKS: Final[list[Any]] = [active_backends._lock, registration.LOCK, keys._lock]
 
 
 def hold_while_forking(lock: Any) -> None:

@@ -12,8 +12,6 @@ A kernel for a functionality above the backends does its part and calls
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any, Final, final
 
 from mypy_extensions import i64
@@ -26,8 +24,11 @@ from plugrad.dispatch.active_backends import (
     set_change_listener,
     set_operator_names,
 )
+from plugrad.dispatch.kernel_hooks import KERNEL_HOOKS, keyset_of_arguments
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.plugin_hooks import load_operators, note
+from plugrad.dispatch.registration import LOCK, RegistrationHandle
 from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
 from plugrad.dtype import dtype_by_name
 from plugrad.errors import DuplicateDefinitionError, OperatorNotFoundError
@@ -92,61 +93,6 @@ class FallbackFor:
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         return self.function(self.op, keyset, *args)
-
-
-@final
-class RegistrationHandle:
-    """Undoes one registration: `remove()`, or leaving it as a context manager."""
-
-    def __init__(
-        self,
-        kernels: dict[DispatchKey, list[Any]],
-        key: DispatchKey,
-        kernel: Any,
-        op: Operator | None = None,
-    ) -> None:
-        self._kernels: dict[DispatchKey, list[Any]] | None = kernels
-        self._key = key
-        self._kernel = kernel
-        self._op = op
-
-    @property
-    def is_removed(self) -> bool:
-        return self._kernels is None
-
-    @property
-    def name(self) -> str:
-        """The operator's name and the dispatch key's, with a blank between."""
-        op = "" if self._op is None else self._op.qualified_name
-        return f"{op} {self._key.name}"
-
-    def remove(self) -> None:
-        """Take the kernel out again; an earlier one for the key is back. Idempotent."""
-        with _lock:
-            kernels = self._kernels
-            if kernels is None:
-                return
-            self._kernels = None
-            # Readers take no lock: they must find a list that stays as it is.
-            stack = list(kernels[self._key])
-            for position in range(len(stack) - 1, -1, -1):
-                if stack[position] is self._kernel:
-                    del stack[position]
-                    break
-            if stack:
-                kernels[self._key] = stack
-            else:
-                del kernels[self._key]
-            if self._op is None:
-                _forget_resolved()
-            else:
-                self._op.forget_resolved()
-
-    def __enter__(self) -> RegistrationHandle:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.remove()
 
 
 # Schemas name default dtypes as C does.
@@ -256,7 +202,7 @@ class Operator:
     def _look_up(self, keyset: i64, place: int) -> Any:
         resolved = self.resolved
         found = Resolved(keyset, self._resolve(keyset))
-        with _lock:  # or a registration could come between the check and the note
+        with LOCK:  # or a registration could come between the check and the note
             if self.resolved is resolved:
                 if place == 0:
                     self._last_call = found
@@ -280,7 +226,7 @@ class Operator:
     def call(self, values: tuple[Any, ...]) -> Any:
         """Call it with all arguments in the order of the schema, dispatching on the tensors."""
         state = current_state()
-        keyset = (_keyset_of(values) | state.included) & state.kept
+        keyset = (keyset_of_arguments(values) | state.included) & state.kept
         if state.trace is not None:
             return state.trace.dispatch("call", self, keyset, values)
         return self.lookup(keyset)(keyset, *values)
@@ -335,10 +281,12 @@ class Operator:
 
         A later registration for the same key takes precedence until its handle removes it.
         """
-        with _lock:
+        with LOCK:
             self._kernels[key] = [*self._kernels.get(key, ()), kernel]
             self.forget_resolved()
-        handle = RegistrationHandle(self._kernels, key, kernel, self)
+        handle = RegistrationHandle(
+            self._kernels, key, kernel, self.forget_resolved, self.qualified_name
+        )
         note(handle)
         return handle
 
@@ -386,7 +334,7 @@ class Operator:
         if key.functionality == keys.DENSE:
             active = backend_by_number(key.backend)
             if active is not None:
-                made = _kernel_factory.make(self, active)
+                made = KERNEL_HOOKS.make(self, active)
                 if made is not None:
                     return made
             explicit = self.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD)
@@ -396,7 +344,7 @@ class Operator:
             if implicit is not None:
                 return implicit
         elif key.functionality == keys.FUNCTIONALIZE:
-            return _kernel_factory.functionalize(self)
+            return KERNEL_HOOKS.functionalize(self)
         elif key.functionality == keys.AUTOGRAD:
             kernel = self.kernel_for(keys.AUTOGRAD_ALIAS)
             if kernel is not None:
@@ -408,9 +356,9 @@ class Operator:
         stack = _fallbacks.get(key)
         if not stack:
             if key.functionality == keys.AUTOGRAD and self.differentiable:
-                return _kernel_factory.without_gradient(self)
+                return KERNEL_HOOKS.without_gradient(self)
             if active is not None and active.fallback:
-                return _kernel_factory.on_host(self, active)
+                return KERNEL_HOOKS.on_host(self, active)
             return None
         fallback = stack[-1]
         return fallback if fallback is FALLTHROUGH else FallbackFor(self, fallback)
@@ -492,72 +440,8 @@ def _needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundEr
     )
 
 
-@final
-class _KernelFactory:
-    """How a raw kernel on arrays becomes one on tensors; the tensor floor installs it."""
-
-    def __init__(self) -> None:
-        self.function: Callable[[Operator, ActiveBackend], Any] | None = None
-        self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
-        self.missing_gradient: Callable[[Operator], Any] | None = None
-        self.functional_view: Callable[[Operator], Any] | None = None
-        self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
-
-    def functionalize(self, op: Operator) -> Any:
-        if self.functional_view is None:
-            return None
-        return self.functional_view(op)
-
-    def on_host(self, op: Operator, active: ActiveBackend) -> Any:
-        if self.host_fallback is None:
-            return None
-        return self.host_fallback(op, active)
-
-    def without_gradient(self, op: Operator) -> Any:
-        if self.missing_gradient is None:
-            return None
-        return self.missing_gradient(op)
-
-    def make(self, op: Operator, active: ActiveBackend) -> Any:
-        if self.function is None:
-            return None
-        return self.function(op, active)
-
-
-_kernel_factory: Final = _KernelFactory()
-_lock: Final[Any] = threading.RLock()
 _operators: Final[dict[str, Operator]] = {}
 _fallbacks: Final[dict[DispatchKey, list[Any]]] = {}
-
-
-def set_kernel_factory(
-    factory: Callable[[Operator, ActiveBackend], Any],
-    keyset_of: Callable[[tuple[Any, ...]], int],
-) -> None:
-    """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments."""
-    _kernel_factory.function = factory
-    _kernel_factory.keyset_of = keyset_of
-
-
-def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
-    """Install what makes the Autograd kernel of an operator that should have a gradient."""
-    _kernel_factory.missing_gradient = make
-
-
-def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
-    """Install what makes the kernel of an operator that another backend shall compute."""
-    _kernel_factory.host_fallback = make
-
-
-def set_functional_view(make: Callable[[Operator], Any]) -> None:
-    """Install what makes the Functionalize kernel of an operator that returns a view."""
-    _kernel_factory.functional_view = make
-
-
-def _keyset_of(values: tuple[Any, ...]) -> int:
-    if _kernel_factory.keyset_of is None:
-        return 0
-    return _kernel_factory.keyset_of(values)
 
 
 def _forget_resolved() -> None:
@@ -578,7 +462,7 @@ set_operator_names(_core_names)
 
 def declare(op: Operator) -> Operator:
     """Make an operator known under its qualified name; RuntimeError if the name is taken."""
-    with _lock:
+    with LOCK:
         if op.qualified_name in _operators:
             raise DuplicateDefinitionError(
                 f"the operator {op.qualified_name} is defined already, with the schema "
@@ -593,49 +477,9 @@ def declare(op: Operator) -> Operator:
 
 def retract(op: Operator) -> None:
     """Forget an operator that `declare` made known."""
-    with _lock:
+    with LOCK:
         if _operators.get(op.qualified_name) is op:
             del _operators[op.qualified_name]
-
-
-@final
-class _Plugins:
-    """What the plugin floor wants to know and can do: who defines what, and loading on demand."""
-
-    def __init__(self) -> None:
-        self.listener: Callable[[Any], None] | None = None
-        self.guard: Callable[[Operator], None] | None = None
-        self.loader: Callable[[str], None] | None = None
-        self.namespaces: Callable[[], list[str]] | None = None
-
-
-_plugins: Final = _Plugins()
-
-
-def set_registration_listener(
-    listener: Callable[[Any], None], guard: Callable[[Operator], None]
-) -> None:
-    """`listener(made)` is told of every operator, `RegistrationHandle` and `Library` that owns
-    a namespace, from now on; `guard(op)` raises if an operator must not be defined anew."""
-    _plugins.listener = listener
-    _plugins.guard = guard
-
-
-def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
-    """`loader(namespace)` is asked for operators that are not there yet; `namespaces()` says for
-    which namespaces that may be of use."""
-    _plugins.loader = loader
-    _plugins.namespaces = namespaces
-
-
-def load_operators(namespace: str) -> None:
-    """Load the plugin that has the name of a namespace, if one is installed.
-
-    Raises:
-        PluginError: it cannot be used.
-    """
-    if _plugins.loader is not None:
-        _plugins.loader(namespace)
 
 
 def find_or_load(qualified_name: str) -> Operator | None:
@@ -645,24 +489,6 @@ def find_or_load(qualified_name: str) -> Operator | None:
         load_operators(qualified_name.partition("::")[0])
         op = find_operator(qualified_name)
     return op
-
-
-def loadable_namespaces() -> list[str]:
-    """Namespaces that may get operators by `load_operators`."""
-    return [] if _plugins.namespaces is None else _plugins.namespaces()
-
-
-def check_replaceable(op: Operator) -> None:
-    """DuplicateDefinitionError if an operator belongs to another plugin than the one that is being
-    loaded."""
-    if _plugins.guard is not None:
-        _plugins.guard(op)
-
-
-def note(made: Any) -> None:
-    """Tell the plugin floor of what was defined or registered, which can be undone."""
-    if _plugins.listener is not None:
-        _plugins.listener(made)
 
 
 def find_operator(qualified_name: str) -> Operator | None:
@@ -681,9 +507,9 @@ def register_fallback(key: DispatchKey, kernel: Any) -> RegistrationHandle:
     """
     if key.is_alias:
         raise ValueError(f"a fallback needs a key of its own, got the alias {key.name}")
-    with _lock:
+    with LOCK:
         _fallbacks.setdefault(key, []).append(kernel)
         _forget_resolved()
-    handle = RegistrationHandle(_fallbacks, key, kernel)
+    handle = RegistrationHandle(_fallbacks, key, kernel, _forget_resolved)
     note(handle)
     return handle

@@ -7,8 +7,9 @@ from typing import Any, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
+from plugrad.dispatch.kernel_hooks import set_missing_gradient
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.operator import Operator, set_missing_gradient
+from plugrad.dispatch.operator import Operator
 from plugrad.graph.history import collect_next_edges, next_sequence_nr, set_history
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class

@@ -12,7 +12,8 @@ from typing import Any, Final, overload
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator, check_replaceable
+from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.plugin_hooks import check_replaceable
 from plugrad.dispatch.schema import parse_schema
 from plugrad.library.autograd import (
     AutogradKernel,

@@ -15,14 +15,14 @@ from plugrad.dispatch.operator import (
     FALLTHROUGH,
     BelowAutograd,
     Operator,
-    RegistrationHandle,
     WithoutKeyset,
     declare,
     find_or_load,
-    note,
     register_fallback,
     retract,
 )
+from plugrad.dispatch.plugin_hooks import note
+from plugrad.dispatch.registration import RegistrationHandle
 from plugrad.dispatch.schema import parse_schema
 from plugrad.errors import DuplicateDefinitionError
 from plugrad.library.fakes import META, FakeKernel, check_fake, source_of

@@ -15,7 +15,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The namespaces that have operators, and the plugins that may bring one when they load."""
-    from plugrad.dispatch.operator import loadable_namespaces
+    from plugrad.dispatch.plugin_hooks import loadable_namespaces
     from plugrad.ops.namespace import known_namespaces
 
     return sorted({*known_namespaces(), *loadable_namespaces()})

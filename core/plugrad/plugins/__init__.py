@@ -18,11 +18,8 @@ from plugrad.dispatch.active_backends import (
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
 from plugrad.dispatch.kernel_table import kernel, kernel_table
-from plugrad.dispatch.operator import (
-    Operator,
-    set_operator_loader,
-    set_registration_listener,
-)
+from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
 from plugrad.errors import (
     BackendNotFoundError,
     HostFallbackWarning,

@@ -14,12 +14,8 @@ from types import FrameType
 from typing import Any, Final
 
 from plugrad.dispatch.fork import hold_while_forking
-from plugrad.dispatch.operator import (
-    Operator,
-    RegistrationHandle,
-    find_operator,
-    retract,
-)
+from plugrad.dispatch.operator import Operator, find_operator, retract
+from plugrad.dispatch.registration import RegistrationHandle
 from plugrad.errors import DuplicateDefinitionError
 
 # Frames of the core, and of what its generator made, say nothing about who asked.

@@ -8,14 +8,9 @@ from mypy_extensions import i64
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, set_own_backend
+from plugrad.dispatch.kernel_hooks import set_functional_view, set_host_fallback, set_kernel_factory
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.operator import (
-    Operator,
-    find_operator,
-    set_functional_view,
-    set_host_fallback,
-    set_kernel_factory,
-)
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.tensor.alias_kernels import ArrayViewKernel, CopyKernel, InplaceKernel
 from plugrad.tensor.base import (
     TensorBase,

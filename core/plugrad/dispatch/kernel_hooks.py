@@ -1,0 +1,76 @@
+"""What floors above install to make an operator's kernel where nobody registered one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
+
+from plugrad.dispatch.active_backends import ActiveBackend
+
+if TYPE_CHECKING:
+    from plugrad.dispatch.operator import Operator
+
+
+@final
+class KernelHooks:
+    """How a raw kernel on arrays becomes one on tensors; the tensor floor installs it."""
+
+    def __init__(self) -> None:
+        self.function: Callable[[Operator, ActiveBackend], Any] | None = None
+        self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
+        self.missing_gradient: Callable[[Operator], Any] | None = None
+        self.functional_view: Callable[[Operator], Any] | None = None
+        self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
+
+    def functionalize(self, op: Operator) -> Any:
+        if self.functional_view is None:
+            return None
+        return self.functional_view(op)
+
+    def on_host(self, op: Operator, active: ActiveBackend) -> Any:
+        if self.host_fallback is None:
+            return None
+        return self.host_fallback(op, active)
+
+    def without_gradient(self, op: Operator) -> Any:
+        if self.missing_gradient is None:
+            return None
+        return self.missing_gradient(op)
+
+    def make(self, op: Operator, active: ActiveBackend) -> Any:
+        if self.function is None:
+            return None
+        return self.function(op, active)
+
+
+KERNEL_HOOKS: Final = KernelHooks()
+
+
+def set_kernel_factory(
+    factory: Callable[[Operator, ActiveBackend], Any],
+    keyset_of: Callable[[tuple[Any, ...]], int],
+) -> None:
+    """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments."""
+    KERNEL_HOOKS.function = factory
+    KERNEL_HOOKS.keyset_of = keyset_of
+
+
+def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
+    """Install what makes the Autograd kernel of an operator that should have a gradient."""
+    KERNEL_HOOKS.missing_gradient = make
+
+
+def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
+    """Install what makes the kernel of an operator that another backend shall compute."""
+    KERNEL_HOOKS.host_fallback = make
+
+
+def set_functional_view(make: Callable[[Operator], Any]) -> None:
+    """Install what makes the Functionalize kernel of an operator that returns a view."""
+    KERNEL_HOOKS.functional_view = make
+
+
+def keyset_of_arguments(values: tuple[Any, ...]) -> int:
+    if KERNEL_HOOKS.keyset_of is None:
+        return 0
+    return KERNEL_HOOKS.keyset_of(values)

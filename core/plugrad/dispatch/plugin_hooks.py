@@ -1,0 +1,67 @@
+"""What the plugin floor tells the dispatcher, and is told: who defines what, loading on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
+
+if TYPE_CHECKING:
+    from plugrad.dispatch.operator import Operator
+
+
+@final
+class _Plugins:
+    """What the plugin floor wants to know and can do: who defines what, and loading on demand."""
+
+    def __init__(self) -> None:
+        self.listener: Callable[[Any], None] | None = None
+        self.guard: Callable[[Operator], None] | None = None
+        self.loader: Callable[[str], None] | None = None
+        self.namespaces: Callable[[], list[str]] | None = None
+
+
+_plugins: Final = _Plugins()
+
+
+def set_registration_listener(
+    listener: Callable[[Any], None], guard: Callable[[Operator], None]
+) -> None:
+    """`listener(made)` is told of every operator, `RegistrationHandle` and `Library` that owns
+    a namespace, from now on; `guard(op)` raises if an operator must not be defined anew."""
+    _plugins.listener = listener
+    _plugins.guard = guard
+
+
+def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
+    """`loader(namespace)` is asked for operators that are not there yet; `namespaces()` says for
+    which namespaces that may be of use."""
+    _plugins.loader = loader
+    _plugins.namespaces = namespaces
+
+
+def load_operators(namespace: str) -> None:
+    """Load the plugin that has the name of a namespace, if one is installed.
+
+    Raises:
+        PluginError: it cannot be used.
+    """
+    if _plugins.loader is not None:
+        _plugins.loader(namespace)
+
+
+def loadable_namespaces() -> list[str]:
+    """Namespaces that may get operators by `load_operators`."""
+    return [] if _plugins.namespaces is None else _plugins.namespaces()
+
+
+def check_replaceable(op: Operator) -> None:
+    """DuplicateDefinitionError if an operator belongs to another plugin than the one that is being
+    loaded."""
+    if _plugins.guard is not None:
+        _plugins.guard(op)
+
+
+def note(made: Any) -> None:
+    """Tell the plugin floor of what was defined or registered, which can be undone."""
+    if _plugins.listener is not None:
+        _plugins.listener(made)
