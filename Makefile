@@ -2,7 +2,7 @@
 # has not changed.
 PYTHON ?= python3
 ARGS ?=
-export PLUGRAD_PURE ORACLE
+export PLUGRAD_PURE ORACLE BACKENDS
 
 WORKSPACE = $(PYTHON) tools/workspace.py
 
@@ -14,6 +14,8 @@ help: ## Show this list
 	@echo
 	@echo 'PYTHON=python3.12      the interpreter .venv is made with (3.11 or later)'
 	@echo 'PLUGRAD_PURE=1         install the core interpreted, without compiling it'
+	@echo 'PLUGRAD_BACKEND=jax    demo: the backend to install and to train on'
+	@echo 'BACKENDS="cpu jax"     test: the backends to install and to test, by default all'
 	@echo 'ORACLE=torch           test: install PyTorch and compare with it'
 	@echo 'ARGS="..."             more arguments for pytest, the demo or the benchmarks'
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+# Read when JAX is imported, by whichever test comes first: four devices to spread graphs over,
+# 64-bit numbers for finite differences, and programs that are compiled sooner rather than better.
+JAX_SETTINGS = {
+    "JAX_ENABLE_X64": "1",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true",
+}
+for _name, _value in JAX_SETTINGS.items():
+    os.environ.setdefault(_name, _value)
 
 
 def core_kind() -> str:
@@ -29,6 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
     wanted = os.environ.get("PLUGRAD_TEST_CORE")
     if wanted and wanted != core_kind():
         raise pytest.UsageError(f"this run wants the {wanted} core, the {core_kind()} one is here")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave the tests of a backend out that `make test BACKENDS=...` does not name."""
+    named = os.environ.get("BACKENDS", "").split()
+    folder = collection_path.name
+    if named and folder in ("jax", "cuda") and collection_path.parent.name == "tests":
+        return None if folder in named else True
+    return None
 
 
 def pytest_report_header() -> list[str]:

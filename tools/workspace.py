@@ -32,6 +32,11 @@ DISTRIBUTIONS = {
     "plugins/nn": "plugrad-nn[demo]",
     "plugins/special": "plugrad-special",
 }
+# Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.
+BACKENDS = {
+    "jax": ("backends/jax", "plugrad-jax"),
+    "cuda": ("backends/cuda", "plugrad-cuda[cuda12x]"),
+}
 # Distributions that are installed where they are tried only, by tools/packages.py.
 EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 NOT_SOURCE = {
@@ -159,22 +164,31 @@ class Workspace:
         """How the core is to be built."""
         return "interpreted" if pure() or not can_compile() else "compiled"
 
-    def install(self) -> str:
+    def distributions(self, backends: Sequence[str]) -> dict[str, str]:
+        """What .venv shall have: what it always has, backends asked for now or in former runs."""
+        kept = set(backends) | set(self.record.get("backends", "").split())
+        more = dict(BACKENDS[name] for name in BACKENDS if name in kept)
+        return DISTRIBUTIONS | more
+
+    def install(self, backends: Sequence[str] = ()) -> str:
         """Bring plugrad and its dependencies in .venv up to date; says how the core was built."""
+        distributions = self.distributions(backends)
         mode = self.mode()
         build = requirements(ROOT / "core/pyproject.toml", "build-system", "requires")
         if mode == "interpreted":
             build = [name for name in build if not name.startswith(COMPILE_ONLY)]
         self.require("building", build)
-        wheels = [self.wheel(folder, mode) for folder in DISTRIBUTIONS]
+        wheels = [self.wheel(folder, mode) for folder in distributions]
         state = digest(*map(str, wheels))
         if self.record.get("plugrad") != state:
-            say(f"installing {', '.join(DISTRIBUTIONS.values())}")
+            say(f"installing {', '.join(distributions.values())}")
             need(
                 PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", *wheels
             )
-            need(PYTHON, "-m", "pip", "install", "--quiet", *DISTRIBUTIONS.values())
+            need(PYTHON, "-m", "pip", "install", "--quiet", *distributions.values())
             self.done("plugrad", state)
+            present = [name for name, (folder, _) in BACKENDS.items() if folder in distributions]
+            self.done("backends", " ".join(present))
         # The build tries the compiler in earnest: its wheel tells what came out.
         return "interpreted" if wheels[0].name.endswith("-none-any.whl") else "compiled"
 
@@ -199,15 +213,37 @@ class Workspace:
                 sys.exit(f"ORACLE={other}: expected ORACLE=torch or nothing")
 
 
+def chosen_backend(arguments: Sequence[str]) -> str:
+    """The backend that the demo is to train on, if the command line or the environment says so."""
+    words = [*arguments, ""]
+    for position, word in enumerate(arguments):
+        if word == "--backend" or word.startswith("--backend="):
+            return (word.partition("=")[2] or words[position + 1]).partition(":")[0]
+    for variable in ("PLUGRAD_BACKEND", "PLUGRAD_DEVICE"):
+        if named := os.environ.get(variable, ""):
+            return named.partition(":")[0]
+    return ""
+
+
+def tested_backends() -> list[str]:
+    """The backends that BACKENDS names, by default all that we have."""
+    wanted = os.environ.get("BACKENDS", "").split() or ["cpu", *BACKENDS]
+    unknown = [name for name in wanted if name not in ("cpu", *BACKENDS)]
+    if unknown:
+        sys.exit(f"BACKENDS={' '.join(wanted)}: expected some of cpu, {', '.join(BACKENDS)}")
+    return wanted
+
+
 def demo(arguments: Sequence[str]) -> int:
-    Workspace().install()
+    Workspace().install([chosen_backend(arguments)])
     return call(PYTHON.with_name("plugrad"), "demo", *arguments)
 
 
 def test(arguments: Sequence[str]) -> int:
     """The suite, once against the installed core and once against the sources in core/."""
+    backends = tested_backends()
     workspace = Workspace()
-    installed = workspace.install()
+    installed = workspace.install(backends)
     workspace.group("test")
     workspace.oracle()
     workspace.generate()
@@ -249,7 +285,8 @@ def lint(arguments: Sequence[str]) -> int:
     workspace.group("test")
     workspace.group("lint")
     workspace.generate()
-    packages = os.pathsep.join(str(ROOT / folder) for folder in DISTRIBUTIONS)
+    folders = [*DISTRIBUTIONS, *(folder for folder, _ in BACKENDS.values())]
+    packages = os.pathsep.join(str(ROOT / folder) for folder in folders)
     commands: dict[str, Path] = {
         "ruff check .": ROOT,
         "ruff format --check .": ROOT,
@@ -298,7 +335,8 @@ def install(arguments: Sequence[str]) -> int:
 
 def clean(arguments: Sequence[str]) -> int:
     shutil.rmtree(VENV, ignore_errors=True)
-    homes = [ROOT, *(ROOT / folder for folder in (*DISTRIBUTIONS, *EXAMPLES))]
+    optional = [folder for folder, _ in BACKENDS.values()]
+    homes = [ROOT, *(ROOT / folder for folder in (*DISTRIBUTIONS, *optional, *EXAMPLES))]
     inside = [folder for folder in ROOT.iterdir() if folder.is_dir() and folder.name[0] != "."]
     caches = [cache for folder in inside for cache in folder.rglob("__pycache__")]
     for path in [*GENERATED, *(home / name for home in homes for name in NOT_SOURCE), *caches]:
