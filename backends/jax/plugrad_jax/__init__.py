@@ -1,1 +1,12 @@
-"""The JAX backend of plugrad: `device="jax"`."""
+"""The JAX backend of plugrad: `device="jax"`.
+
+>>> import plugrad, plugrad_jax
+>>> plugrad.ones(3, device=plugrad_jax.device("cpu")).sum().item()
+3.0
+"""
+
+from __future__ import annotations
+
+from plugrad_jax.devices import device
+
+__all__ = ["device"]

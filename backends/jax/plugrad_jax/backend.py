@@ -3,21 +3,153 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import jax
+import jax.core
 import jax.numpy as jnp
+import numpy as np
 
-from plugrad.plugins import ArrayNamespaceBackend
+from plugrad.dtype import DType
+from plugrad.plugins import ArrayNamespaceBackend, Backend, DeviceQueue
+from plugrad_jax.devices import all_devices
+from plugrad_jax.generator import JaxGenerator
 from plugrad_jax.kernels import all_kernels
+from plugrad_jax.precision import (
+    WIDE_DTYPES,
+    in_64_bits,
+    is_tracing,
+    is_wide,
+    missing_dtype,
+    wide_kernels,
+)
+
+Array = Any
+HostArray = np.ndarray[Any, Any]
+
+# Parts of JAX have no types.
+_jax: Final[Any] = jax
+
+# DLPack's numbers for kinds of memory, by JAX's name of the platform.
+_DLPACK_TYPES: Final = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
 
 
-class JaxBackend(ArrayNamespaceBackend):
+class JaxQueue(DeviceQueue):
+    """Work on one JAX device. Arrays are futures, so nothing needs events: what reads an array
+    waits for it on the device."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def synchronize(self) -> None:
+        wait_for(self.index)
+
+
+def wait_for(index: int) -> None:
+    """Wait until all arrays of a device are computed.
+
+    Programs do not come to an end in the order in which they were started, so that the last one
+    says nothing about the others: it is the arrays that are asked.
+    """
+    device = all_devices()[index]
+    _jax.effects_barrier()
+    for array in _jax.live_arrays(device.platform):
+        try:
+            if device in array.devices():
+                array.block_until_ready()
+        except RuntimeError:
+            if not array.is_deleted():  # by another thread, which gave it away
+                raise
+
+
+class JaxBackend(Backend):
     """JAX on all its devices. Arrays cannot be written to; views and writes are the core's."""
 
     def __init__(self) -> None:
-        super().__init__(jnp, "jax", devices=jax.devices())
+        super().__init__("jax", array_type=jax.Array, mutable=False)
+
+    def options(self) -> Mapping[str, object]:
+        """`x64`: whether float64 and complex128 exist; None leaves it to JAX's own switch."""
+        return {"x64": None}
+
+    def configure(self, options: Mapping[str, object]) -> None:
+        wide = options["x64"]
+        if wide is not None:
+            if not isinstance(wide, bool):
+                raise TypeError(f"x64 must be true or false, got {wide!r}")
+            _jax.config.update("jax_enable_x64", wide)
+        # What functions give outside of traces: the core takes these without asking.
+        self.array_type = type(jnp.zeros((), bool, device=all_devices()[0]))
+
+    def device_count(self) -> int:
+        return len(all_devices())
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """What follows from the array API standard, and our own kernels in place of it."""
-        return {**super().kernels(), **all_kernels()}
+        with jax.enable_x64(True):
+            derived = ArrayNamespaceBackend(jnp, "jax", devices=all_devices()).kernels()
+        return wide_kernels({**derived, **all_kernels()})
+
+    def as_array(self, value: Any) -> Array:
+        """Tracers are arrays; of NumPy's scalars arrays are made."""
+        if isinstance(value, jax.Array):
+            return value
+        return in_64_bits(jnp.asarray)(value)
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """NumPy's dtype; TypeError for float64 and complex128 where JAX has them off."""
+        if dtype.name in WIDE_DTYPES and not is_wide():
+            raise missing_dtype(dtype.name)
+        return dtype.numpy
+
+    def from_host(self, array: HostArray, index: int) -> Array:
+        """A copy on device `index`; TypeError for a dtype that is off. Inside of a trace it is a
+        constant."""
+        if array.dtype.name in WIDE_DTYPES and not is_wide():
+            raise missing_dtype(array.dtype.name)
+        if is_tracing():
+            with jax.core.ensure_compile_time_eval():
+                return _put(array, all_devices()[index])
+        return _put(array, all_devices()[index])
+
+    def to_host(self, array: Array) -> HostArray:
+        """A copy in host memory; waits for the device."""
+        host: HostArray = np.array(array)
+        return host
+
+    def from_dlpack(self, source: Any, index: int) -> Array:
+        """An array with the memory of an object that has ``__dlpack__``; BufferError where JAX
+        cannot share it, TypeError for a dtype that is off."""
+        device = all_devices()[index]
+        if isinstance(source, jax.Array):
+            return _put(source, device)
+        try:
+            found = _from_dlpack(source, device)
+        except Exception as error:  # JAX refuses in many ways
+            raise BufferError(f"jax: {type(error).__name__}: {error}") from error
+        if found.dtype.name in WIDE_DTYPES and not is_wide():
+            raise missing_dtype(found.dtype.name)
+        return found
+
+    def dlpack_type(self) -> int:
+        return _DLPACK_TYPES.get(all_devices()[0].platform, -1)
+
+    def make_generator(self, index: int) -> JaxGenerator:
+        return JaxGenerator(index)
+
+    def make_queue(self, index: int) -> JaxQueue:
+        return JaxQueue(index)
+
+    def synchronize(self, index: int) -> None:
+        wait_for(index)
+
+
+@in_64_bits
+def _put(array: Any, device: Any) -> Array:
+    # NumPy's memory may change after the call, and JAX's must not.
+    return jax.device_put(array, device, may_alias=False)
+
+
+@in_64_bits
+def _from_dlpack(source: Any, device: Any) -> Array:
+    return jax.dlpack.from_dlpack(source, device=device)

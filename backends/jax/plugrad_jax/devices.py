@@ -1,0 +1,70 @@
+"""The devices of JAX in the order in which plugrad counts them: `jax:0`, `jax:1`, ..."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.backend
+
+import plugrad
+
+
+@functools.cache
+def all_devices() -> tuple[Any, ...]:
+    """Those of JAX's default platform, as `jax.devices()` lists them, then those of the others.
+
+    Asking for them starts the platforms, which takes a while where there is a GPU.
+    """
+    found = list(jax.devices())
+    for platform in jax.extend.backend.backends():
+        found += [device for device in jax.local_devices(backend=platform) if device not in found]
+    return tuple(found)
+
+
+@functools.cache
+def _indices() -> dict[Any, int]:
+    return {device: index for index, device in enumerate(all_devices())}
+
+
+def index_of(device: Any) -> int:
+    """plugrad's index of one of JAX's devices; ValueError if JAX does not list it."""
+    found = _indices().get(device)
+    if found is None:
+        listed = ", ".join(str(each) for each in all_devices())
+        raise ValueError(f"{device} is none of the devices that JAX lists: {listed}")
+    return found
+
+
+def device(platform: Any, index: int = 0) -> plugrad.device:
+    """plugrad's device for one of JAX's: by the name of its platform, or the device itself.
+
+    Args:
+        platform: "cpu", "gpu", "cuda", "tpu", ..., or a `jax.Device`.
+        index: which device of that platform.
+
+    Raises:
+        RuntimeError: JAX has no such platform, or not that many devices.
+
+    >>> import jax, plugrad_jax
+    >>> plugrad_jax.device("cpu").type
+    'jax'
+    >>> plugrad_jax.device(jax.devices()[0]) == plugrad_jax.device(jax.devices()[0].platform)
+    True
+    """
+    if not isinstance(platform, str):
+        return _named(index_of(platform))
+    listed = jax.devices(platform)
+    if not 0 <= index < len(listed):
+        raise RuntimeError(
+            f"device index {index} is out of range: JAX has {len(listed)} "
+            f"device{'s' if len(listed) != 1 else ''} of platform {platform!r}"
+        )
+    return _named(index_of(listed[index]))
+
+
+def _named(index: int) -> plugrad.device:
+    made: Callable[..., plugrad.device] = plugrad.device
+    return made("jax") if len(all_devices()) == 1 else made("jax", index)
