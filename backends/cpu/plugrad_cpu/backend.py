@@ -9,6 +9,7 @@ import numpy as np
 
 from plugrad.dtype import DType
 from plugrad.plugins import Backend
+from plugrad_cpu.facts import describe_host
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.kernels import all_kernels
 from plugrad_cpu.memory import element_offset, element_strides
@@ -25,6 +26,10 @@ class CpuBackend(Backend):
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Every kernel of `plugrad_cpu.kernels`."""
         return all_kernels()
+
+    def describe(self) -> Mapping[str, str]:
+        """NumPy, the BLAS of its matrix products, and the threads that one may use."""
+        return describe_host()
 
     def as_array(self, value: Any) -> Array:
         """NumPy functions return scalars where others return 0-dim arrays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Annotated
 
 import typer
@@ -25,6 +25,7 @@ class BackendReport:
         status: ready, no device, or failed.
         error: why it failed, or has no device.
         chosen: whether tensors are made on it unless told otherwise.
+        facts: what the backend tells of itself: versions, the driver, names of devices.
     """
 
     name: str
@@ -34,6 +35,7 @@ class BackendReport:
     status: str
     error: str
     chosen: bool
+    facts: dict[str, str] = field(default_factory=dict)
 
 
 def report_backends(chosen: str) -> list[BackendReport]:
@@ -84,8 +86,23 @@ def _report(backend: Backend, distribution: str, version: str, chosen: str) -> B
             error = backend.problem() or ""
     except Exception as raised:
         status, error = "failed", f"{type(raised).__name__}: {raised}"
-    is_chosen = backend.name == chosen
-    return BackendReport(backend.name, distribution, version, devices, status, error, is_chosen)
+    return BackendReport(
+        name=backend.name,
+        distribution=distribution,
+        version=version,
+        devices=devices,
+        status=status,
+        error=error,
+        chosen=backend.name == chosen,
+        facts=_facts(backend),
+    )
+
+
+def _facts(backend: Backend) -> dict[str, str]:
+    try:
+        return dict(backend.describe())
+    except Exception as raised:  # a mistake in what only informs must not hide the rest
+        return {"describe()": f"{type(raised).__name__}: {raised}"}
 
 
 def backends(

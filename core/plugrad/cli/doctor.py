@@ -271,6 +271,18 @@ def doctor(
         raise typer.Exit(1)
 
 
+def _backend_rows(backends: list[BackendReport]) -> list[tuple[str, str, str]]:
+    """A line for every backend's state, and one for each of its facts."""
+    rows = []
+    for one in backends:
+        state = f"{one.status}: {one.error}" if one.error else one.status
+        if one.devices > 1:
+            state += f", {one.devices} devices"
+        rows.append((one.name, "status", state))
+        rows += [("", fact, value) for fact, value in one.facts.items()]
+    return rows
+
+
 def _print_report(report: Report) -> None:
     facts = report.versions | {
         "core": report.core,
@@ -291,6 +303,8 @@ def _print_report(report: Report) -> None:
             for plugin in report.plugins
         ),
     )
+    print_line("Backends", style="bold")
+    print_table({"": False, " ": False, "  ": True}, _backend_rows(report.backends))
     print_line("Configuration", style="bold")
     if report.settings:
         rows = [(row["key"], row["value"], row["source"]) for row in report.settings]

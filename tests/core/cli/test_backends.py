@@ -28,6 +28,7 @@ def test_installed_backends_are_listed(run: Run, site: FakeSite) -> None:
         "status": "ready",
         "error": "",
         "chosen": False,
+        "facts": {},
     }
 
 

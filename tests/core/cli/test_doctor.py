@@ -104,3 +104,48 @@ def test_missing_compiler_is_told_for_an_interpreted_core(
         "The core is interpreted; install a C compiler and reinstall to have it compiled."
     ]
     assert report["problems"] == []
+
+
+DESCRIBED = """
+import numpy as np
+from plugrad.plugins import Backend, hookimpl
+
+class Described(Backend):
+    def __init__(self):
+        super().__init__("foo", array_type=np.ndarray)
+
+    def kernels(self):
+        return {}
+
+    def describe(self):
+        return {DESCRIPTION}
+
+@hookimpl
+def plugrad_backends():
+    return [Described]
+"""
+
+
+def test_backends_tell_of_themselves(run: Run, healthy: FakeSite) -> None:
+    text = DESCRIBED.replace("{DESCRIPTION}", '{"library": "foo 3.1", "driver": "none needed"}')
+    healthy.add("plugrad-foo", "2.0", "foo", text)
+    (foo,) = [one for one in examined(run)["backends"] if one["name"] == "foo"]
+    assert foo["facts"] == {"library": "foo 3.1", "driver": "none needed"}
+    assert "none needed" in run("doctor").stdout
+
+
+def test_a_backend_that_fails_to_describe_itself_is_used_all_the_same(
+    run: Run, healthy: FakeSite
+) -> None:
+    healthy.add("plugrad-foo", "2.0", "foo", DESCRIBED.replace("{DESCRIPTION}", "1 / 0"))
+    (foo,) = [one for one in examined(run)["backends"] if one["name"] == "foo"]
+    assert foo["status"] == "ready"
+    assert foo["facts"] == {"describe()": "ZeroDivisionError: division by zero"}
+
+
+def test_the_cpu_tells_its_blas_and_threads() -> None:
+    from plugrad_cpu.backend import CpuBackend
+
+    facts = CpuBackend().describe()
+    assert set(facts) == {"numpy", "BLAS", "threads"}
+    assert "for BLAS" in facts["threads"]
