@@ -83,6 +83,7 @@ from plugrad.dtype import (
 from plugrad.dtype import bool_ as bool
 from plugrad.ops.composite.broadcasting import broadcast_shapes, broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
+from plugrad.plugins.compilation import compile
 from plugrad.plugins.selection import get_default_device, set_default_device
 from plugrad.tensor import random
 from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor

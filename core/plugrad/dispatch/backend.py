@@ -119,7 +119,8 @@ class Backend:
 
         "mutable": kernels may write into arrays. "random": generators of its own. "strides":
         arrays have a layout. "dlpack": memory is exchanged without a copy. "streams": work is
-        asynchronous. "compile": captured steps can be lowered.
+        asynchronous. "jit": functions can be made one program. "compile": captured steps can be
+        lowered.
         """
         found = [
             word
@@ -221,6 +222,19 @@ class Backend:
     def synchronize(self, index: int) -> None:
         """Wait until a device has finished what was asked of it."""
 
+    def jit(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """A version of a function over tensors that runs as one program; `plugrad.compile` calls
+        it.
+
+        It has the results and effects of the function: gradients, what the optimizer changes, and
+        random numbers. Where it cannot have them it raises.
+
+        Args:
+            function: over tensors and whatever holds tensors.
+            options: the backend's own.
+        """
+        raise NotImplementedError(f"backend {self.name!r} does not compile functions")
+
     def compile(self, step: Any) -> Any:
         """Lower a captured step to one function on arrays, in the order of its inputs.
 
@@ -235,6 +249,7 @@ _CAPABILITIES: Final = {
     "strides": "strides",
     "dlpack": "from_dlpack",
     "streams": "make_queue",
+    "jit": "jit",
     "compile": "compile",
 }
 
