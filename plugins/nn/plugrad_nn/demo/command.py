@@ -39,6 +39,9 @@ def demo(
     batch_size: Annotated[int, typer.Option(min=2, help="Images per step.")] = 32,
     lr: Annotated[float, typer.Option(help="Initial learning rate of AdamW.")] = 3e-3,
     seed: Annotated[int, typer.Option(help="Decides split, weights, order and dropout.")] = 0,
+    eager: Annotated[
+        bool, typer.Option("--eager", help="Compile no step, even where the backend can.")
+    ] = False,
     name: Annotated[
         str | None, typer.Option(help="Folder of this run; by default that of the model.")
     ] = None,
@@ -67,7 +70,7 @@ def demo(
     console.print(f"{choice} {how_to_choose()}", soft_wrap=True)
     folder = runs / (name or f"digits-{model.value}")
     folder.mkdir(parents=True, exist_ok=True)
-    recipe = Recipe(epochs, batch_size, lr, seed)
+    recipe = Recipe(epochs, batch_size, lr, seed, captured=not eager)
     with choice.device:
         metrics = _run(model.value, recipe, choice, folder, console)
     if as_json:
@@ -86,7 +89,10 @@ def _run(
 
     plugrad.manual_seed(recipe.seed)
     training_data, held_out = digits.load(recipe.seed)
-    model = models.MODELS[model_name]()
+    # The first weights are drawn on the CPU: every backend starts from the same ones.
+    with plugrad.device("cpu"):
+        model = models.MODELS[model_name]()
+    model.to(choice.device)
     samples = len(training_data.labels)
     count = sum(parameter.numel() for parameter in model.parameters())
     console.print(
@@ -97,12 +103,22 @@ def _run(
     started = time.perf_counter()
     with nullcontext() if console.quiet else _Bar(recipe, samples, console) as bar:
         watch = bar.show if bar is not None else _do_not_watch
-        curves = training.train(model, training_data, held_out, recipe, watch)
+        curves = training.train(model, training_data, held_out, recipe, watch, choice.device)
     seconds = time.perf_counter() - started
-    evaluation = training.evaluate(model, held_out)
+    evaluation = training.evaluate(
+        model, digits.Digits(*(part.to(choice.device) for part in held_out))
+    )
+    step_times = [
+        None if taken is None else round(1000 * taken, 4)
+        for taken in training.time_steps(model, training_data, recipe, choice.device)
+    ]
 
     metrics = _metrics(model_name, recipe, choice, curves, evaluation)
-    metrics |= {"parameters": count, "seconds": round(seconds, 3)}
+    metrics |= {
+        "parameters": count,
+        "seconds": round(seconds, 3),
+        "ms_per_step": dict(zip(("captured", "eager"), step_times, strict=True)),
+    }
     described = {key: str(metrics[key]) for key in ("model", "seed", "epochs", "accuracy")}
     plugrad.save(model.state_dict(), folder / "model.safetensors", metadata=described)
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
@@ -115,9 +131,16 @@ def _run(
         f"({wrong} wrong), after {seconds:.1f} s of training",
         soft_wrap=True,
     )
+    console.print(_step_line(*step_times, choice), soft_wrap=True)
     files = ("model.safetensors", "metrics.json", "curves.png", "misclassified.png")
     console.print(f"Wrote {', '.join(files)} to {folder}/", soft_wrap=True)
     return metrics
+
+
+def _step_line(captured: float | None, eager: float, choice: Choice) -> str:
+    if captured is None:
+        return f"A step takes {eager:.2f} ms eager; '{choice.device}' compiles no steps"
+    return f"A step takes {captured:.2f} ms captured and {eager:.2f} ms eager, on '{choice.device}'"
 
 
 def _metrics(

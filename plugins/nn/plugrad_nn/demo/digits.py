@@ -22,11 +22,12 @@ class Digits(NamedTuple):
 
 
 def load(seed: int) -> tuple[Digits, Digits]:
-    """Training and held-out digits on the default device; the same split for the same seed."""
+    """Training and held-out digits on the CPU; the same split for the same seed."""
     pixels, labels = load_digits(return_X_y=True)
-    images = plugrad.tensor(pixels / LARGEST_PIXEL, dtype=plugrad.float32)
-    data = TensorDataset(images.reshape(-1, 1, 8, 8), plugrad.tensor(labels, dtype=plugrad.int64))
-    # On the CPU, so that the split is the same whatever the backend.
+    with plugrad.device("cpu"):
+        images = plugrad.tensor(pixels / LARGEST_PIXEL, dtype=plugrad.float32)
+        targets = plugrad.tensor(labels, dtype=plugrad.int64)
+    data = TensorDataset(images.reshape(-1, 1, 8, 8), targets)
     generator = plugrad.Generator(device="cpu").manual_seed(seed)
     shares = [1 - HELD_OUT_SHARE, HELD_OUT_SHARE]
     training, held_out = random_split(data, shares, generator=generator)

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # has no types
 
 import plugrad
+from plugrad import Tensor
+from plugrad import device as Device
 from plugrad_nn import nn, optim
 from plugrad_nn.demo.digits import Digits
 from plugrad_nn.nn import functional as F
 from plugrad_nn.utils.data import DataLoader, TensorDataset
 
+WARM_UP_STEPS = 3
+TIMED_STEPS = 30
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train."""
+    """How to train; `captured` says whether steps are compiled where the backend can."""
 
     epochs: int
     batch_size: int
     lr: float
     seed: int
+    captured: bool = True
 
     def steps(self, samples: int) -> int:
         """Optimizer steps over the whole training."""
@@ -68,10 +77,31 @@ class Evaluation:
         return sorted(wrong, key=lambda i: -self.confidence[i])
 
 
+Step = Callable[[Tensor, Tensor], Tensor]
+
+
+def make_step(model: nn.Module, optimizer: optim.Optimizer) -> Step:
+    """One step of training, from a batch to its loss."""
+
+    def step(images: Tensor, labels: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
 def train(
-    model: nn.Module, training: Digits, held_out: Digits, recipe: Recipe, watch: Watcher
+    model: nn.Module,
+    training: Digits,
+    held_out: Digits,
+    recipe: Recipe,
+    watch: Watcher,
+    device: Device,
 ) -> Curves:
-    """Trains `model` in place with AdamW, the rate following half a cosine down to zero.
+    """Trains `model`, which is on `device`, with AdamW; the rate follows half a cosine down to 0.
 
     One thread for matrix products: these are so small that more of them only wait for each other,
     on a busy machine for most of the time.
@@ -82,16 +112,17 @@ def train(
     )
     optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.epochs)
+    step = make_step(model, optimizer)
+    if recipe.captured:
+        step = plugrad.compile(step, device=device)
+    held_out = Digits(*(part.to(device) for part in held_out))
     curves = Curves()
     with threadpool_limits(limits=1, user_api="blas"):
         for epoch in range(1, recipe.epochs + 1):
             model.train()
             for images, labels in loader:
                 started = time.perf_counter()
-                optimizer.zero_grad()
-                loss = F.cross_entropy(model(images), labels)
-                loss.backward()
-                optimizer.step()
+                loss = step(images.to(device), labels.to(device))
                 curves.losses.append(float(loss.item()))
                 curves.seconds += time.perf_counter() - started
                 watch(epoch, curves)
@@ -99,6 +130,31 @@ def train(
             curves.accuracies.append(evaluate(model, held_out).accuracy)
             watch(epoch, curves)
     return curves
+
+
+def time_steps(
+    model: nn.Module, training: Digits, recipe: Recipe, device: Device
+) -> tuple[float | None, float]:
+    """Median seconds of a step on one batch, captured (None if `device` compiles nothing) and
+    eager; `model` stays as it is."""
+    trained = copy.deepcopy(model).train()
+    eager = make_step(trained, optim.AdamW(trained.parameters(), lr=recipe.lr))
+    captured = plugrad.compile(eager, device=device)
+    batch = [part[: recipe.batch_size].to(device) for part in training]
+    with threadpool_limits(limits=1, user_api="blas"):
+        return (
+            None if captured is eager else _median_seconds(captured, batch),
+            _median_seconds(eager, batch),
+        )
+
+
+def _median_seconds(step: Step, batch: list[Tensor]) -> float:
+    times = []
+    for _ in range(WARM_UP_STEPS + TIMED_STEPS):
+        started = time.perf_counter()
+        step(*batch).item()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times[WARM_UP_STEPS:])
 
 
 def evaluate(model: nn.Module, data: Digits) -> Evaluation:
