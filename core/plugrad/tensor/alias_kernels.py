@@ -34,7 +34,7 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.functionalize import extend, rebind
 from plugrad.tensor.interop import storage_offset, strides
-from plugrad.tensor.kernels import broadcast_shapes, check_alpha, to_host
+from plugrad.tensor.kernels import RawKernel, broadcast_shapes, check_alpha, to_host
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import (
     cast_array,
@@ -116,6 +116,23 @@ class InplaceKernel:
 
     def _write(self, target: TensorBase, result: TensorBase) -> None:
         write_array(self.op, self.active, target, result.array, result.dtype)
+
+
+@final
+class RebindingKernel:
+    """An in-place operator without a functional one, such as `uniform_`, on immutable arrays: the
+    kernel returns what the tensor's elements are to be."""
+
+    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+        self.op = op
+        self.active = active
+        self.compute_new = RawKernel(op, active, raw)
+        self.compute_new.inplace = False
+
+    def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
+        result: TensorBase = self.compute_new.compute((target, *args))
+        write_array(self.op, self.active, target, result.array, result.dtype)
+        return target
 
 
 def write_array(

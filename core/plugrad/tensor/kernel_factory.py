@@ -11,7 +11,12 @@ from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, se
 from plugrad.dispatch.kernel_hooks import set_functional_view, set_host_fallback, set_kernel_factory
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.tensor.alias_kernels import ArrayViewKernel, CopyKernel, InplaceKernel
+from plugrad.tensor.alias_kernels import (
+    ArrayViewKernel,
+    CopyKernel,
+    InplaceKernel,
+    RebindingKernel,
+)
 from plugrad.tensor.base import (
     TensorBase,
 )
@@ -59,6 +64,8 @@ def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
     if op.structure == "inplace_view" and functional is not None:
         return ArrayViewKernel(functional, active)
     if not active.backend.mutable:
+        if raw is not None and functional is None:
+            return RebindingKernel(op, active, raw)
         raw = None
     if raw is not None and (functional is None or not op.structure):
         return RawKernel(op, active, raw)

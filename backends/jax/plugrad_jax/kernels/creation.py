@@ -1,0 +1,318 @@
+"""Kernels that make arrays from sizes and numbers, fill them, or draw random ones.
+
+Operators that fill a tensor in place return what is to be its elements. Random numbers come from
+keys, of which a generator hands out one per call: see `plugrad_jax.generator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from plugrad_jax.generator import typed_key
+from plugrad_jax.kernels.program import Array, Kernel, placed, placed_program, program
+from plugrad_jax.value_checks import check_values
+
+DTypeLike = Any
+Shape = tuple[int, ...]
+
+_WORD: Final = 1 << 64
+
+
+def in_dtype(value: Any, dtype: DTypeLike) -> Array:
+    """A Python number in a dtype that may cut it down; it is no constant of the program."""
+    number = jnp.asarray(value)
+    if number.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+        number = lax.real(number)
+    return number != 0 if dtype == jnp.bool_ else number.astype(dtype)
+
+
+@placed_program(0, 1)
+def zeros(size: Shape, dtype: DTypeLike) -> Array:
+    return jnp.zeros(size, dtype)
+
+
+@placed_program(0, 1)
+def ones(size: Shape, dtype: DTypeLike) -> Array:
+    return jnp.ones(size, dtype)
+
+
+@placed_program(0, 2)
+def full(size: Shape, value: Any, dtype: DTypeLike) -> Array:
+    return jnp.broadcast_to(in_dtype(value, dtype), size)
+
+
+def arange(start: Any, step: Any, count: int, dtype: DTypeLike, device: int) -> Array:
+    """Computed in float64, or exactly for integers, and then cast."""
+    exact = isinstance(start, int) and isinstance(step, int)
+    return _arange(start, step, count, dtype, exact, device)
+
+
+@placed_program(2, 3, 4)
+def _arange(start: Any, step: Any, count: int, dtype: DTypeLike, exact: bool) -> Array:
+    places = lax.iota(jnp.int64 if exact else jnp.float64, count)
+    return in_dtype(start + step * places, dtype)
+
+
+def _spaced(start: Any, end: Any, steps: int) -> Any:
+    """From both ends towards the middle, so that both are exact."""
+    if steps == 1:
+        return np.array([start])
+    place = np.arange(steps)
+    step = (end - start) / (steps - 1)
+    first_half = place < steps // 2
+    return np.where(first_half, start + step * place, end - step * (steps - 1 - place))
+
+
+def linspace(start: Any, end: Any, steps: int, dtype: DTypeLike, device: int) -> Array:
+    return logspace(start, end, steps, None, dtype, device)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float | None, dtype: DTypeLike, device: int
+) -> Array:
+    """Computed on the host: as integers the numbers would show how a device rounds."""
+    if steps == 0:
+        return zeros((0,), dtype, device)
+    if np.dtype(dtype).kind in "iu":
+        start, end = int(start), int(end)
+    numbers = _spaced(start, end, steps)
+    return placed((numbers if base is None else np.power(base, numbers)).astype(dtype), device)
+
+
+@placed_program(0, 1, 2)
+def eye(n: int, m: int, dtype: DTypeLike) -> Array:
+    return jnp.eye(n, m, dtype=dtype)
+
+
+def tril_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
+    return placed(np.stack(np.tril_indices(row, offset, col)).astype(dtype), device)
+
+
+def triu_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
+    return placed(np.stack(np.triu_indices(row, offset, col)).astype(dtype), device)
+
+
+def drawing(*static: int) -> Callable[[Kernel], Kernel]:
+    """Compile a function of a key and other arguments, anew for each value of those at the
+    positions `static`; the compiled one takes a generator in the place of the key."""
+
+    def decorate(draw: Kernel) -> Kernel:
+        @program(*static)
+        def drawn(key: Any, *args: Any) -> Any:
+            return draw(typed_key(key), *args)
+
+        def kernel(generator: Any, *args: Any) -> Any:
+            return drawn(generator.next_key(), *args)
+
+        return kernel
+
+    return decorate
+
+
+def _generator_last(drawn: Kernel) -> Kernel:
+    def kernel(*args: Any) -> Any:
+        return drawn(args[-1], *args[:-1])
+
+    return kernel
+
+
+def _sized(draw: Kernel) -> Kernel:
+    """A kernel that makes a tensor, from a function of a key, a size and a dtype."""
+    drawn = drawing(1, 2)(draw)
+
+    def kernel(size: Shape, generator: Any, dtype: DTypeLike, device: int) -> Any:
+        return drawn(generator, size, dtype)
+
+    return kernel
+
+
+def _uniform(key: Any, size: Shape, dtype: DTypeLike) -> Array:
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        part = np.finfo(dtype).dtype
+        keys = jax.random.split(key)
+        return lax.complex(*(jax.random.uniform(each, size, part) for each in keys))
+    return jax.random.uniform(key, size, dtype)
+
+
+def _normal(key: Any, size: Shape, dtype: DTypeLike) -> Array:
+    """Complex numbers have half of the variance in each part."""
+    return jax.random.normal(key, size, dtype)
+
+
+@drawing(3, 4)
+def _integers(key: Any, low: Any, count: Any, size: Shape, dtype: DTypeLike) -> Array:
+    """`low` and `count`, the number of integers, are taken modulo 2**64: 0 stands for all.
+
+    Of 2**64 equally likely numbers the rest modulo `count` is taken; what that prefers some
+    integers by is less than one in 2**64 / count.
+    """
+    bits = jax.random.bits(key, size, jnp.uint64)
+    offset = jnp.where(count == 0, bits, bits % jnp.maximum(count, 1))
+    return in_dtype((offset + low).astype(jnp.int64), dtype)
+
+
+def _integers_between(low: int, high: int, generator: Any, size: Shape, dtype: DTypeLike) -> Array:
+    first, count = np.uint64(low % _WORD), np.uint64((high - low) % _WORD)
+    return _integers(generator, first, count, size, dtype)
+
+
+def randint(
+    low: int, high: int, size: Shape, generator: Any, dtype: DTypeLike, device: int
+) -> Array:
+    return _integers_between(low, high, generator, size, dtype)
+
+
+def random_(array: Array, low: int, high: int, generator: Any) -> Array:
+    return _integers_between(low, high, generator, array.shape, array.dtype)
+
+
+def randperm(n: int, generator: Any, dtype: DTypeLike, device: int) -> Array:
+    return _permutation(generator, n, dtype)
+
+
+@drawing(1, 2)
+def _permutation(key: Any, n: int, dtype: DTypeLike) -> Array:
+    return in_dtype(jax.random.permutation(key, n), dtype)
+
+
+_PROBABILITY: Final = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+
+
+def _are_probabilities(probabilities: Array) -> Array:
+    return jnp.all((probabilities >= 0) & (probabilities <= 1))
+
+
+def bernoulli(probabilities: Array, generator: Any) -> Array:
+    check_values(_are_probabilities, RuntimeError, _PROBABILITY, probabilities)
+    return _bernoulli(generator, probabilities, probabilities)
+
+
+@drawing()
+def _bernoulli(key: Any, array: Array, probability: Any) -> Array:
+    drawn = jax.random.uniform(key, array.shape, jnp.float64) < probability
+    return drawn.astype(array.dtype)
+
+
+def bernoulli_(array: Array, probability: Any, generator: Any) -> Array:
+    if isinstance(probability, jax.Array):
+        check_values(_are_probabilities, RuntimeError, _PROBABILITY, probability)
+        if np.broadcast_shapes(array.shape, probability.shape) != array.shape:
+            raise RuntimeError(
+                f"output with shape {list(array.shape)} doesn't match the broadcast shape of p, "
+                f"{list(probability.shape)}"
+            )
+    return _bernoulli(generator, array, probability)
+
+
+def _are_weights(weights: Array) -> Array:
+    return jnp.all(jnp.isfinite(weights) & (weights >= 0))
+
+
+def _have_sums(weights: Array) -> Array:
+    return jnp.all(jnp.sum(weights, -1) > 0)
+
+
+def multinomial(weights: Array, count: int, replacement: bool, generator: Any) -> Array:
+    check_values(
+        _are_weights,
+        RuntimeError,
+        "probability tensor contains either `inf`, `nan` or element < 0",
+        weights,
+    )
+    check_values(
+        _have_sums,
+        RuntimeError,
+        "invalid multinomial distribution (sum of probabilities <= 0)",
+        weights,
+    )
+    return _multinomial(generator, weights, count, replacement)
+
+
+@drawing(2, 3)
+def _multinomial(key: Any, weights: Array, count: int, replacement: bool) -> Array:
+    """With replacement by inverting the distribution function; without, by a race of exponential
+    clocks that run at the speed of the weights (Efraimidis and Spirakis, 2006)."""
+    rows = weights.astype(jnp.float64)
+    if replacement:
+        upper = jnp.cumsum(rows, -1)
+        marks = jax.random.uniform(key, (*rows.shape[:-1], count), jnp.float64) * upper[..., -1:]
+        find = jnp.vectorize(
+            lambda bounds, mark: jnp.searchsorted(bounds, mark, side="right"),
+            signature="(n),(k)->(k)",
+        )
+        return find(upper, marks).astype(jnp.int64)
+    times = jax.random.exponential(key, rows.shape, jnp.float64)
+    finish = jnp.where(rows > 0, times / rows, jnp.inf)
+    return jnp.argsort(finish, -1)[..., :count].astype(jnp.int64)
+
+
+@program()
+def fill_(array: Array, value: Any) -> Array:
+    return jnp.broadcast_to(in_dtype(value, array.dtype), array.shape)
+
+
+@program()
+def zero_(array: Array) -> Array:
+    return jnp.zeros_like(array)
+
+
+@_generator_last
+@drawing()
+def _uniform_like(key: Any, array: Array, low: Any, high: Any) -> Array:
+    drawn = _uniform(key, array.shape, array.dtype)
+    return drawn * in_dtype(high - low, array.dtype) + in_dtype(low, array.dtype)
+
+
+@_generator_last
+@drawing()
+def _normal_like(key: Any, array: Array, mean: Any, std: Any) -> Array:
+    drawn = _normal(key, array.shape, array.dtype)
+    return drawn * in_dtype(std, array.dtype) + in_dtype(mean, array.dtype)
+
+
+@_generator_last
+@drawing()
+def _exponential_like(key: Any, array: Array, rate: Any) -> Array:
+    drawn = jax.random.exponential(key, array.shape, array.dtype)
+    return drawn / in_dtype(rate, array.dtype)
+
+
+@program()
+def complex_of_parts(real: Array, imag: Array) -> Array:
+    """Assembled part by part: real + 1j * imag would spread infinities and NaNs."""
+    return lax.complex(*jnp.broadcast_arrays(real, imag))
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "complex": complex_of_parts,
+    "empty": zeros,
+    "zeros": zeros,
+    "ones": ones,
+    "full": full,
+    "arange": arange,
+    "linspace": linspace,
+    "logspace": logspace,
+    "eye": eye,
+    "tril_indices": tril_indices,
+    "triu_indices": triu_indices,
+    "rand": _sized(_uniform),
+    "randn": _sized(_normal),
+    "randint": randint,
+    "randperm": randperm,
+    "bernoulli": bernoulli,
+    "bernoulli.p": _generator_last(_bernoulli),
+    "multinomial": multinomial,
+    "fill_": fill_,
+    "zero_": zero_,
+    "uniform_": _uniform_like,
+    "normal_": _normal_like,
+    "exponential_": _exponential_like,
+    "bernoulli_": bernoulli_,
+    "random_": random_,
+}

@@ -1,0 +1,80 @@
+"""How kernels become one XLA program each, and where such a program puts what it makes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax
+
+from plugrad_jax.devices import all_devices
+
+Array = Any
+Kernel = Callable[..., Any]
+
+
+def program(*static: int) -> Callable[[Kernel], Kernel]:
+    """Compile a kernel, anew for each value of the arguments at the positions `static`.
+
+    One dispatch of a compiled function costs a third of one of `jax.numpy`. Inside of somebody's
+    `jax.jit` the kernel becomes part of that program, as if it were written out there.
+    """
+
+    def decorate(kernel: Kernel) -> Kernel:
+        compiled: Kernel = jax.jit(kernel, static_argnums=static, inline=True)
+        return compiled
+
+    return decorate
+
+
+def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
+    """`program` for a kernel that has no array to tell it the device: its last argument is the
+    device's index, which the wrapped function itself does not get."""
+
+    def decorate(kernel: Kernel) -> Kernel:
+        on_device: dict[int, Kernel] = {}
+
+        @functools.wraps(kernel)
+        def placed(*args: Any) -> Any:
+            index = args[-1]
+            compiled = on_device.get(index)
+            if compiled is None:
+                compiled = jax.jit(
+                    kernel, static_argnums=static, out_shardings=sharding(index), inline=True
+                )
+                on_device[index] = compiled
+            return compiled(*args[:-1])
+
+        return placed
+
+    return decorate
+
+
+@functools.cache
+def sharding(index: int) -> Any:
+    """Where arrays of device `index` live."""
+    return jax.sharding.SingleDeviceSharding(all_devices()[index])
+
+
+@placed_program()
+def placed(values: Any) -> Array:
+    """Host values on a device."""
+    return values
+
+
+TRACED_SHAPE: Final = (
+    "plugrad::{operator}: the shape of its result depends on the values of its argument, which "
+    "are not known while jax.jit traces; {instead}"
+)
+
+
+def require_values(array: Array, operator: str, instead: str) -> None:
+    """Raise JAX's error if an array is being traced where its values decide on a shape.
+
+    Args:
+        instead: what to write instead, as the end of the message.
+    """
+    if isinstance(array, jax.core.Tracer):
+        message = TRACED_SHAPE.format(operator=operator, instead=instead)
+        raise jax.errors.ConcretizationTypeError(array, message)

@@ -1,0 +1,226 @@
+"""Views, which are copies here since arrays are immutable, and the gradients that undo them.
+
+Shapes, dimensions and indices were checked by the core. Where elements are taken from a place that
+a loop would move along, the place is no constant of the program: it is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax.numpy as jnp
+from jax import lax
+
+from plugrad_jax.kernels.program import Array, program
+
+Shape = tuple[int, ...]
+
+# Programs with more results than this take longer to compile than they save.
+_PARTS: Final = 64
+
+
+@program(1)
+def view(array: Array, size: Shape) -> Array:
+    return lax.reshape(array, size)
+
+
+@program(1)
+def permute(array: Array, dims: Shape) -> Array:
+    return lax.transpose(array, dims)
+
+
+@program(1, 2)
+def transpose(array: Array, dim0: int, dim1: int) -> Array:
+    return jnp.swapaxes(array, dim0, dim1) if array.ndim else array
+
+
+@program()
+def t(array: Array) -> Array:
+    return array.T
+
+
+@program(1)
+def squeeze(array: Array, dims: Shape) -> Array:
+    return lax.squeeze(array, dims)
+
+
+@program(1)
+def unsqueeze(array: Array, dim: int) -> Array:
+    return lax.expand_dims(array, (dim,))
+
+
+@program(1)
+def expand(array: Array, size: Shape) -> Array:
+    return jnp.broadcast_to(array, size)
+
+
+@program(1)
+def select(array: Array, dim: int, index: Any) -> Array:
+    return lax.dynamic_index_in_dim(array, index, dim, False, allow_negative_indices=False)
+
+
+def slice_(array: Array, dim: int, start: int, end: int, step: int) -> Array:
+    return _part(array, start, dim, max(0, -((start - end) // step)), step)
+
+
+def _run(array: Array, start: Any, dim: int, length: int, step: int) -> Array:
+    if length == 0:
+        return lax.slice_in_dim(array, 0, 0, 1, dim)
+    reach = (length - 1) * step + 1
+    run = lax.dynamic_slice_in_dim(array, start, reach, dim, allow_negative_indices=False)
+    return run if step == 1 else lax.slice_in_dim(run, 0, reach, step, dim)
+
+
+_part = program(2, 3, 4)(_run)
+
+
+@program(1, 2)
+def split(array: Array, sizes: Shape, dim: int) -> tuple[Array, ...]:
+    return tuple(lax.split(array, sizes, dim))
+
+
+def unbind(array: Array, dim: int) -> tuple[Array, ...]:
+    count = array.shape[dim]
+    found: list[Array] = []
+    for start in range(0, count, _PARTS):
+        found += _unbound(array, start, dim, min(_PARTS, count - start))
+    return tuple(found)
+
+
+@program(2, 3)
+def _unbound(array: Array, start: Any, dim: int, count: int) -> list[Array]:
+    run = _run(array, start, dim, count, 1)
+    return [lax.index_in_dim(run, i, dim, False) for i in range(count)]
+
+
+@program(1, 2, 3)
+def diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
+    return jnp.diagonal(array, offset, dim1, dim2)
+
+
+def as_strided(array: Array, size: Shape, stride: Shape, storage_offset: int) -> Array:
+    last = storage_offset + _extent(size, stride)
+    if 0 not in size and last >= array.size:
+        width = array.dtype.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
+            f"{storage_offset}, and itemsize {width} requiring a storage size of "
+            f"{(last + 1) * width} are out of bounds for storage of size {array.size * width}"
+        )
+    return _strided(array, storage_offset, size, stride)
+
+
+@program(2, 3)
+def _strided(array: Array, offset: Any, size: Shape, stride: Shape) -> Array:
+    if 0 in size:
+        return jnp.zeros(size, array.dtype)
+    return array.reshape(-1)[_cells(size, stride, offset)]
+
+
+@program()
+def view_as_real(array: Array) -> Array:
+    return jnp.stack([lax.real(array), lax.imag(array)], -1)
+
+
+@program()
+def view_as_complex(array: Array) -> Array:
+    return lax.complex(array[..., 0], array[..., 1])
+
+
+@program(1, 2)
+def select_backward(grad: Array, input_sizes: Shape, dim: int, index: Any) -> Array:
+    result = jnp.zeros(input_sizes, grad.dtype)
+    return lax.dynamic_update_index_in_dim(result, grad, index, dim, allow_negative_indices=False)
+
+
+def slice_backward(
+    grad: Array, input_sizes: Shape, dim: int, start: int, end: int, step: int
+) -> Array:
+    return _slice_backward(grad, start, input_sizes, dim, step)
+
+
+@program(2, 3, 4)
+def _slice_backward(grad: Array, start: Any, input_sizes: Shape, dim: int, step: int) -> Array:
+    result = jnp.zeros(input_sizes, grad.dtype)
+    if grad.size == 0:
+        return result
+    if step != 1:
+        gaps = [(0, 0, step - 1 if axis == dim else 0) for axis in range(grad.ndim)]
+        grad = lax.pad(grad, jnp.zeros((), grad.dtype), gaps)
+    return lax.dynamic_update_slice_in_dim(result, grad, start, dim)
+
+
+def _diagonal_places(sizes: Shape, offset: int) -> tuple[Array, Array]:
+    """Rows and columns of the diagonal of matrices in the last two dimensions."""
+    rows, columns = sizes[-2:]
+    first = max(-offset, 0), max(offset, 0)
+    count = max(0, min(rows - first[0], columns - first[1]))
+    places = jnp.arange(count)
+    return places + first[0], places + first[1]
+
+
+@program(1, 2, 3, 4)
+def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int) -> Array:
+    others = [size for axis, size in enumerate(input_sizes) if axis not in (dim1, dim2)]
+    matrices = (*others, input_sizes[dim1], input_sizes[dim2])
+    where = (..., *_diagonal_places(matrices, offset))
+    result = jnp.zeros(matrices, grad.dtype).at[where].set(grad, unique_indices=True)
+    return jnp.moveaxis(result, (-2, -1), (dim1, dim2))
+
+
+@program(1, 2, 3, 4, 5, 6)
+def strided_sum(
+    array: Array,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int,
+    output_size: Shape,
+    output_stride: Shape,
+    output_offset: int,
+) -> Array:
+    if 0 in size or 0 in output_size:
+        return jnp.zeros(output_size, array.dtype)
+    reach = max(
+        storage_offset + _extent(size, stride), output_offset + _extent(output_size, output_stride)
+    )
+    cells = _cells(size, stride, storage_offset).reshape(-1)
+    memory = jnp.zeros(reach + 1, array.dtype).at[cells].add(array.reshape(-1))
+    return memory[_cells(output_size, output_stride, output_offset)]
+
+
+def _extent(size: Shape, stride: Shape) -> int:
+    return sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
+def _cells(size: Shape, stride: Shape, offset: Any) -> Array:
+    """The memory cell of every element."""
+    cells = jnp.full(size, offset, jnp.int64)
+    for dim, step in enumerate(stride):
+        cells += lax.broadcasted_iota(jnp.int64, size, dim) * step
+    return cells
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "view": view,
+    "_unsafe_view": view,
+    "permute": permute,
+    "transpose": transpose,
+    "t": t,
+    "squeeze": squeeze,
+    "unsqueeze": unsqueeze,
+    "expand": expand,
+    "select": select,
+    "slice": slice_,
+    "split": split,
+    "split_with_sizes": split,
+    "unbind": unbind,
+    "diagonal": diagonal,
+    "_as_strided": as_strided,
+    "view_as_complex": view_as_complex,
+    "view_as_real": view_as_real,
+    "select_backward": select_backward,
+    "slice_backward": slice_backward,
+    "diagonal_backward": diagonal_backward,
+    "_strided_sum": strided_sum,
+}
