@@ -12,7 +12,7 @@ import plugrad
 from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad_cpu.backend import CpuBackend
-from tests.core.frozen import FrozenBackend
+from tests.core.frozen import FrozenBackend, locked
 
 
 class CopylessBackend(CpuBackend):
@@ -23,6 +23,23 @@ class CopylessBackend(CpuBackend):
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         return {name: kernel for name, kernel in super().kernels().items() if name[-1] != "_"}
+
+
+class DrawingBackend(FrozenBackend):
+    """Has a kernel of an operator that there is in place only, and returns the new elements."""
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        def uniform_(array: Any, low: float, high: float, generator: Any) -> Any:
+            return locked(np.full(array.shape, (low + high) / 2))
+
+        return {**super().kernels(), "uniform_": uniform_}
+
+
+@pytest.fixture
+def drawing() -> Iterator[str]:
+    activate_backend(DrawingBackend())
+    yield "frozen"
+    deactivate_backend("frozen")
 
 
 @pytest.fixture
@@ -49,3 +66,10 @@ def test_a_backend_without_a_copy_kernel_says_so(copyless: str) -> None:
     x = plugrad.tensor([1.0, 2.0], device=copyless)
     with pytest.raises(OperatorNotFoundError, match=r"copy_\(target, source\)"):
         x.copy_(plugrad.tensor([3.0, 4.0]))
+
+
+def test_a_kernel_of_an_in_place_operator_returns_the_new_elements(drawing: str) -> None:
+    x = plugrad.zeros(3, device=drawing)
+    part = x[1:]
+    assert part.uniform_(1.0, 3.0) is part
+    assert (x.tolist(), x.dtype, x._version) == ([0.0, 2.0, 2.0], plugrad.float32, 1)
