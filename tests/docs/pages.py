@@ -19,7 +19,8 @@ import plugrad
 from plugrad.plugins import get_manager
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+BACKENDS = ROOT / "docs" / "backends"
+PAGES = sorted({*(ROOT / "docs").glob("*.md"), *BACKENDS.glob("*.md")})
 # The README of each distribution, and of the folders beside them.
 FOLDER_READMES = sorted({*ROOT.glob("[a-z]*/README.md"), *ROOT.glob("[a-z]*/[a-z]*/README.md")})
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -59,6 +60,11 @@ def typed_into(name: str) -> Iterator[ModuleType]:
             manager.unregister(plugin)
         plugrad.set_default_dtype(default)
         del sys.modules[name]
+
+
+def library_of(page: Path) -> str:
+    """The library that the code of a page wants; pages about a backend are called like it."""
+    return page.stem.partition("_")[0] if page.parent == BACKENDS else ""
 
 
 def run(page: Path, module: ModuleType) -> list[Block]:
