@@ -204,3 +204,17 @@ def test_collate_refuses_what_it_does_not_know() -> None:
         default_collate([object()])
     with pytest.raises(RuntimeError, match="should be of equal size"):
         default_collate([[1, 2], [3]])
+
+
+def test_orders_are_drawn_on_the_cpu_whatever_the_default_device(second_backend: str) -> None:
+    data = TensorDataset(plugrad.arange(6))
+
+    def order() -> list[int]:
+        generator = plugrad.Generator().manual_seed(3)
+        return [int(x) for (x,) in DataLoader(data, shuffle=True, generator=generator)]
+
+    expected = order()
+    with plugrad.device(second_backend):
+        assert order() == expected
+        first, _ = random_split(data, [3, 3], generator=plugrad.Generator())
+    assert len(first) == 3

@@ -121,11 +121,18 @@ class ActiveBackend:
         if found is None:
             if self.name != CPU.type and "random" not in self.backend.capabilities():
                 return find_backend(CPU.type).generator(0)
-            made = self.backend.make_generator(index)
+            made = self.new_generator(index)
             if _seed.value is not None:
                 made.manual_seed(_seed.value)
             found = self.generators.setdefault(index, made)
         return found
+
+    def new_generator(self, index: int) -> Any:
+        """A random generator of the backend's, which tells its device as `device`."""
+        made = self.backend.make_generator(index)
+        with contextlib.suppress(AttributeError):  # a class without room for it
+            made.device = self.device(index)
+        return made
 
     def queue(self, index: int) -> DeviceQueue:
         found = self.queues.get(index)

@@ -253,10 +253,14 @@ class RawKernel:
     def compute(self, args: tuple[Any, ...]) -> Any:
         """Run the raw kernel on all arguments, in schema order."""
         device = self._device(args)
-        if self.generator_position >= 0 and args[self.generator_position] is None:
-            given = list(args)
-            given[self.generator_position] = generator_of(device)
-            args = tuple(given)
+        if self.generator_position >= 0:
+            generator = generator_of(device)
+            if args[self.generator_position] is None:
+                given = list(args)
+                given[self.generator_position] = generator
+                args = tuple(given)
+            else:
+                _check_generator(args[self.generator_position], generator)
         prepared: Any = args if self.prepare is None else self.prepare(*args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
         out = self.raw(*raw_args)
@@ -368,3 +372,13 @@ def position_of(op: Operator, base: str) -> int:
         if argument.type.base == base:
             return index
     return -1
+
+
+def _check_generator(given: Any, expected: Any) -> None:
+    """RuntimeError if a generator is another device type's than the device's own one."""
+    found: Any = getattr(given, "device", None)
+    wanted: Any = getattr(expected, "device", None)
+    if found is not None and wanted is not None and found.type != wanted.type:
+        raise RuntimeError(
+            f"Expected a '{wanted.type}' device type for generator but found '{found.type}'"
+        )

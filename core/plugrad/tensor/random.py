@@ -112,4 +112,4 @@ class fork_rng:
 def Generator(device: object = "cpu") -> Any:
     """A new random generator for a device, to be passed as `generator=`."""
     place = canonical_device(device)
-    return find_backend(place.type).backend.make_generator(place.index or 0)
+    return find_backend(place.type).new_generator(place.index or 0)

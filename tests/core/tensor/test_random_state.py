@@ -69,3 +69,22 @@ def test_backends_that_draw_no_numbers_share_the_cpus_generator() -> None:
                 drawn = plugrad.rand(3)
             assert (plugrad.get_rng_state().cpu() == state.cpu()).all()
         assert drawn.tolist() == plugrad.rand(3).tolist()
+
+
+def test_a_generator_tells_its_device(second_backend: str) -> None:
+    assert str(plugrad.Generator().device) == "cpu"
+    assert str(plugrad.Generator(device=second_backend).device) == second_backend
+
+
+def test_a_generator_of_another_device_is_refused(second_backend: str) -> None:
+    for call in (
+        lambda: plugrad.randperm(4, generator=plugrad.Generator(), device=second_backend),
+        lambda: plugrad.ones(3, device=second_backend).uniform_(generator=plugrad.Generator()),
+    ):
+        with pytest.raises(
+            RuntimeError,
+            match=f"Expected a '{second_backend}' device type for generator but found 'cpu'",
+        ):
+            call()
+    drawn = plugrad.rand(2, generator=plugrad.Generator(second_backend), device=second_backend)
+    assert str(drawn.device) == second_backend

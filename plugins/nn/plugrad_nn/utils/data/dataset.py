@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.utils.data.sampler import home_of
 
 T = TypeVar("T")
 
@@ -82,7 +83,7 @@ def random_split(
     sizes = _sizes_of_shares(lengths, total) if sum(lengths) <= 1 else list(lengths)
     if sum(sizes) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = plugrad.randperm(total, generator=generator).tolist()
+    order = plugrad.randperm(total, generator=generator, device=home_of(generator)).tolist()
     subsets = []
     start = 0
     for size in sizes:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import plugrad
 
 T = TypeVar("T", covariant=True)
+
+
+def home_of(generator: plugrad.Generator | None) -> Any:
+    """The device of a generator's numbers. Orders are drawn on the CPU by default, whatever the
+    default device, since the host reads them."""
+    return getattr(generator, "device", "cpu")
 
 
 class Sampler(Generic[T]):
@@ -53,13 +59,16 @@ class RandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         size = len(self.data_source)
+        place = home_of(self.generator)
         if self.replacement:
-            drawn = plugrad.randint(0, size, (self.num_samples,), generator=self.generator)
+            drawn = plugrad.randint(
+                0, size, (self.num_samples,), generator=self.generator, device=place
+            )
             yield from drawn.tolist()
             return
         left = self.num_samples
         while left > 0:
-            order = plugrad.randperm(size, generator=self.generator).tolist()
+            order = plugrad.randperm(size, generator=self.generator, device=place).tolist()
             yield from order[:left]
             left -= size
 
