@@ -10,8 +10,10 @@ from plugrad._generated import functions as F
 from plugrad._storage import UntypedStorage
 from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.resizing import resize_, set_
+from plugrad.device import as_device
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
+from plugrad.tensor.transfer import is_pinned, pin_memory
 
 
 def _never(doc: str) -> property:
@@ -66,6 +68,39 @@ class TensorAttributes:
     def get_device(self: Any) -> int:
         """The index of the device; -1 for the host."""
         return -1 if self.device.type == "cpu" else int(self.device.index or 0)
+
+    def cuda(
+        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Any:
+        """The tensor on a GPU, by default the current one; itself if it is there already.
+
+        Raises:
+            BackendNotFoundError, PluginError: no backend for GPUs is installed, or none can be
+                used; the message says what mends it.
+            RuntimeError: `device` is no GPU.
+        """
+        if device is None or isinstance(device, int):
+            wanted = as_device("cuda", device)
+        else:
+            wanted = as_device(device)
+        if wanted.type != "cuda":
+            raise RuntimeError(f"Invalid device, must be cuda device, but got {wanted}")
+        if device is None and self.device.type == "cuda":
+            wanted = self.device
+        return self.to(wanted, non_blocking=non_blocking, memory_format=memory_format)
+
+    def pin_memory(self: Any, device: Any = None) -> Any:
+        """The tensor in page-locked host memory, from which copies to a device can overlap with
+        work; itself if it is there already.
+
+        Raises:
+            RuntimeError: it is not on the CPU; or there is no device that needs such memory.
+        """
+        return pin_memory(self, device)
+
+    def is_pinned(self: Any, device: Any = None) -> bool:
+        """Whether it lies in page-locked host memory."""
+        return is_pinned(self)
 
     def data_ptr(self: Any) -> int:
         """The address of the first element, where the array knows it; 0 of an empty tensor.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, Final, final
 
 HOST_TYPES: Final = ("cpu", "meta")
@@ -52,11 +53,12 @@ class Device:
 
     def __enter__(self) -> Device:
         """Within ``with device:`` this thread makes tensors on the device unless told otherwise."""
-        _context_stack().append(self)
+        _choices.made = True
+        _local.contexts = (*_contexts(), self)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        _context_stack().pop()
+        _local.contexts = _contexts()[:-1]
 
 
 _interned: Final[dict[tuple[str, int | None], Device]] = {}
@@ -73,17 +75,46 @@ def _intern(type: str, index: int | None) -> Device:
 CPU: Final = _intern("cpu", None)
 
 
+@final
+class _Accelerator:
+    """Which device type a bare number stands for; a higher floor says it."""
+
+    def __init__(self) -> None:
+        self.source: Callable[[], str] | None = None
+
+
+_accelerator: Final = _Accelerator()
+
+
+def set_accelerator_source(source: Callable[[], str]) -> None:
+    """`source()` is asked which device type a bare number, as in ``device=1``, stands for."""
+    _accelerator.source = source
+
+
+def accelerator_type() -> str:
+    """The device type that a bare number stands for; RuntimeError if there is none."""
+    if _accelerator.source is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return _accelerator.source()
+
+
 def as_device(device: object, index: int | None = None) -> Device:
-    """The interned device for a `Device`, a string such as ``"cuda:1"``, or a type and an index.
+    """The interned device for a `Device`, a string such as ``"cuda:1"``, a type and an index, or
+    a number, which is one of the accelerator's devices.
 
     Raises:
-        TypeError: `device` is neither a Device nor a string.
-        RuntimeError: the string is not of the form ``type`` or ``type:index``.
+        TypeError: `device` is neither a Device nor a string nor a number.
+        RuntimeError: the string is not of the form ``type`` or ``type:index``; or a number was
+            given, and there is no accelerator.
     """
     if isinstance(device, Device):
         if index is not None and index != device.index:
             return _intern(device.type, index)
         return device
+    if isinstance(device, int) and not isinstance(device, bool) and index is None:
+        if device < 0:
+            raise RuntimeError(f"Device index must not be negative, got {device}")
+        return _intern(accelerator_type(), device)
     if not isinstance(device, str):
         raise TypeError(
             f"device(): argument 'type' must be str or device, not {type(device).__name__}"
@@ -104,18 +135,66 @@ def as_device(device: object, index: int | None = None) -> Device:
     return _intern(name, index)
 
 
+# By thread: `contexts`, the blocks ``with device:`` that it is in, and `default`.
 _local: Final[Any] = threading.local()
 
 
-def _context_stack() -> list[Device]:
-    stack: list[Device] | None = getattr(_local, "contexts", None)
-    if stack is None:
-        stack = []
-        _local.contexts = stack
-    return stack
+@final
+class _Choices:
+    """Whether any thread ever chose a device; until then nobody has to look."""
+
+    def __init__(self) -> None:
+        self.made: bool = False
+
+
+_choices: Final = _Choices()
+
+
+def _contexts() -> tuple[Device, ...]:
+    found: tuple[Device, ...] = getattr(_local, "contexts", ())
+    return found
 
 
 def context_device() -> Device | None:
     """The device of the innermost ``with device:`` block of this thread."""
-    stack: list[Device] | None = getattr(_local, "contexts", None)
-    return stack[-1] if stack else None
+    contexts = _contexts()
+    return contexts[-1] if contexts else None
+
+
+def thread_default() -> Device | None:
+    """What `set_default_device` chose on this thread."""
+    found: Device | None = getattr(_local, "default", None)
+    return found
+
+
+def set_thread_default(device: Device | None) -> None:
+    """Choose the device of tensors that this thread makes outside of ``with device:``."""
+    _choices.made = True
+    _local.default = device
+
+
+def chosen_device() -> Device | None:
+    """The device that this thread chose for new tensors, one way or the other."""
+    if not _choices.made:
+        return None
+    contexts = _contexts()
+    return contexts[-1] if contexts else thread_default()
+
+
+# A default, and the devices of the blocks, innermost last.
+Chosen = tuple[Any, tuple[Any, ...]]
+
+
+def chosen_devices() -> Chosen | None:
+    """All that this thread chose, for `choose_devices` on another one; None if nobody ever did."""
+    return (thread_default(), _contexts()) if _choices.made else None
+
+
+def choose_devices(chosen: Chosen | None) -> None:
+    """Take over what `chosen_devices` said on another thread, or earlier."""
+    if chosen is None:
+        if not _choices.made:
+            return
+        chosen = (None, ())
+    _local.default = chosen[0]
+    _local.contexts = chosen[1]

@@ -142,20 +142,38 @@ class ActiveBackend:
 
     def from_host(self, array: Any, index: int) -> Any:
         """The backend's array of NumPy's; TypeError if the backend gives something else."""
-        found = self.backend.from_host(array, index)
+        return self._checked(self.backend.from_host(array, index), "from_host")
+
+    def copy_from_host(self, array: Any, index: int, non_blocking: bool) -> Any:
+        """The same, in memory of its own."""
+        found = self.backend.copy_from_host(array, index, non_blocking)
+        return self._checked(found, "copy_from_host")
+
+    def copy_to_device(self, array: Any, index: int, non_blocking: bool) -> Any:
+        """The backend's array on another of its devices."""
+        found = self.backend.copy_to_device(array, index, non_blocking)
+        return self._checked(found, "copy_to_device")
+
+    def _checked(self, found: Any, method: str) -> Any:
         if type(found) is not self.array_type and not isinstance(found, self.array_type):
             raise TypeError(
-                f"from_host() of backend {self.name!r} must return "
+                f"{method}() of backend {self.name!r} must return "
                 f"{class_name(self.array_type)}, its array_type, got {class_name(type(found))}"
             )
         return found
 
     def to_host(self, array: Any) -> Any:
         """NumPy's array of the backend's; TypeError if the backend gives something else."""
-        found = self.backend.to_host(array)
+        return self._checked_host(self.backend.to_host(array), "to_host")
+
+    def copy_to_host(self, array: Any, non_blocking: bool) -> Any:
+        """The same, in memory of its own."""
+        return self._checked_host(self.backend.copy_to_host(array, non_blocking), "copy_to_host")
+
+    def _checked_host(self, found: Any, method: str) -> Any:
         if not hasattr(found, "__array_interface__"):
             raise TypeError(
-                f"to_host() of backend {self.name!r} must return a NumPy array, got "
+                f"{method}() of backend {self.name!r} must return a NumPy array, got "
                 f"{class_name(type(found))}"
             )
         return found

@@ -120,7 +120,7 @@ class Backend:
         "mutable": kernels may write into arrays. "random": generators of its own. "strides":
         arrays have a layout. "dlpack": memory is exchanged without a copy. "streams": work is
         asynchronous. "jit": functions can be made one program. "compile": captured steps can be
-        lowered.
+        lowered. "pinned": host memory can be page-locked.
         """
         found = [
             word
@@ -151,6 +151,49 @@ class Backend:
         """Host data of an array; may share memory if the backend lives on the host."""
         result: np.ndarray[Any, Any] = array
         return result
+
+    def copy_from_host(
+        self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
+    ) -> Any:
+        """Host data on device `index`, in memory of its own: what `Tensor.to` gives.
+
+        Override it if `from_host` copies anyway, or if copies can overlap with work.
+
+        Args:
+            non_blocking: may return before the copy is done; nobody writes to `array` before.
+        """
+        return self.from_host(array.copy("K"), index)
+
+    def copy_to_host(self, array: Any, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        """Host data of an array, in writable memory of its own: what `Tensor.cpu` gives.
+
+        Override it if `to_host` copies anyway, or if copies can overlap with work.
+
+        Args:
+            non_blocking: may return before the copy is done; whoever reads it synchronizes before.
+        """
+        host = self.to_host(array)
+        return host.copy("K") if hasattr(host, "__array_interface__") else host
+
+    def copy_to_device(self, array: Any, index: int, non_blocking: bool = False) -> Any:
+        """An array of this backend on another of its devices; by default by way of the host.
+
+        Args:
+            non_blocking: may return before the copy is done.
+        """
+        return self.from_host(self.to_host(array).copy("K"), index)
+
+    def pin(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy of host data in memory that devices read and write on their own: page-locked.
+
+        Raises:
+            RuntimeError: the backend has no such memory.
+        """
+        raise RuntimeError("Need to provide pin_memory allocator to use pin memory.")
+
+    def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether host data lies in memory that `pin` gave."""
+        return False
 
     def native_dtype(self, dtype: DType) -> Any:
         """The backend's own object for a dtype; TypeError if it has none."""
@@ -251,6 +294,7 @@ _CAPABILITIES: Final = {
     "streams": "make_queue",
     "jit": "jit",
     "compile": "compile",
+    "pinned": "pin",
 }
 
 

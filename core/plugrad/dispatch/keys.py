@@ -8,7 +8,8 @@ backends take part:
 
 The kernel that runs is the one of the highest functionality; `Dense` and `Autograd` come once
 per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then `CUDA`.
-Backends get their bit when they register. Meta, the backend without data, has the lowest one.
+Backends get their bit when they register. Meta, the backend without data, and the CPU have the
+lowest ones.
 """
 
 from __future__ import annotations
@@ -239,6 +240,8 @@ def keys_of(keyset: i64) -> list[DispatchKey]:
 
 
 META: Final = register_backend_key("meta", "Meta")
+# Below all devices', whichever is activated first: an operator on tensors of both is a device's.
+CPU: Final = register_backend_key("cpu", "CPU")
 
 
 @final

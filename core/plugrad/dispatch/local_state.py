@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad.device import Chosen, choose_devices, chosen_devices
 from plugrad.dispatch.keys import AD_INPLACE_OR_VIEW_BIT
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Snapshot:
         self.grad_layout: bool = state.grad_layout
         self.overrides_off: i64 = state.overrides_off
         self.function_modes = state.function_modes
+        self.devices: Chosen | None = chosen_devices()
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -144,6 +146,7 @@ class Snapshot:
         state.grad_layout = self.grad_layout
         state.overrides_off = self.overrides_off
         state.function_modes = self.function_modes
+        choose_devices(self.devices)
 
 
 @final

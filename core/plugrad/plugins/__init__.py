@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad.device import set_accelerator_source
 from plugrad.dispatch.active_backends import (
     ActiveBackend,
     set_activation_hooks,
@@ -147,5 +148,6 @@ set_namespace_backend(_namespace_backend)
 set_activation_hooks(_configure, _complete)
 set_operator_loader(_load_operators, _loadable_namespaces)
 set_default_device_source(selection.default_device)
+set_accelerator_source(selection.accelerator)
 namespaces.install()
 set_registration_listener(_note, _check_replaceable)

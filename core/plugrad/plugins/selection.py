@@ -7,23 +7,19 @@ configuration file, the CPU.
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
-from plugrad.device import CPU, Device, as_device, context_device
-from plugrad.dispatch.active_backends import canonical_device
-
-
-class _Local(threading.local):
-    """Per thread, as in PyTorch: a thread does not inherit the choice of the one that started it.
-
-    The attribute of the class is what a thread starts from, and much faster than a missing one.
-    """
-
-    default: Device | None = None
-
-
-_local: Final = _Local()
+from plugrad.device import (
+    CPU,
+    Device,
+    as_device,
+    chosen_device,
+    context_device,
+    set_thread_default,
+    thread_default,
+)
+from plugrad.dispatch.active_backends import canonical_device, find_backend
+from plugrad.errors import BackendNotFoundError, PluginError
 
 
 class Choice:
@@ -60,7 +56,7 @@ def choose_device(device: object = None) -> Choice:
     inner = context_device()
     if inner is not None:
         return Choice(inner, f"the block `with plugrad.device('{inner}')`")
-    default = _local.default
+    default = thread_default()
     if default is not None:
         return Choice(default, f"plugrad.set_default_device('{default}')")
     return configured_choice()
@@ -68,28 +64,45 @@ def choose_device(device: object = None) -> Choice:
 
 def default_device() -> Device:
     """The device that `choose_device` names when no argument is given."""
-    inner = context_device()
-    if inner is not None:
-        return inner
-    default = _local.default
-    if default is not None:
-        return default
+    chosen = chosen_device()
+    if chosen is not None:
+        return chosen
     return (_configured.choice or configured_choice()).device
 
 
 def set_default_device(device: object) -> None:
     """Make tensors on `device` from now on, on this thread; None goes back to the configuration.
 
+    Per thread, as in PyTorch: a thread does not inherit the choice of the one that started it.
+    The threads of devices that run a backward pass have the choice of the one that asked for it.
+
     Raises:
         TypeError: `device` is neither a Device nor a string.
         BackendNotFoundError: its backend is not installed.
     """
-    _local.default = None if device is None else canonical_device(device)
+    set_thread_default(None if device is None else canonical_device(device))
 
 
 def get_default_device() -> Device:
     """The device on which tensors are made that are given none."""
     return canonical_device(default_device())
+
+
+def accelerator() -> str:
+    """The device type that a bare number stands for: the default device's, or "cuda".
+
+    Raises:
+        RuntimeError: the default device is the host, and there is no GPU.
+    """
+    chosen = default_device()
+    if not chosen.is_host:
+        return chosen.type
+    try:
+        if find_backend("cuda").backend.device_count() > 0:
+            return "cuda"
+    except (BackendNotFoundError, PluginError):
+        pass
+    raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
 def configured_choice() -> Choice:

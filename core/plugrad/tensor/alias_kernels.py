@@ -34,13 +34,19 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.functionalize import extend, rebind
 from plugrad.tensor.interop import storage_offset, strides
-from plugrad.tensor.kernels import RawKernel, broadcast_shapes, check_alpha, to_host
+from plugrad.tensor.kernels import (
+    RawKernel,
+    broadcast_shapes,
+    check_alpha,
+    raise_device_mismatch,
+)
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import (
     cast_array,
     check_inplace_cast,
     promote_with_scalar,
 )
+from plugrad.tensor.transfer import moved_array
 
 
 @final
@@ -65,6 +71,8 @@ class InplaceKernel:
             self._run_raw(target, args)
             return target
         result: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
+        if result.device is not target.device:
+            raise_device_mismatch(result.device, target.device)
         check_inplace_cast(result.dtype, target.dtype)
         if sizes_of(result) != sizes_of(target):
             broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
@@ -185,7 +193,7 @@ class CopyKernel:
         active = find_backend(device.type)
         array = source.array
         if source.device is not device:
-            array = active.from_host(to_host(source), device.index or 0)
+            array = moved_array(source, device, non_blocking, not active.backend.mutable)
         write_array(self.op, active, target, array, source.dtype)
         return target
 

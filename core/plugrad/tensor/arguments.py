@@ -11,6 +11,7 @@ from plugrad.device import Device, as_device
 from plugrad.dtype import DType, bool_, complex128, float64, int64
 from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
 from plugrad.tensor.functionalize import take_over
+from plugrad.tensor.kernels import raise_device_mismatch
 from plugrad.tensor.overridable import accept_foreign, stand_in
 from plugrad.tensor.promotion import can_cast, is_scalar
 
@@ -283,7 +284,7 @@ def optional_dtype_argument(value: Any, function: str, name: str, position: int)
 
 
 def device_argument(value: Any, function: str, name: str, position: int) -> Device:
-    if isinstance(value, (Device, str)):
+    if isinstance(value, (Device, str)) or (isinstance(value, int) and not isinstance(value, bool)):
         return as_device(value)
     raise_argument_error(function, name, position, "plugrad.device", value)
 
@@ -332,6 +333,8 @@ def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    if out.device is not result.device:
+        raise_device_mismatch(result.device, out.device)
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "

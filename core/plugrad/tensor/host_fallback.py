@@ -13,8 +13,7 @@ from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.operator import Operator, find_operator, missing_kernel
 from plugrad.errors import BackendNotFoundError, HostFallbackWarning, OperatorNotFoundError
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.interop import from_host
-from plugrad.tensor.kernels import to_host
+from plugrad.tensor.transfer import moved
 
 
 @final
@@ -117,7 +116,7 @@ def _moved(value: Any, device: Device, source: str) -> Any:
     if isinstance(value, TensorBase):
         if value.device.type != source:
             return value
-        return from_host(to_host(value), value.dtype, device)
+        return moved(value, device, False)
     if isinstance(value, Device):
         return device
     if isinstance(value, list):

@@ -13,11 +13,10 @@ from typing import Any, Final, NoReturn, final
 import numpy as np
 from mypy_extensions import i64
 
-from plugrad.device import Device
+from plugrad.device import CPU, Device
 from plugrad.dispatch.active_backends import (
     ActiveBackend,
     canonical_device,
-    find_backend,
     generator_of,
 )
 from plugrad.dispatch.backend import Backend
@@ -33,7 +32,9 @@ from plugrad.tensor.promotion import (
     float_result,
     promote_pair,
     promote_with_scalar,
+    to_dtype,
 )
+from plugrad.tensor.transfer import moved_array
 
 PROMOTE: Final = 0
 FLOAT: Final = 1
@@ -61,24 +62,23 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def raise_device_mismatch(a: Device, b: Device) -> NoReturn:
+    """PyTorch's error for operands of an elementwise operator: it names what is no CPU first."""
+    if a.is_host and not b.is_host:
+        a, b = b, a
     raise RuntimeError(
         "Expected all tensors to be on the same device, but found at least two devices, "
         f"{a} and {b}!"
     )
 
 
-def _array_for(tensor: TensorBase, dtype: DType, device: Device, backend: Backend) -> Any:
+def _array_for(tensor: TensorBase, dtype: DType, device: Device) -> Any:
     """A tensor's array in another dtype, and on another device if it has but one element there."""
-    array = tensor.array
     if tensor.device is not device:
-        array = backend.from_host(to_host(tensor), device.index or 0)
+        # Cast before the move: the device may not have the former dtype.
+        return moved_array(to_dtype(tensor, dtype), device, False, False)
     if tensor.dtype is not dtype:
-        array = cast_array(array, device.type, dtype, device.index or 0)
-    return array
-
-
-def to_host(tensor: TensorBase) -> Any:
-    return find_backend(tensor.device.type).to_host(tensor.array)
+        return cast_array(tensor.array, device.type, dtype, device.index or 0)
+    return tensor.array
 
 
 def check_alpha(alpha: Any, dtype: DType) -> None:
@@ -163,7 +163,7 @@ class BinaryKernel:
         dtype = promote_with_scalar(tensor, number)
         if self.result == FLOAT:
             dtype = float_result(dtype)
-        array = _array_for(tensor, dtype, device, self.backend)
+        array = _array_for(tensor, dtype, device)
         if tensor is a:
             return self._finish(a, b, array, b, alpha, dtype, device)
         return self._finish(a, b, a, array, alpha, dtype, device)
@@ -181,8 +181,8 @@ class BinaryKernel:
             dtype = float_result(dtype)
         if device is not b.device:
             device = self._common_device(a, b)
-        x = _array_for(a, dtype, device, self.backend)
-        y = _array_for(b, dtype, device, self.backend)
+        x = _array_for(a, dtype, device)
+        y = _array_for(b, dtype, device)
         return self._finish(a, b, x, y, alpha, dtype, device)
 
     def _finish(
@@ -269,39 +269,63 @@ class RawKernel:
         return self._wrap(out, device)
 
     def _device(self, args: tuple[Any, ...]) -> Device:
-        """The device of the tensors, or the one asked for where there are none."""
+        """The device of the tensors, or the one asked for where there are none.
+
+        Raises:
+            RuntimeError: they are on several, and it is no 0-dim tensor on the CPU, nor an index
+                tensor there, that is on another one.
+        """
         found: Device | None = None
         first_is_scalar = False
-        for value in args:
+        for position, value in enumerate(args):
             if isinstance(value, TensorBase):
-                if found is None or (first_is_scalar and value.device is not found):
-                    if found is not None and found.type != "cpu":
-                        raise_device_mismatch(found, value.device)
+                if found is None:
                     found = value.device
-                    first_is_scalar = value.ndim == 0
-                elif value.device is not found and not (
-                    value.ndim == 0 and value.device.type == "cpu"
-                ):
-                    raise_device_mismatch(found, value.device)
+                    first_is_scalar = value.ndim == 0 and found is CPU
+                elif value.device is not found:
+                    if first_is_scalar:
+                        found = value.device
+                        first_is_scalar = value.ndim == 0 and found is CPU
+                    elif value.ndim != 0 or value.device is not CPU:
+                        self._mixed(position, value.device, found)
             elif isinstance(value, (list, tuple)):
                 for item in value:
                     if isinstance(item, TensorBase):
                         if found is None:
                             found = item.device
-                        elif item.device is not found and not (
-                            item.ndim == 0 and item.device.type == "cpu"
-                        ):
-                            raise_device_mismatch(found, item.device)
+                        elif item.device is not found:
+                            self._check_item(position, item.device, found)
         if self.device_position >= 0 and args[self.device_position] is not None:
             return canonical_device(args[self.device_position])
         if found is None:
             return canonical_device(None)
         return found
 
+    def _check_item(self, position: int, device: Device, common: Device) -> None:
+        """Of several tensors in one argument, only indices may be on the CPU instead."""
+        if not self.op.schema.arguments[position].type.element_optional:
+            self._mixed(position, device, common)
+        if device is not CPU:
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({common})"
+            )
+
+    def _mixed(self, position: int, device: Device, common: Device) -> NoReturn:
+        if self.op.structure:
+            raise_device_mismatch(common, device)
+        name = self.op.full_name.replace(".", "_")
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but got "
+            f"{self.op.schema.arguments[position].name} is on {device}, different from other "
+            f"tensors on {common} (when checking argument in method "
+            f"wrapper_{self.active.key_name}_{name})"
+        )
+
     def _unwrap(self, value: Any, device: Device) -> Any:
         if isinstance(value, TensorBase):
             if value.device is not device and self.device_position < 0:
-                return _array_for(value, value.dtype, device, self.backend)
+                return _array_for(value, value.dtype, device)
             return value.array
         if isinstance(value, DType):
             return self.backend.native_dtype(value)

@@ -186,7 +186,9 @@ def _convert_one(value: Any, base: str) -> Any:
         if isinstance(value, (DType, type)):
             return dtype_argument(value, "", "dtype", 0)
     elif base == "Device":
-        if isinstance(value, (Device, str)):
+        if isinstance(value, (Device, str)) or (
+            isinstance(value, int) and not isinstance(value, bool)
+        ):
             return as_device(value)
     else:
         return value

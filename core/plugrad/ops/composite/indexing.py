@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad.device import CPU
 from plugrad.dtype import bool_, int32, int64
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.positions import check_range, host_index, mask_tensor
@@ -16,7 +17,7 @@ from plugrad.ops.prepare import indexing as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import host_array
-from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.kernels import broadcast_shapes, raise_device_mismatch
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -230,11 +231,27 @@ def _read_indices(self: Tensor, indices: list[Any]) -> Any:
     return positions.indexed(sizes_of(self), found)
 
 
+def _check_devices(self: Tensor, indices: list[Any]) -> None:
+    """RuntimeError if an index is on a device that is neither the tensor's nor the CPU."""
+    for index in indices:
+        if index is not None and index.device is not self.device and index.device is not CPU:
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({self.device})"
+            )
+
+
 def index(self: Tensor, indices: list[Any]) -> Tensor:
+    _check_devices(self, indices)
     return positions.read(self, _read_indices(self, indices))
 
 
 def index_put(self: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Tensor:
+    _check_devices(self, indices)
+    if values.device is not self.device:
+        if values.device is not CPU or values.ndim > 0:
+            raise_device_mismatch(self.device, values.device)
+        values = F._to_device(values, self.device)
     prepare.index_put(self, indices, values, accumulate)
     places = _read_indices(self, indices)
     try:

@@ -38,6 +38,7 @@ from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
 from plugrad.tensor.promotion import cast
+from plugrad.tensor.transfer import moved
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -331,12 +332,13 @@ def to_copy(self: Tensor, dtype: DType) -> TensorBase:
     return cast(self, dtype)
 
 
-def to_device(self: Tensor, device: Device) -> TensorBase:
-    """By way of host memory."""
-    return from_host(host_array(self), self.dtype, canonical_device(device))
+def to_device(self: Tensor, device: Device, non_blocking: bool) -> TensorBase:
+    return moved(self, canonical_device(device), non_blocking)
 
 
-def _moved(self: Tensor, device: Device | None, dtype: DType | None, copy: bool) -> Tensor:
+def _moved(
+    self: Tensor, device: Device | None, dtype: DType | None, non_blocking: bool, copy: bool
+) -> Tensor:
     """Casts before the move, or after it, whichever moves fewer bytes."""
     kind = self.dtype if dtype is None else dtype
     target = self.device if device is None else canonical_device(device)
@@ -344,7 +346,7 @@ def _moved(self: Tensor, device: Device | None, dtype: DType | None, copy: bool)
     if kind is not self.dtype and kind.itemsize <= self.dtype.itemsize:
         result = F._to_copy(result, kind)
     if target is not self.device:
-        result = F._to_device(result, target)
+        result = F._to_device(result, target, non_blocking)
     if kind is not result.dtype:
         result = F._to_copy(result, kind)
     return self.clone() if copy and result is self else result
@@ -358,27 +360,27 @@ def to_device_and_dtype(
     copy: bool,
     memory_format: object,
 ) -> Tensor:
-    return _moved(self, device, dtype, copy)
+    return _moved(self, device, dtype, non_blocking, copy)
 
 
 def to_dtype(
     self: Tensor, dtype: DType, non_blocking: bool, copy: bool, memory_format: object
 ) -> Tensor:
-    return _moved(self, None, dtype, copy)
+    return _moved(self, None, dtype, non_blocking, copy)
 
 
 def to_other(
     self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: object
 ) -> Tensor:
-    return _moved(self, other.device, other.dtype, copy)
+    return _moved(self, other.device, other.dtype, non_blocking, copy)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    return _moved(self, other.device, other.dtype, False)
+    return _moved(self, other.device, other.dtype, False, False)
 
 
 def cpu(self: Tensor) -> Tensor:
-    return _moved(self, CPU, None, False)
+    return _moved(self, CPU, None, False, False)
 
 
 def _cast(self: Tensor, dtype: DType) -> Tensor:

@@ -138,6 +138,20 @@ class ArrayNamespaceBackend(Backend):
         """A copy in host memory."""
         return host.to_host(self.namespace, array)
 
+    def copy_from_host(
+        self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
+    ) -> Array:
+        """`from_host`, which copies."""
+        return self.from_host(array, index)
+
+    def copy_to_host(self, array: Array, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        """`to_host`, which copies."""
+        return self.to_host(array)
+
+    def copy_to_device(self, array: Array, index: int, non_blocking: bool = False) -> Array:
+        """The standard's `to_device`."""
+        return array.to_device(self.namespace.devices[index])
+
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array of device `index` with the memory of an object with ``__dlpack__``.
 

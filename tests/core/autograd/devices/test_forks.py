@@ -16,7 +16,7 @@ PRELUDE = """
 import os, signal, sys, threading, time
 import plugrad
 from plugrad.autograd.engine.engine import ENGINE, MAX_DEPTH
-from plugrad.dispatch import active_backends, keys, operator
+from plugrad.dispatch import active_backends, keys, registration
 from plugrad.dispatch.active_backends import activate_backend, find_backend
 from plugrad.dispatch.local_state import current_state
 from tests.core.autograd.devices.graphs import device_threads, leaf, then
@@ -156,19 +156,19 @@ def test_no_lock_of_dispatch_is_held_in_the_child() -> None:
     run(
         """
 def child():
-    for module in (active_backends, keys, operator):
-        assert module._lock.acquire(timeout=20), module
-        module._lock.release()
+    for lock in (active_backends._lock, keys._lock, registration.LOCK):
+        assert lock.acquire(timeout=20), lock
+        lock.release()
     activate_backend(ToyBackend("other"))
     lib = plugrad.library.Library("in_a_child", "DEF")
     lib.define("twice(Tensor self) -> Tensor")
     lib.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
     assert plugrad.ops.in_a_child.twice(plugrad.ones(2)).tolist() == [2.0, 2.0]
 
-for module in (active_backends, keys, operator):
+for lock in (active_backends._lock, keys._lock, registration.LOCK):
     held, forked = threading.Event(), threading.Event()
     def hold():
-        with module._lock:
+        with lock:
             held.set()
             forked.wait(0.3)
     holder = threading.Thread(target=hold)
@@ -177,7 +177,7 @@ for module in (active_backends, keys, operator):
     in_a_child(child)
     forked.set()
     holder.join()
-    with module._lock:
+    with lock:
         pass
 works()
 """
