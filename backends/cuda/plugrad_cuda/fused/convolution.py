@@ -1,0 +1,227 @@
+"""Launches convolution and its gradients as implicit GEMM.
+
+CuPy had bindings of cuDNN, `cupy.cudnn`, until version 13; version 14 has none. So there is one
+way, the kernels of `sources/convolution.cu`. Up to three spatial dimensions are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plugrad_cuda.fused.launching import CPP, Array, Launcher, cpp, index_type, wide
+from plugrad_cuda.fused.normalization import channel_sums, finish_columns
+from plugrad_cuda.fused.runtime import Runtime
+
+Ints = tuple[int, ...]
+
+EXPRESSIONS: Final = {
+    "convolution": tuple(
+        f"{kernel}<{t}, {index}>"
+        for t in CPP.values()
+        for index in ("int", "i64")
+        for kernel in ("convolve", "convolve_to_input", "convolve_to_weight")
+    )
+}
+
+# As in the source: the side of a tile of the product, and how deep its steps are.
+_TILE: Final = 64
+_DEPTH: Final = 16
+# Blocks that keep a GPU busy, and the least depth that is worth a block of its own.
+_BUSY: Final = 256
+_LEAST_DEPTH: Final = 256
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """A convolution (not its transpose), by sizes; spatial dimensions as in the operator.
+
+    Attributes:
+        inputs: spatial sizes of the images, outputs: of the result.
+    """
+
+    images: int
+    channels: int
+    filters: int
+    groups: int
+    inputs: Ints
+    outputs: Ints
+    kernel: Ints
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+
+    def arguments(self) -> Ints:
+        """What the kernels get, with leading dimensions of size 1 up to three."""
+        missing = 3 - len(self.kernel)
+        ones, zeros = (1,) * missing, (0,) * missing
+        return (
+            self.images,
+            self.channels,
+            self.filters,
+            self.groups,
+            *(ones + self.inputs),
+            *(ones + self.outputs),
+            *(ones + self.kernel),
+            *(ones + self.stride),
+            *(zeros + self.padding),
+            *(ones + self.dilation),
+        )
+
+    def index(self) -> str:
+        """The type of positions, among them those in the padding."""
+        reached = [
+            size + 2 * p + k * d
+            for size, p, k, d in zip(
+                self.inputs, self.padding, self.kernel, self.dilation, strict=True
+            )
+        ]
+        taps = math.prod(self.kernel)
+        per_group = max(self.channels, self.filters) * taps
+        places = max(math.prod(reached), math.prod(self.outputs))
+        images = max(self.images, 1)
+        return index_type(
+            images * places, per_group, images * max(self.channels, self.filters), *reached
+        )
+
+
+def _blocks(rows: int, columns: int, groups: int) -> int:
+    return -(-rows // _TILE) * -(-columns // _TILE) * groups
+
+
+def _launch(
+    run: Runtime, kernel: str, element: str, geometry: _Geometry, grid: int, args: tuple[Any, ...]
+) -> None:
+    name = f"{kernel}<{element}, {geometry.index()}>"
+    run.launch("convolution", name, grid, (256, 1), (*args, *geometry.arguments()))
+
+
+def _forward(
+    run: Runtime, x: Array, weight: Array, bias: Array | None, geometry: _Geometry, element: str
+) -> Array:
+    g = geometry
+    out = run.xp.empty((g.images, g.filters, *g.outputs), x.dtype)
+    if out.size:
+        columns = g.images * math.prod(g.outputs)
+        grid = _blocks(g.filters // g.groups, columns, g.groups)
+        _launch(run, "convolve", element, g, grid, (x, weight, bias, out))
+    return out
+
+
+def _to_input(
+    run: Runtime, grad: Array, weight: Array, bias: Array | None, geometry: _Geometry, element: str
+) -> Array:
+    g = geometry
+    out = run.xp.empty((g.images, g.channels, *g.inputs), grad.dtype)
+    if out.size:
+        columns = g.images * math.prod(g.inputs)
+        grid = _blocks(g.channels // g.groups, columns, g.groups)
+        _launch(run, "convolve_to_input", element, g, grid, (grad, weight, bias, out))
+    return out
+
+
+def _to_weight(
+    run: Runtime, grad: Array, x: Array, shape: Ints, geometry: _Geometry, element: str
+) -> Array:
+    """In two steps where there would be too few blocks: sums over shares, and those added up."""
+    g = geometry
+    depth = g.images * math.prod(g.outputs)
+    blocks = _blocks(shape[0] // g.groups, math.prod(shape[1:]), g.groups)
+    shares = max(1, min(_BUSY // max(blocks, 1), depth // _LEAST_DEPTH))
+    partial = run.xp.empty((shares, *shape), wide(x.dtype))
+    if partial.size:
+        _launch(run, "convolve_to_weight", element, g, blocks * shares, (grad, x, partial, shares))
+    return finish_columns(run, partial, x.dtype, shape)
+
+
+def _taken(x: Array, *others: Array | None) -> str | None:
+    """The C++ type, if the kernels take these arrays."""
+    if x.ndim > 5 or any(a is not None and a.dtype != x.dtype for a in others):
+        return None
+    return cpp(x)
+
+
+def convolution(
+    run: Runtime,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+) -> Any:
+    """Of images (N, C, ...) with filters (O, C / groups, ...), transposed (C, O / groups, ...)."""
+    element = _taken(x, weight, bias)
+    if element is None:
+        return NotImplemented
+    kernel, sizes = weight.shape[2:], x.shape[2:]
+    contiguous = run.xp.ascontiguousarray
+    x, weight = contiguous(x), contiguous(weight)
+    bias = None if bias is None else contiguous(bias)
+    windows = (kernel, stride, padding, dilation)
+    if transposed:
+        outputs = tuple(
+            (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
+            for n, k, s, p, d, extra in zip(sizes, *windows, output_padding, strict=True)
+        )
+        channels = weight.shape[1] * groups
+        # The roles of input and output are those of the convolution that it is the gradient of.
+        geometry = _Geometry(x.shape[0], channels, x.shape[1], groups, outputs, sizes, *windows)
+        return _to_input(run, x, weight, bias, geometry, element)
+    outputs = tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(sizes, *windows, strict=True)
+    )
+    geometry = _Geometry(x.shape[0], x.shape[1], weight.shape[0], groups, sizes, outputs, *windows)
+    return _forward(run, x, weight, bias, geometry, element)
+
+
+def convolution_backward(
+    run: Runtime,
+    grad: Array,
+    x: Array,
+    weight: Array,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    groups: int,
+    mask: tuple[bool, bool, bool],
+) -> Any:
+    """The gradients toward input, weight and bias; None where not wanted."""
+    element = _taken(x, weight, grad)
+    if element is None:
+        return NotImplemented
+    contiguous = run.xp.ascontiguousarray
+    grad, x, weight = contiguous(grad), contiguous(x), contiguous(weight)
+    images, results = (grad, x) if transposed else (x, grad)
+    geometry = _Geometry(
+        x.shape[0],
+        images.shape[1],
+        results.shape[1],
+        groups,
+        images.shape[2:],
+        results.shape[2:],
+        weight.shape[2:],
+        stride,
+        padding,
+        dilation,
+    )
+    to_input = to_weight = None
+    if mask[0]:
+        backward = _forward if transposed else _to_input
+        to_input = backward(run, grad, weight, None, geometry, element)
+    if mask[1]:
+        to_weight = _to_weight(run, results, images, weight.shape, geometry, element)
+    to_bias = channel_sums(run, grad) if mask[2] else None
+    return to_input, to_weight, to_bias
+
+
+LAUNCHERS: Final[dict[str, Launcher]] = {
+    "convolution": convolution,
+    "convolution_backward": convolution_backward,
+}
