@@ -40,6 +40,7 @@ class LocalState:
         node: the node of a backward pass that this thread runs, or None.
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
         function_modes: the modes that see every call of a function, innermost last; None for none.
+        array_log: who is told of tensors that get other arrays; see `tensor/array_log.py`.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class LocalState:
         self.node: Any = None
         self.overrides_off: i64 = 0
         self.function_modes: tuple[Any, ...] | None = None
+        self.array_log: Any = None
 
 
 @final
@@ -132,6 +134,7 @@ class Snapshot:
         self.overrides_off: i64 = state.overrides_off
         self.function_modes = state.function_modes
         self.devices: Chosen | None = chosen_devices()
+        self.array_log: Any = state.array_log
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -147,6 +150,7 @@ class Snapshot:
         state.overrides_off = self.overrides_off
         state.function_modes = self.function_modes
         choose_devices(self.devices)
+        state.array_log = self.array_log
 
 
 @final

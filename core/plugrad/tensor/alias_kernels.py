@@ -325,19 +325,13 @@ class ArrayViewKernel:
         self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
-        storage = target.storage
-        if (
-            storage is not None
-            and storage.has_views
-            and target.view_info is None
-            and not self.active.backend.mutable
-        ):
-            raise NotImplementedError(
-                f"{self.functional.name}_: backend {self.active.name!r} has immutable arrays, on "
-                "which a tensor that has views cannot be made a view of itself"
+        if self.active.backend.mutable:
+            target.replace_array(
+                self.functional.lookup(self.dense)(self.dense, target, *args).array
             )
-        view: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
-        extend(target, (self.functional, args, -1), view.array)
+            return target
+        noticed: i64 = self.dense | keys.FUNCTIONALIZE_BIT
+        extend(target, self.functional.lookup(noticed)(noticed, target, *args))
         return target
 
 

@@ -9,26 +9,27 @@ other tensor of the cell takes its elements from there anew.
     v = x[1:]                              v: slice(0, 1)
     v.add_(1)           cell: [0 1 1]      x and v follow
 
+The cell's array, row by row, is also the memory that strides count in: a view's layout in it is
+what the same steps give on the device `meta`, and `as_strided` starts from the cell's array
+whatever view it is asked of.
+
 Tensors on such a backend carry the Functionalize key. It is above the dense kernels, so views
 are noticed in inference mode and inside of decompositions, too.
 """
 
 from __future__ import annotations
 
-import math
-import threading
-import weakref
 from typing import Any, Final, final
 
-import numpy as np
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.dtype import dtype_by_name
+from plugrad.dispatch.operator import Operator
+from plugrad.tensor.array_log import note_array
 from plugrad.tensor.base import (
+    AS_STRIDED,
     TensorBase,
     make_tensor,
     replay_view,
@@ -36,120 +37,91 @@ from plugrad.tensor.base import (
     share_storage,
     sizes_of,
 )
-
-# Operator, its arguments after the first, and which of several results (-1: there is one).
-Step = tuple[Operator, tuple[Any, ...], int]
-
-
-@final
-class Cell:
-    """What a group of tensors has instead of common memory.
-
-    Attributes:
-        array: that of the tensor which all others are views of, whether it lives or not.
-        members: the tensors of the group that live, by id.
-        lock: held while the array is replaced.
-    """
-
-    def __init__(self, array: Any) -> None:
-        self.array: Any = array
-        self.members: dict[int, Alias] = {}
-        self.lock: Any = threading.RLock()
-
-
-@final
-class Alias:
-    """A tensor's place in a cell.
-
-    Attributes:
-        steps: what leads to it from the cell's array.
-        repeats: whether some of its elements are the same one, as after `expand`.
-    """
-
-    def __init__(self, tensor: TensorBase, cell: Cell, steps: list[Step], repeats: bool) -> None:
-        self.key: int = id(tensor)
-        self.cell = cell
-        self.steps = steps
-        self.repeats = repeats
-        self.ref: Any = weakref.ref(tensor, self.forget)
-
-    def forget(self, ref: Any) -> None:
-        """The tensor is gone."""
-        self.cell.members.pop(self.key, None)
-        if _aliases.get(self.key) is self:
-            del _aliases[self.key]
-
-
-# Only tensors that have views, or are such, are in here.
-_aliases: Final[dict[int, Alias]] = {}
-
-
-def alias_of(tensor: TensorBase) -> Alias | None:
-    """The tensor's place in a cell; None if it shares nothing."""
-    found = _aliases.get(id(tensor))
-    if found is None or found.ref() is not tensor:
-        return None
-    return found
+from plugrad.tensor.cells import ENTERING, Alias, Cell, Layout, alias_of, enter, leave
+from plugrad.tensor.meta.array import MetaArray, contiguous_strides
+from plugrad.tensor.write_back import Step, named_step, put_back, single_step
 
 
 def join(tensor: TensorBase, source: TensorBase, step: Step | None) -> None:
     """Put a tensor into the cell of `source`, from which `step` leads to it; None: it is equal."""
-    place = alias_of(source)
-    if place is None:
-        place = _enter(source, Cell(source.array), [], False)
+    with ENTERING:
+        place = alias_of(source)
+        if place is None:
+            note_array(source)
+            place = enter(source, Cell(source.array))
     known = alias_of(tensor)
     if known is not None and known.cell is place.cell:
         return
-    repeats = place.repeats
-    steps = place.steps
-    if step is not None:
-        steps = [*steps, step]
-        repeats = repeats or (
-            step[0].name == "expand" and math.prod(sizes_of(tensor)) > math.prod(sizes_of(source))
-        )
-    _enter(tensor, place.cell, steps, repeats)
+    read = source.array
+    with place.cell.lock:
+        made = enter(tensor, place.cell)
+        made.follow(place, step)
+        if source.array is not read:
+            # Another thread wrote since the view was taken.
+            tensor.replace_array(_replayed(made, tensor).array)
 
 
 def repeats_elements(tensor: TensorBase) -> bool:
     """Whether some of the tensor's elements would be one place in memory."""
     place = alias_of(tensor)
-    return place is not None and place.repeats
-
-
-def has_own_order(tensor: TensorBase) -> bool:
-    """Whether a view does not have its base's elements, all of them and in their order.
-
-    What goes by strides is not defined for it: its array has none.
-    """
-    place = alias_of(tensor)
-    if place is not None:
-        for step in place.steps:
-            if step[0].name not in _SAME_ELEMENTS:
-                return True
+    if place is None or not place.repeats:
+        return False
+    sizes = sizes_of(tensor)
+    if 0 in sizes:
+        return False
+    for size, stride in zip(sizes, layout_of(tensor)[0], strict=True):
+        if stride == 0 and size > 1:
+            return True
     return False
 
 
-def leave(tensor: TensorBase) -> None:
-    """Take a tensor out of its cell: what is written to the others concerns it no longer."""
+def is_ordered(tensor: TensorBase) -> bool:
+    """Whether a tensor has all elements of its memory, in their order."""
     place = alias_of(tensor)
-    if place is not None:
-        place.forget(None)
+    return place is None or place.ordered
+
+
+def layout_of(tensor: TensorBase) -> Layout:
+    """The strides and the offset that a tensor would have in memory."""
+    place = alias_of(tensor)
+    if place is None or place.ordered:
+        return contiguous_strides(sizes_of(tensor)), 0
+    layout = place.layout
+    if layout is None:
+        layout = _layout(tensor, place.cell, place.steps)
+        place.layout = layout
+    return layout
+
+
+def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
+    """Where `steps` lead to in memory that has the cell's array, row by row: the same operators on
+    arrays without elements tell."""
+    meta = find_backend("meta")
+    dtype = find_backend(tensor.device.type).backend.dtype_of(cell.array)
+    root = make_tensor(
+        MetaArray(tuple(cell.array.shape), dtype), dtype, meta.device(None), meta.tensor_keyset
+    )
+    state = current_state()
+    kept = state.kept
+    trace = state.trace
+    state.kept = kept & ~keys.AUTOGRAD_KEYS
+    state.trace = None
+    try:
+        found: Any = replay_view(steps, root, 0).array
+    finally:
+        state.kept = kept
+        state.trace = trace
+    return tuple(found.strides), found.offset
 
 
 def take_over(tensor: TensorBase, source: TensorBase) -> None:
     """Let a tensor have the array of another one, and share what is written to either."""
     if tensor.keyset & keys.FUNCTIONALIZE_BIT:
+        note_array(tensor)
         leave(tensor)
     tensor.replace_array(source.array)
     if source.keyset & keys.FUNCTIONALIZE_BIT:
         join(tensor, source, None)
-
-
-def _enter(tensor: TensorBase, cell: Cell, steps: list[Step], repeats: bool) -> Alias:
-    made = Alias(tensor, cell, steps, repeats)
-    _aliases[made.key] = made
-    cell.members[made.key] = made
-    return made
 
 
 def rebind(target: TensorBase, array: Any) -> None:
@@ -157,6 +129,7 @@ def rebind(target: TensorBase, array: Any) -> None:
     them."""
     place = alias_of(target)
     if place is None:
+        note_array(target)
         target.replace_array(array)
         return
     cell = place.cell
@@ -166,89 +139,60 @@ def rebind(target: TensorBase, array: Any) -> None:
     state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.FUNCTIONALIZE_BIT)
     try:
         with cell.lock:
-            root = _like(target, cell.array)
-            new_root = _put_back(root, place.steps, _like(target, array))
-            cell.array = new_root.array
-            for member in list(cell.members.values()):
-                tensor = member.ref()
-                if tensor is not None and tensor is not target:
-                    tensor.replace_array(replay_view(member.steps, new_root, 0).array)
+            members = list(cell.members.values())
+            if state.array_log is not None:
+                for member in members:
+                    found = member.ref()
+                    if found is not None:
+                        note_array(found)
+            if place.steps:
+                root = put_back(_like(target, cell.array), place.steps, _like(target, array))
+                cell.array = root.array
+            else:
+                cell.array = array
+            for member in members:
+                if member is place:
+                    continue
+                tensor: TensorBase | None = member.ref()
+                if tensor is None:
+                    continue
+                if member.steps is place.steps:
+                    tensor.replace_array(array)
+                else:
+                    tensor.replace_array(_replayed(member, tensor).array)
             target.replace_array(array)
     finally:
         state.kept = kept
 
 
-def extend(target: TensorBase, step: Step, array: Any) -> None:
-    """Let an operator such as `t_` take a tensor one step further from what it shares."""
+def _replayed(place: Alias, tensor: TensorBase) -> TensorBase:
+    """A tensor with the elements that the cell's array has for a place."""
+    root = _like(tensor, place.cell.array)
+    state = current_state()
+    kept = state.kept
+    state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.FUNCTIONALIZE_BIT)
+    try:
+        return replay_view(place.steps, root, 0)
+    finally:
+        state.kept = kept
+
+
+def extend(target: TensorBase, view: TensorBase) -> None:
+    """Make a tensor a view of itself: the one that an operator such as `t` just gave."""
+    note_array(target)
     place = alias_of(target)
-    if place is not None:
-        place.steps = [*place.steps, step]
-    target.replace_array(array)
+    other = alias_of(view)
+    if place is not None and other is not None:
+        place.follow(other, None)
+        if place.ordered and len(place.cell.members) <= 2:
+            # It and the view, which nobody else has: there is nothing to be shared.
+            leave(target)
+    target.replace_array(view.array)
 
 
 def _like(tensor: TensorBase, array: Any) -> TensorBase:
     backend = find_backend(tensor.device.type).backend
     return make_tensor(array, backend.dtype_of(array), tensor.device, tensor.keyset)
-
-
-def _put_back(root: TensorBase, steps: list[Step], value: TensorBase) -> TensorBase:
-    """The root with other elements where `steps` lead to."""
-    sources = [root]
-    for step in steps:
-        sources.append(replay_view([step], sources[-1], 0))
-    for position in range(len(steps) - 1, -1, -1):
-        value = _invert(steps[position], sources[position], value)
-    return value
-
-
-def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
-    """`source` with `value` for what one step takes from it."""
-    op, arguments, _ = step
-    name = op.name
-    if name in _SAME_ELEMENTS:
-        return _call("reshape", value, sizes_of(source))
-    if name == "permute":
-        dims = [int(dim) % len(arguments[0]) for dim in arguments[0]]
-        return _call("permute", value, tuple([dims.index(i) for i in range(len(dims))]))
-    if name in _OWN_INVERSE:
-        result: TensorBase = op(value, *arguments)
-        return result
-    if name == "real":
-        return _call("complex", value, _call("imag", source))
-    if name == "imag":
-        return _call("complex", _call("real", source), value)
-    if name == "view_as_real":
-        return _call("view_as_complex", value)
-    if name == "view_as_complex":
-        return _call("view_as_real", value)
-    # Which elements does the step take? It tells when it is given their numbers.
-    count = source.numel()
-    active = find_backend(source.device.type)
-    numbers = active.backend.from_host(
-        np.arange(count, dtype=np.int64).reshape(sizes_of(source)), source.device.index or 0
-    )
-    long = dtype_by_name("int64")
-    numbered = make_tensor(numbers, long, source.device, source.keyset)
-    places = replay_view([step], numbered, 0)
-    flat = _call(
-        "scatter.src",
-        _call("reshape", source, (count,)),
-        0,
-        _call("reshape", places, (value.numel(),)),
-        _call("reshape", value, (value.numel(),)),
-    )
-    return _call("reshape", flat, sizes_of(source))
-
-
-_SAME_ELEMENTS: Final = frozenset(("view", "squeeze", "unsqueeze", "detach", "alias"))
-_OWN_INVERSE: Final = frozenset(("transpose", "t"))
-
-
-def _call(name: str, *args: Any) -> TensorBase:
-    op = find_operator("plugrad::" + name)
-    assert op is not None
-    result: TensorBase = op(*args)
-    return result
 
 
 @final
@@ -257,10 +201,19 @@ class FunctionalViewKernel:
 
     def __init__(self, op: Operator) -> None:
         self.op = op
+        self.strided: bool = op.name == AS_STRIDED
 
     def __call__(self, keyset: i64, source: TensorBase, *args: Any) -> Any:
         below = keyset & keys.AFTER_FUNCTIONALIZE
         state = current_state()
+        layout: Layout | None = None
+        place = alias_of(source)
+        if place is not None and not place.ordered:
+            if self.strided:
+                return self._take_strided(below, source, place, args)
+            if self.op.name == "view":
+                # It may be that no strides give that shape; then this raises.
+                layout = _layout(source, place.cell, [*place.steps, (self.op, args, -1)])
         if state.trace is not None:
             out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
         else:
@@ -268,14 +221,71 @@ class FunctionalViewKernel:
         if isinstance(out, TensorBase):
             if out is not source:
                 self._join(out, source, (self.op, args, -1))
+                if layout is not None:
+                    made = alias_of(out)
+                    if made is not None:
+                        made.layout = layout
         else:
             for position, item in enumerate(out):
-                self._join(item, source, (self.op, args, position))
+                self._join(item, source, single_step((self.op, args, position)))
         return out
 
     def _join(self, out: TensorBase, source: TensorBase, step: Step) -> None:
         out.storage = share_storage(source)
         join(out, source, step)
+
+    def _take_strided(
+        self, below: i64, source: TensorBase, place: Alias, args: tuple[Any, ...]
+    ) -> TensorBase:
+        """Strides count in the memory, not in what a view took from there."""
+        steps = _to_memory(place, source)
+        state = current_state()
+        kept = state.kept
+        state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.FUNCTIONALIZE_BIT)
+        try:
+            memory = replay_view(steps, _like(source, place.cell.array), 0)
+        finally:
+            state.kept = kept
+        own = (*args[:3], contiguous_strides(sizes_of(memory)), 0)
+        out: TensorBase = self.op.lookup(below)(below, memory, *own)
+        out.storage = share_storage(source)
+        with place.cell.lock:
+            made = enter(out, place.cell)
+            made.steps = [*steps, (self.op, own, -1)]
+            made.ordered = False
+            made.repeats = True
+            made.layout = (tuple(args[1]), args[2])
+        return out
+
+
+def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
+    """Steps to the whole memory of a cell, in numbers of the dtype that `source` has."""
+    steps: list[Step] = []
+    for step in place.steps:
+        name = step[0].name
+        if name in _OTHER_DTYPE:
+            steps.append(step)
+    if not steps:
+        return steps
+    # Views that change the dtype are few, and `view_as_complex` wants a last dimension of 2.
+    root = _like(source, place.cell.array)
+    found: list[Step] = []
+    complex_ = root.dtype.is_complex
+    count = root.numel()
+    for op, arguments, _ in steps:
+        if op.name == "view_as_complex":
+            count //= 2
+            complex_ = True
+            found.append(named_step("view", ((count, 2),)))
+            found.append((op, arguments, -1))
+        elif complex_:
+            count *= 2
+            complex_ = False
+            found.append(named_step("view_as_real", ()))
+    return found
+
+
+_OTHER_DTYPE: Final = frozenset(("real", "imag", "view_as_real", "view_as_complex"))
 
 
 def make_functional_view(op: Operator) -> Any:

@@ -18,6 +18,7 @@ from plugrad.dispatch.active_backends import (
     canonical_device,
     find_backend,
 )
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
@@ -30,6 +31,7 @@ from plugrad.tensor.base import (
     tensor_class,
     wrap,
 )
+from plugrad.tensor.functionalize import is_ordered, layout_of
 from plugrad.tensor.promotion import cast_array, is_scalar
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
@@ -326,17 +328,23 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
 
 def strides(self: TensorBase) -> tuple[int, ...]:
     """Steps in elements from one index to the next, for each dimension."""
+    if self.keyset & FUNCTIONALIZE_BIT:
+        return layout_of(self)[0]
     result: tuple[int, ...] = find_backend(self.device.type).backend.strides(self.array)
     return result
 
 
 def storage_offset(self: TensorBase) -> int:
     """Where the first element is in the memory that views share, in elements."""
+    if self.keyset & FUNCTIONALIZE_BIT:
+        return layout_of(self)[1]
     return find_backend(self.device.type).backend.storage_offset(self.array)
 
 
 def is_contiguous(self: TensorBase) -> bool:
     """Whether the elements lie in memory in row-major order without gaps."""
+    if self.keyset & FUNCTIONALIZE_BIT and is_ordered(self):
+        return True
     expected = 1
     steps = strides(self)
     sizes = sizes_of(self)

@@ -67,7 +67,6 @@ def test_it_counts_as_a_write(lib: Any, name: str) -> None:
         squares.sum().backward()
 
 
-@pytest.mark.strided
 @each_operator
 def test_a_view_stays_one_and_leaves_its_base_as_it_was(lib: Any, name: str) -> None:
     x = leaf(lib)
@@ -80,7 +79,6 @@ def test_a_view_stays_one_and_leaves_its_base_as_it_was(lib: Any, name: str) -> 
     assert base.grad_fn.name() == "CloneBackward0"
 
 
-@pytest.mark.strided
 @each_operator
 def test_a_write_to_a_changed_view_reaches_its_base(lib: Any, name: str) -> None:
     x = leaf(lib)
@@ -92,7 +90,6 @@ def test_a_write_to_a_changed_view_reaches_its_base(lib: Any, name: str) -> None
     assert x.grad.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
 
 
-@pytest.mark.strided
 @each_operator
 def test_views_of_a_changed_base_see_what_they_saw(lib: Any, name: str) -> None:
     x = leaf(lib)
@@ -104,7 +101,6 @@ def test_views_of_a_changed_base_see_what_they_saw(lib: Any, name: str) -> None:
     assert grad.tolist() == [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 
 
-@pytest.mark.strided
 @each_operator
 def test_views_follow_writes_to_a_changed_base(lib: Any, name: str) -> None:
     x = leaf(lib)
@@ -116,7 +112,6 @@ def test_views_follow_writes_to_a_changed_base(lib: Any, name: str) -> None:
     assert x.grad.tolist() == [[0.0, 0.0, 0.0], [0.0, 2.0, 4.0]]
 
 
-@pytest.mark.strided
 @each_operator
 def test_a_changed_base_follows_writes_to_older_views(lib: Any, name: str) -> None:
     x = leaf(lib)
@@ -129,7 +124,6 @@ def test_a_changed_base_follows_writes_to_older_views(lib: Any, name: str) -> No
     assert x.grad.tolist() == [[1.0, 1.0, 1.0], [3.0, 3.0, 3.0]]
 
 
-@pytest.mark.strided
 def test_views_from_before_and_after_a_change_of_the_base_are_both_right(lib: Any) -> None:
     x = leaf(lib)
     base = x.clone()
@@ -143,7 +137,6 @@ def test_views_from_before_and_after_a_change_of_the_base_are_both_right(lib: An
     assert x.grad.tolist() == [[30.0, 10.0, 10.0], [3.0, 1.0, 1.0]]
 
 
-@pytest.mark.strided
 def test_a_view_of_an_older_view_knows_where_that_started(lib: Any) -> None:
     x = leaf(lib)
     base = x.clone()
@@ -218,7 +211,6 @@ def test_a_leaf_can_change_in_no_grad_mode(lib: Any) -> None:
     assert x.grad.shape == (3, 2)
 
 
-@pytest.mark.strided
 def test_a_detached_tensor_changes_alone(lib: Any) -> None:
     x = leaf(lib)
     x.detach().t_()

@@ -52,7 +52,6 @@ def write_to_views(lib: Any, name: str) -> list[Any]:
     return [x.tolist(), grad.tolist(), before.tolist(), after.tolist(), last.tolist()]
 
 
-@pytest.mark.strided
 @pytest.mark.parametrize("name", BACK)
 def test_views_taken_before_and_after_know_their_places(torch_oracle: Any, name: str) -> None:
     if name in ("squeeze_", "squeeze_dim", "squeeze_dims"):
@@ -96,7 +95,6 @@ def test_hooks_and_retained_gradients_stay_where_they_were(lib: ModuleType) -> N
     assert shapes == [(2, 3)]
 
 
-@pytest.mark.strided
 def test_views_follow_a_tensor_that_became_another_part_of_its_memory(lib: ModuleType) -> None:
     leaf = lib.ones(2, 3, requires_grad=True)
     x = leaf * 1

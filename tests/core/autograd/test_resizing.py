@@ -11,7 +11,6 @@ def leaf(lib: Any) -> Any:
     return lib.arange(6.0).reshape(2, 3).requires_grad_()
 
 
-@pytest.mark.strided
 def test_resize(lib: Any) -> None:
     x = lib.arange(6.0)
     assert x.resize_(2, 2) is x

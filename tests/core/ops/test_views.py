@@ -166,3 +166,15 @@ def test_detach_shares_memory_and_version_and_nothing_else() -> None:
     assert y.grad_fn is None
     assert x.tolist() == [0, 0, 0]
     assert x._version == y._version == 1
+
+
+@pytest.mark.parametrize("take", [lambda x: x, lambda x: x.t(), lambda x: x[1:]])
+def test_gradients_of_as_strided_scatter(take: Any) -> None:
+    x = plugrad.randn(3, 4, dtype=plugrad.float64, requires_grad=True)
+    part = plugrad.randn(2, 2, dtype=plugrad.float64, requires_grad=True)
+
+    def scattered(x: Any, part: Any) -> Any:
+        return take(x).as_strided_scatter(part, (2, 2), (4, 1), 4)
+
+    assert plugrad.autograd.gradcheck(scattered, (x, part))
+    assert plugrad.autograd.gradgradcheck(scattered, (x, part))

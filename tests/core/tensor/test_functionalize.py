@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import plugrad
 from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
-from plugrad.tensor import functionalize
+from plugrad.tensor import cells
 from tests.core.frozen import FrozenBackend
 
 
@@ -176,27 +176,104 @@ def test_a_smaller_source_is_broadcast() -> None:
     assert x.tolist() == [[1.0, 2.0], [1.0, 2.0]]
 
 
-def test_a_tensor_that_has_views_cannot_become_a_view_of_itself() -> None:
-    x = plugrad.zeros(2, 3, device="frozen")
-    view = x[0]
-    with pytest.raises(NotImplementedError, match="immutable arrays, on which a tensor that has"):
-        x.t_()
-    assert view.shape == (3,)
+@pytest.mark.parametrize("name", ["t_", "unsqueeze_", "squeeze_", "transpose_"])
+def test_a_tensor_that_has_views_becomes_a_view_of_itself(name: str) -> None:
+    arguments = {"unsqueeze_": (0,), "transpose_": (0, -1)}.get(name, ())
+
+    def program(device: str) -> Any:
+        x = plugrad.arange(6.0, device=device).view(2, 3).clone()
+        row = x[1]
+        getattr(x, name)(*arguments)
+        after = x[0]
+        row.mul_(10)
+        x.add_(1)
+        after.mul_(2)
+        tensors = [x, row, after]
+        return [(t.tolist(), t.storage_offset(), t._version) for t in tensors]
+
+    got, expected = on_both(program)
+    assert got == expected
 
 
-def test_strides_of_a_view_that_has_none_are_refused() -> None:
-    x = plugrad.zeros(2, 3, device="frozen")
-    assert x.view(3, 2).as_strided((2,), (3,)).tolist() == [0.0, 0.0]
-    with pytest.raises(NotImplementedError, match="as_strided: backend 'frozen'"):
-        x.t().as_strided((2,), (1,))
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS)
+def test_views_have_the_strides_that_memory_would_have(
+    take: Callable[[Any], Any], torch_oracle: Any
+) -> None:
+    view = take(plugrad.arange(12.0, device="frozen").view(3, 4))
+    expected = take(torch_oracle.arange(12.0).view(3, 4))
+    assert view.stride() == expected.stride()
+    assert view.storage_offset() == expected.storage_offset()
+    assert view.is_contiguous() == expected.is_contiguous()
+
+
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS)
+def test_strides_of_a_view_count_in_the_memory(take: Callable[[Any], Any]) -> None:
+    def program(device: str) -> Any:
+        x = plugrad.arange(12.0, device=device).view(3, 4)
+        found = take(x).as_strided((2, 2), (3, 1), 1)
+        found.mul_(10)
+        x[0].sub_(1)
+        return [x.tolist(), found.tolist(), take(x).as_strided((2,), (2,)).tolist()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+def test_strides_count_in_the_numbers_of_the_dtype() -> None:
+    def program(device: str) -> Any:
+        z = plugrad.tensor([1 + 2j, 3 - 1j, 4 + 5j], device=device)
+        z.imag.as_strided((2,), (2,), 2).mul_(10)
+        pairs = plugrad.arange(8.0, device=device)
+        numbers = plugrad.view_as_complex(pairs.view(4, 2)[1:])
+        numbers.as_strided((2,), (2,), 0).zero_()
+        return [z.tolist(), z.real.stride(), pairs.tolist(), numbers.storage_offset()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+@pytest.mark.parametrize("size", [(2, 6), (12,), (3, 2, 2), (4, 3)])
+def test_shapes_that_memory_does_not_allow_are_refused(size: tuple[int, ...]) -> None:
+    def program(device: str) -> Any:
+        x = plugrad.arange(12.0, device=device).view(3, 4)
+        try:
+            x.t().view(size)
+        except RuntimeError as error:
+            return str(error)
+        return "a view"
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+def test_what_memory_cannot_show_in_a_shape_is_copied() -> None:
+    def program(device: str) -> Any:
+        x = plugrad.arange(12.0, device=device).view(3, 4)
+        copied, viewed = x.t().reshape(12), x.t()[:, :1].reshape(2, 2)
+        x.zero_()
+        return [copied.tolist(), viewed.tolist()]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
+def test_as_strided_stays_within_the_memory() -> None:
+    def program(device: str) -> Any:
+        x = plugrad.zeros(2, 3, device=device)
+        with pytest.raises(RuntimeError, match="setStorage: sizes") as raised:
+            x.t().as_strided((2, 3), (3, 2), 1)
+        return str(raised.value)
+
+    got, expected = on_both(program)
+    assert got == expected
 
 
 def test_what_is_gone_is_forgotten() -> None:
     gc.collect()
-    before = len(functionalize._aliases)
+    before = len(cells._aliases)
     x = plugrad.zeros(3, device="frozen")
     views = [x[i] for i in range(3)]
-    place = functionalize.alias_of(x)
+    place = cells.alias_of(x)
     assert place is not None
     assert len(place.cell.members) == 4
     del views
@@ -204,14 +281,14 @@ def test_what_is_gone_is_forgotten() -> None:
     assert len(place.cell.members) == 1
     del x, place
     gc.collect()
-    assert len(functionalize._aliases) == before
+    assert len(cells._aliases) == before
 
 
 def test_tensors_without_views_pay_nothing() -> None:
-    before = len(functionalize._aliases)
+    before = len(cells._aliases)
     x = plugrad.zeros(3, device="frozen")
     x.add_(1)
-    assert len(functionalize._aliases) == before
+    assert len(cells._aliases) == before
 
 
 STEPS = st.sampled_from(

@@ -36,13 +36,18 @@ def slice_backward(
     count = sizes_of(grad_output)[dim]
     if count == 0 or 0 in input_sizes:
         return F.zeros(input_sizes, dtype=grad_output.dtype, device=grad_output.device)
+    origin, written = slice_origins(length, first, step, count)
+    spread = grad_output.index_select(dim, index_tensor(origin, grad_output))
+    mask = written.reshape((length,) + (1,) * (len(input_sizes) - dim - 1))
+    return F.where(mask_tensor(mask, spread), spread, zero_like(spread))
+
+
+def slice_origins(length: int, first: int, step: int, count: int) -> tuple[Any, Any]:
+    """For each place of a dimension: which element of a slice it is, and whether it is one."""
     behind = np.arange(length) - first
     taken = behind // step
     written = (behind % step == 0) & (taken >= 0) & (taken < count)
-    origin = index_tensor(np.clip(taken, 0, count - 1), grad_output)
-    spread = grad_output.index_select(dim, origin)
-    mask = written.reshape((length,) + (1,) * (len(input_sizes) - dim - 1))
-    return F.where(mask_tensor(mask, spread), spread, zero_like(spread))
+    return np.clip(taken, 0, count - 1), written
 
 
 def diagonal_length(rows: int, columns: int, offset: int) -> int:
@@ -58,18 +63,23 @@ def diagonal_backward(
     length = diagonal_length(rows, columns, offset)
     if length == 0 or 0 in input_sizes:
         return F.zeros(input_sizes, dtype=grad_output.dtype, device=grad_output.device)
-    i = np.arange(rows).reshape((rows, 1))
-    j = np.arange(columns)
-    written = j - i == offset
-    origin = np.where(written, np.minimum(i, j), 0).reshape(-1)
+    origin, written = diagonal_origins(rows, columns, offset)
     last = grad_output.ndim - 1
-    spread = grad_output.index_select(last, index_tensor(origin, grad_output))
+    spread = grad_output.index_select(last, index_tensor(origin.reshape(-1), grad_output))
     matrices = spread.view((*sizes_of(grad_output)[:last], rows, columns))
     placed = F.where(mask_tensor(written, matrices), matrices, zero_like(matrices))
     order = list(range(last))
     for place, dim in sorted(((first, last), (second, last + 1))):
         order.insert(place, dim)
     return placed.permute(order).contiguous()
+
+
+def diagonal_origins(rows: int, columns: int, offset: int) -> tuple[Any, Any]:
+    """For each place of a matrix: which of a diagonal's elements it is, and whether it is one."""
+    i = np.arange(rows).reshape((rows, 1))
+    j = np.arange(columns)
+    written = j - i == offset
+    return np.where(written, np.minimum(i, j), 0), written
 
 
 def strided_sum(
@@ -83,14 +93,14 @@ def strided_sum(
 ) -> Tensor:
     if 0 in size or 0 in output_size:
         return F.zeros(output_size, dtype=self.dtype, device=self.device)
-    written = _cells(size, stride, storage_offset)
-    asked = _cells(output_size, output_stride, output_offset)
+    written = memory_cells(size, stride, storage_offset)
+    asked = memory_cells(output_size, output_stride, output_offset)
     reach = int(max(written.max(), asked.max()))
     memory = F.zeros((reach + 1,), dtype=self.dtype, device=self.device)
     return positions.read(positions.add(memory, written, self), asked)
 
 
-def _cells(size: Sizes, stride: Sizes, offset: int) -> Any:
+def memory_cells(size: Sizes, stride: Sizes, offset: int) -> Any:
     """The memory cell of every element."""
     cells = np.full(size, offset, np.int64)
     for dim, (count, step) in enumerate(zip(size, stride, strict=True)):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.ops.composite.view_gradients import diagonal_backward as diagonal_backward
 from plugrad.ops.composite.view_gradients import diagonal_length
 from plugrad.ops.composite.view_gradients import select_backward as select_backward
@@ -15,7 +14,6 @@ from plugrad.ops.composite.view_gradients import strided_sum as strided_sum
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
-from plugrad.tensor.functionalize import has_own_order
 from plugrad.tensor.interop import is_contiguous, strides
 from plugrad.tensor.interop import storage_offset as storage_offset_of
 
@@ -348,24 +346,12 @@ def diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
 
 
 def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:
-    _check_strides(self)
     start = storage_offset_of(self)
     offset = start if storage_offset is None else storage_offset
     return F._as_strided(self, size, stride, offset, strides(self), start)
 
 
-def _check_strides(self: Tensor) -> None:
-    """NotImplementedError if strides would have to be those of the base's elements, of which a
-    view on a backend with immutable arrays has a copy."""
-    if self.keyset & FUNCTIONALIZE_BIT and has_own_order(self):
-        raise NotImplementedError(
-            f"as_strided: backend {self.device.type!r} has immutable arrays, on which a view that "
-            "takes or reorders elements of its base has no strides; use other view operators"
-        )
-
-
 def as_strided_(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None) -> Tensor:
-    _check_strides(self)
     start = storage_offset_of(self)
     offset = start if storage_offset is None else storage_offset
     return C.call__as_strided_(self, size, stride, offset, strides(self), start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import float32, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -132,6 +133,11 @@ def expand(self: TensorBase, size: Sizes, implicit: bool) -> tuple[object, ...]:
 
 
 def select(self: TensorBase, dim: int, index: int) -> tuple[object, ...]:
+    return wrapped_select(self, dim, index)
+
+
+def wrapped_select(self: TensorBase, dim: int, index: int) -> tuple[TensorBase, int, int]:
+    """Dimension and index, counted from the front; IndexError if there is no such element."""
     sizes = sizes_of(self)
     if not sizes:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -160,6 +166,14 @@ def slice_bounds(start: int | None, end: int | None, length: int) -> tuple[int, 
 def slice(
     self: TensorBase, dim: int, start: int | None, end: int | None, step: int
 ) -> tuple[object, ...]:
+    place, first, last = wrapped_slice(self, dim, start, end, step)
+    return (self, place, first, last, step)
+
+
+def wrapped_slice(
+    self: TensorBase, dim: int, start: int | None, end: int | None, step: int
+) -> tuple[int, int, int]:
+    """Dimension and bounds, counted from the front; IndexError if there are no dimensions."""
     sizes = sizes_of(self)
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -167,7 +181,7 @@ def slice(
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     first, last = slice_bounds(start, end, sizes[dim])
-    return (self, dim, first, last, step)
+    return dim, first, last
 
 
 def equal_parts(sizes: Sizes, split_size: int, dim: int) -> tuple[Sizes, int]:
@@ -257,6 +271,21 @@ def check_geometry(size: Sizes, stride: Sizes, storage_offset: int) -> None:
         )
 
 
+def check_reach(size: Sizes, stride: Sizes, storage_offset: int, count: int, itemsize: int) -> None:
+    """RuntimeError if elements would lie outside of a memory of `count` elements."""
+    if 0 in size:
+        return
+    last = storage_offset
+    for length, step in zip(size, stride, strict=True):
+        last += (length - 1) * step
+    if last >= count:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
+            f"{storage_offset}, and itemsize {itemsize} requiring a storage size of "
+            f"{(last + 1) * itemsize} are out of bounds for storage of size {count * itemsize}"
+        )
+
+
 def as_strided(
     self: TensorBase,
     size: Sizes,
@@ -266,6 +295,9 @@ def as_strided(
     input_offset: int,
 ) -> tuple[object, ...]:
     check_geometry(size, stride, storage_offset)
+    if self.keyset & FUNCTIONALIZE_BIT:
+        # No array knows its memory there: `self` is all of it.
+        check_reach(size, stride, storage_offset, self.numel(), self.dtype.itemsize)
     return (self, size, stride, storage_offset)
 
 

@@ -321,6 +321,8 @@ KERNELS: Final[dict[str, Kernel]] = {
     "stack": stack,
     "repeat": repeat,
     **dict.fromkeys(("flip", "roll", "tril", "triu", "clone"), like),
+    **dict.fromkeys(("select_scatter", "slice_scatter", "diagonal_scatter"), like),
+    "_as_strided_scatter": like,
     "sort": sort,
     "topk": topk,
     "_to_copy": cast,

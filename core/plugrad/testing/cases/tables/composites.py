@@ -124,6 +124,16 @@ PARTS = [
     case(
         "diagonal_scatter", calls((T((3, 3)), T((3,))), (M, T((2,)), 1), (CUBE, T((3, 2)), 0, 0, 2))
     ),
+    case(
+        "as_strided_scatter",
+        calls(
+            (T((3, 4)), T((2, 2)), (2, 2), (4, 1)),
+            (T((3, 4)), T((2, 2)), (2, 2), (1, 4), 2),
+            (T((3, 4)), T(()), (), (), 5),
+        ),
+        fails(RuntimeError, r"src size = \[2\], slice size = \[3\]", M, T((2,)), (3,), (1,)),
+        gradient=False,  # PyTorch's is not that of the function: see test_views.py
+    ),
     case("column_stack", calls(([T((2,)), M],), ([SCALAR, SCALAR],))),
     case("row_stack", calls(([T((3,)), M],))),
     case("diagflat", calls((M,), (T((2,)), 1), (SCALAR,))),

@@ -1,0 +1,90 @@
+"""Copies in which a part was replaced, which is what a write to a view comes down to.
+
+Nothing else is copied where XLA sees that the former array is not used any more, as in a program
+that `plugrad_jax.jit` makes. Where the part starts is no constant of a program, so that a loop
+over places compiles it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax.numpy as jnp
+from jax import lax
+
+from plugrad_jax.kernels.program import Array, program
+
+Shape = tuple[int, ...]
+
+
+@program(2)
+def _put_index(array: Array, source: Array, dim: int, index: Any) -> Array:
+    return lax.dynamic_update_index_in_dim(array, source, index, dim, allow_negative_indices=False)
+
+
+@program(3)
+def _put_run(array: Array, source: Array, start: Any, dim: int) -> Array:
+    return lax.dynamic_update_slice_in_dim(array, source, start, dim, allow_negative_indices=False)
+
+
+@program(3, 4)
+def _put_steps(array: Array, source: Array, start: Any, dim: int, step: int) -> Array:
+    """What lies between the steps is taken along: the run is updated as a whole."""
+    count = source.shape[dim]
+    reach = (count - 1) * step + 1
+    gaps = [(0, 0, step - 1 if axis == dim else 0) for axis in range(source.ndim)]
+    spread = lax.pad(source, jnp.zeros((), source.dtype), gaps)
+    run = lax.dynamic_slice_in_dim(array, start, reach, dim, allow_negative_indices=False)
+    taken = lax.broadcasted_iota(jnp.int32, run.shape, dim) % step == 0
+    return lax.dynamic_update_slice_in_dim(
+        array, jnp.where(taken, spread, run), start, dim, allow_negative_indices=False
+    )
+
+
+@program(2, 3, 4)
+def diagonal_scatter(array: Array, source: Array, offset: int, dim1: int, dim2: int) -> Array:
+    rows, columns = array.shape[dim1], array.shape[dim2]
+    i = lax.broadcasted_iota(jnp.int32, (rows, columns), 0)
+    j = lax.broadcasted_iota(jnp.int32, (rows, columns), 1)
+    matrices = jnp.moveaxis(array, (dim1, dim2), (-2, -1))
+    if source.size:
+        spread = source[..., jnp.clip(jnp.minimum(i, j), 0, source.shape[-1] - 1)]
+        matrices = jnp.where(j - i == offset, spread, matrices)
+    return jnp.moveaxis(matrices, (-2, -1), (dim1, dim2))
+
+
+@program(2, 3)
+def _put_strided(array: Array, source: Array, size: Shape, stride: Shape, offset: Any) -> Array:
+    cells = jnp.full(size, offset, jnp.int64)
+    for dim, step in enumerate(stride):
+        cells += lax.broadcasted_iota(jnp.int64, size, dim) * step
+    return array.reshape(-1).at[cells].set(source).reshape(array.shape)
+
+
+def select_scatter(array: Array, source: Array, dim: int, index: int) -> Array:
+    return _put_index(array, source, dim, index)
+
+
+def slice_scatter(array: Array, source: Array, dim: int, start: int, end: int, step: int) -> Array:
+    if source.size == 0:
+        return array
+    if source.shape == array.shape:
+        return source
+    if step == 1:
+        return _put_run(array, source, start, dim)
+    return _put_steps(array, source, start, dim, step)
+
+
+def as_strided_scatter(
+    array: Array, source: Array, size: Shape, stride: Shape, storage_offset: int
+) -> Array:
+    return array if 0 in size else _put_strided(array, source, size, stride, storage_offset)
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "select_scatter": select_scatter,
+    "slice_scatter": slice_scatter,
+    "diagonal_scatter": diagonal_scatter,
+    "_as_strided_scatter": as_strided_scatter,
+}
