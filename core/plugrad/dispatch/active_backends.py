@@ -21,6 +21,7 @@ from plugrad.dispatch.keys import (
     retire_backend_key,
     tensor_keyset,
 )
+from plugrad.dispatch.streams import STREAMS, DeviceStreams, has_streams
 from plugrad.errors import BackendNotFoundError, PluginError
 
 
@@ -48,6 +49,7 @@ class ActiveBackend:
         self.kernels: dict[str, Any] = self.own_kernels
         self.generators: dict[int, Any] = {}
         self.queues: dict[int, DeviceQueue] = {}
+        self.streams: bool = has_streams(backend)
 
     def raw_kernel(self, name: str, overload: str) -> Any:
         """The raw kernel for an operator: under its full name, else its base name, else None."""
@@ -308,6 +310,7 @@ def activate_backend(backend: Backend) -> ActiveBackend:
         if known is not None:
             return known
         _active[backend.name] = active
+        _look_for_streams()
     _tell_change()
     if _hooks.complete is not None:
         _hooks.complete(active)  # for what came between
@@ -339,7 +342,12 @@ def deactivate_backend(name: str) -> None:
     with _lock:
         if _active.pop(name, None) is not None:
             retire_backend_key(name)
+        _look_for_streams()
     _tell_change()
+
+
+def _look_for_streams() -> None:
+    STREAMS.forget(any(active.streams for active in _active.values()))
 
 
 def active_backends() -> list[ActiveBackend]:
@@ -416,6 +424,18 @@ def generator_of(device: Device) -> Any:
 def queue_of(device: Device) -> DeviceQueue:
     """The queue of a device."""
     return find_backend(device.type).queue(device.index or 0)
+
+
+def streams_of(device: Device) -> DeviceStreams | None:
+    """The streams of a device; None if it works in a single order."""
+    if device.is_host:
+        return None
+    known = STREAMS.devices
+    if device in known:
+        return known[device]
+    active = find_backend(device.type)
+    found = DeviceStreams(active.backend, device.index or 0) if active.streams else None
+    return known.setdefault(device, found)  # another thread may have been faster
 
 
 def seed_everything(seed: int) -> None:

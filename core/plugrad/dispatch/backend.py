@@ -278,6 +278,33 @@ class Backend:
         """
         raise NotImplementedError(f"backend {self.name!r} does not compile functions")
 
+    def current_stream(self, index: int) -> Any:
+        """The stream that the calling thread's work for a device goes to, of those it has.
+
+        For backends whose devices have several orders of work, of which each thread chooses one;
+        they override `use_stream` and `record_stream`, too. The engine then runs a node on the
+        stream that its forward ran on, and orders the streams by marks.
+
+        Streams are hashable, equal if they are the same, and have two methods, which any thread
+        may call: ``record_event()`` gives a mark after the work they were given so far, and
+        ``wait_event(event)`` makes what they are given from now on wait for a mark of a stream
+        of any device of the backend. What a kernel returns, copies between devices included, is
+        in the order of the calling thread's current stream of the result's device.
+        """
+        return None
+
+    def use_stream(self, index: int, stream: Any) -> None:
+        """Let the calling thread's work for a device go to a stream that `current_stream`
+        returned, maybe in another thread."""
+
+    def record_stream(self, array: Any, stream: Any) -> None:
+        """Note that an array, made on one stream, is in use on another one too.
+
+        For backends whose memory is handed out again in the order of the stream that it was made
+        on: when nobody refers to the array any more, its memory may be handed out only after what
+        `stream` was asked until then. Called after `stream` was made to wait for the array.
+        """
+
     def compile(self, step: Any) -> Any:
         """Lower a captured step to one function on arrays, in the order of its inputs.
 
@@ -335,7 +362,8 @@ class DeviceQueue:
 
     Every device that is not the host has a thread in the engine, which takes backward's nodes
     from this queue. The defaults suit a backend whose work is done when a kernel returns; one that
-    works asynchronously overrides `activate`, the events, `fork` and `join`.
+    works asynchronously overrides `activate`, the events, `fork` and `join`. Where threads choose
+    among several streams (`Backend.current_stream`), `activate` is all: the engine orders them.
 
     Attributes:
         ready: the engine's priority queue behind `push` and `pop`.

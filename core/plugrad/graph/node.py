@@ -19,7 +19,9 @@ from typing import Any, Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
+from plugrad.dispatch.active_backends import streams_of
 from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.streams import STREAMS
 from plugrad.dtype import DType
 from plugrad.graph.removable_handle import register
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -45,7 +47,6 @@ class Edge:
 NO_EDGE: Final = Edge(None, 0)
 
 
-@final
 class InputMetadata:
     """What a gradient must look like: the forward output's shape, dtype and device."""
 
@@ -63,6 +64,27 @@ class InputMetadata:
     def is_cpp_nested_tensor(self) -> bool:
         """Whether it is a nested tensor; there are none."""
         return False
+
+
+@final
+class StreamMetadata(InputMetadata):
+    """The same for an output on a device with streams, and the stream that made it.
+
+    A class of its own, so that nodes of other devices are not larger for it.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: DType, device: Device, stream: object
+    ) -> None:
+        super().__init__(shape, dtype, device)
+        self.stream: Any = stream
+
+
+def _metadata_on_streams(tensor: TensorBase) -> InputMetadata:
+    streams = streams_of(tensor.device)
+    if streams is None:
+        return InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
+    return StreamMetadata(sizes_of(tensor), tensor.dtype, tensor.device, streams.current())
 
 
 @final
@@ -185,7 +207,10 @@ class Node:
         """Note how the next input looks; returns its number. None for an undefined input."""
         metadata: InputMetadata | None = None
         if tensor is not None:
-            metadata = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
+            if STREAMS.active:
+                metadata = _metadata_on_streams(tensor)
+            else:
+                metadata = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
         if self._more_metadata is not None:
             self._more_metadata.append(metadata)
             return len(self._more_metadata)
@@ -212,6 +237,19 @@ class Node:
         if self._more_metadata is None:
             return None
         return self._more_metadata[index - 1]
+
+    @final
+    def _stream(self) -> StreamMetadata | None:
+        """Where its forward ran, if on a stream: by the first of its outputs that has one."""
+        first = self._metadata0
+        if isinstance(first, StreamMetadata):
+            return first
+        more = self._more_metadata
+        if more is not None:
+            for metadata in more:
+                if isinstance(metadata, StreamMetadata):
+                    return metadata
+        return None
 
     @final
     def _ensure_hooks(self) -> NodeHooks:

@@ -23,6 +23,7 @@ class DeviceThread:
         device: the device it serves.
         active: the backend it was made for; another one of the same name gets a new thread.
         queue: the backend's queue, through which node tasks go.
+        streams: whether nodes choose among streams: marks of the queue then say nothing of them.
         ready: the engine's queue behind it. It outlives the thread, and with it what came too late.
         thread: its handle; a thread of the pool may stand in for it while it waits.
         stopping: whether it was told to end.
@@ -32,6 +33,7 @@ class DeviceThread:
         self.device = device
         self.active = active
         self.queue: DeviceQueue = active.queue(device.index or 0)
+        self.streams: bool = active.streams
         ready = self.queue.ready
         if ready is None:
             ready = ReadyQueue()

@@ -29,6 +29,7 @@ from plugrad.autograd.engine.signals import let_python_look
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import active_backends
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
+from plugrad.dispatch.streams import STREAMS
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
 
@@ -93,7 +94,10 @@ class Engine:
                 task.compute_dependencies(root, lowest)
             buffer = InputBuffer(root._num_inputs() if single else 0)
             if single:
-                buffer.add(roots[0].input_nr, grads[0], False, None)
+                if task.streams is None:
+                    buffer.add(roots[0].input_nr, grads[0], False, None)
+                else:
+                    buffer.add_on_streams(roots[0].input_nr, grads[0], False, None, worker, root)
                 grads[0] = None
             for begin in observers.begin:
                 begin()
@@ -117,6 +121,8 @@ class Engine:
             self._run(state, task)
             return task.captured
         finally:
+            if task.streams is not None:
+                task.streams.join()  # what failed may have left work behind
             task.close()
             for end in observers.end:
                 end()
@@ -137,6 +143,8 @@ class Engine:
                 del error  # whose traceback refers to this frame
         for thread in task.devices:
             thread.queue.join()
+        if task.streams is not None:
+            task.streams.join()
         callbacks = task.final_callbacks
         if callbacks is not None:
             outer = state.graph_task
@@ -178,7 +186,7 @@ class Engine:
             assert inputs is not None
             state.grad_enabled = create_graph
             try:
-                if ANOMALY.enabled or state.trace is not None:
+                if ANOMALY.enabled or state.trace is not None or task.streams is not None:
                     self._evaluate_watched(state, task, node, inputs)
                 else:
                     self._evaluate(state, task, node, inputs)
@@ -248,6 +256,8 @@ class Engine:
         try:
             if task.worker is not None:
                 task.worker.queue.activate()
+            if task.streams is not None:
+                task.streams.adopt()
             # The thread that waits made the devices wait for its own work; so, here, does this one.
             for queue in device_queues():
                 queue.join()
@@ -299,7 +309,7 @@ class Engine:
                 state.grad_enabled = task.create_graph
                 state.graph_task = task
                 inputs.join_devices(worker)
-                if ANOMALY.enabled or state.trace is not None:
+                if ANOMALY.enabled or state.trace is not None or task.streams is not None:
                     self._evaluate_watched(state, task, node, inputs)
                 else:
                     self._evaluate(state, task, node, inputs)
@@ -331,12 +341,21 @@ class Engine:
     def _evaluate_watched(
         self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
     ) -> None:
-        """`_evaluate` for those who want to know of it: anomaly mode, a trace."""
+        """`_evaluate` for those who want to know of it, anomaly mode or a trace, and where a
+        stream has to be chosen for it."""
         trace = state.trace
         if trace is not None:
             trace.enter_node(node)
         try:
-            self._evaluate(state, task, node, inputs)
+            if task.streams is None:
+                self._evaluate(state, task, node, inputs)
+            else:
+                guard = task.streams.enter(node, task.lock)
+                try:
+                    inputs.order_streams()
+                    self._evaluate(state, task, node, inputs)
+                finally:
+                    guard.leave()
         except BaseException:
             if ANOMALY.enabled and task.error is None:
                 report_error(node)
@@ -378,7 +397,12 @@ class Engine:
         if function._owner is task:
             held: Any = function._buffer
             buffer: InputBuffer = InputBuffer(function._num_inputs()) if held is None else held
-            buffer.add(input_nr, grad, task.create_graph, task.snapshot.trace)
+            if task.streams is None:
+                buffer.add(input_nr, grad, task.create_graph, task.snapshot.trace)
+            else:
+                buffer.add_on_streams(
+                    input_nr, grad, task.create_graph, task.snapshot.trace, None, function
+                )
             function._pending -= 1
             if function._pending == 0:
                 function._buffer = None
@@ -422,9 +446,14 @@ class Engine:
                 held: Any = function._buffer
                 buffer: InputBuffer = InputBuffer(function._num_inputs()) if held is None else held
                 function._buffer = buffer
-                buffer.add_in_order(
-                    input_nr, grad, task.create_graph, task.snapshot.trace, producer
-                )
+                if task.streams is None:
+                    buffer.add_in_order(
+                        input_nr, grad, task.create_graph, task.snapshot.trace, producer
+                    )
+                else:
+                    buffer.add_on_streams(
+                        input_nr, grad, task.create_graph, task.snapshot.trace, producer, function
+                    )
                 function._pending -= 1
                 if function._pending > 0:
                     return
@@ -482,6 +511,7 @@ class Engine:
         self._threads = DeviceThreads(self._primitives, self._run_task)
         for active in active_backends():
             active.queues.clear()
+        STREAMS.forget(STREAMS.active)
         state = current_state()
         state.worker = None
         state.graph_task = None

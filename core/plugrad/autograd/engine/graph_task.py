@@ -9,7 +9,9 @@ from mypy_extensions import i64
 from plugrad.autograd.engine.input_buffer import InputBuffer
 from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import ReadyQueue
+from plugrad.autograd.engine.streams import PassStreams
 from plugrad.dispatch.local_state import Snapshot
+from plugrad.dispatch.streams import STREAMS
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
 
@@ -58,6 +60,7 @@ class GraphTask:
         home: the queue that the owner, the thread which waits for the pass, takes its work from.
         worker: the owner, if it is the thread of a device.
         devices: the threads that were given work.
+        streams: those that take part, where devices have some.
         number: of the pass, among those that somebody asked about; -1 before.
     """
 
@@ -83,6 +86,7 @@ class GraphTask:
         self.error: BaseException | None = None
         self.worker: DeviceThread | None = None
         self.devices: list[DeviceThread] = []
+        self.streams: PassStreams | None = PassStreams() if STREAMS.active else None
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
         self.exec_info: dict[Node, ExecInfo] | None = None
@@ -194,7 +198,12 @@ class GraphTask:
         if waiting is None:
             waiting = InputBuffer(function._num_inputs())
             self.not_ready[function] = waiting
-        waiting.add_in_order(input_nr, grad, self.create_graph, self.snapshot.trace, producer)
+        if self.streams is None:
+            waiting.add_in_order(input_nr, grad, self.create_graph, self.snapshot.trace, producer)
+        else:
+            waiting.add_on_streams(
+                input_nr, grad, self.create_graph, self.snapshot.trace, producer, function
+            )
         left = self.dependencies[function] - 1
         self.dependencies[function] = left
         if left > 0:
@@ -273,6 +282,7 @@ class GraphTask:
         self.not_ready = {}
         self.final_callbacks = None
         self.devices = []
+        self.streams = None
         self.root = None
         self.nodes = None
         self.notes = None

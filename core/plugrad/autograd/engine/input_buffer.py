@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad._generated.calls import call_add_Tensor
 from plugrad._generated.pointwise_binary import OP_add__Tensor
 from plugrad.autograd.engine.ownership import is_unshared
+from plugrad.autograd.engine.streams import Arrival, lend, stream_on
 from plugrad.device import CPU, Device
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import queue_of
+from plugrad.dispatch.active_backends import queue_of, streams_of
 from plugrad.dispatch.backend import DeviceQueue
+from plugrad.graph.node import Node
 from plugrad.tensor.alias_kernels import InplaceKernel
 from plugrad.tensor.base import TensorBase, sizes_of
 
@@ -32,6 +34,8 @@ class InputBuffer:
         self.own_sum: i64 = -1
         # The threads of devices that gradients came from, if any did.
         self.producers: list[DeviceThread] | None = None
+        # How the gradients on devices with streams came, by slot, if any did.
+        self.arrivals: dict[int, Arrival] | None = None
 
     def add(
         self, position: i64, grad: TensorBase | None, recorded: bool, trace: Trace | None
@@ -88,6 +92,72 @@ class InputBuffer:
             self.producers = [producer]
         elif producer not in producers:
             producers.append(producer)
+
+    def add_on_streams(
+        self,
+        position: i64,
+        grad: TensorBase | None,
+        recorded: bool,
+        trace: Trace | None,
+        producer: DeviceThread | None,
+        consumer: Node,
+    ) -> None:
+        """`add_in_order`, where some device has streams.
+
+        The gradient comes from the calling thread's current stream of its device. Two of them are
+        added on the stream that the consumer works on, or, if that is another device's, on the one
+        that the first came from. No mark is made where one stream does it all.
+        """
+        if grad is None:
+            return
+        streams = streams_of(grad.device)
+        if streams is None:
+            if producer is not None and producer.streams:
+                producer = None  # its work is not in the order of its queue
+            self.add_in_order(position, grad, recorded, trace, producer)
+            return
+        here = streams.current()
+        goal = stream_on(consumer, grad.device)
+        arrivals = self.arrivals
+        if arrivals is None:
+            arrivals = {}
+            self.arrivals = arrivals
+        known = arrivals.get(position)
+        if known is None or self.values[position] is None:
+            self.values[position] = grad
+            arrivals[position] = Arrival(here, None if here == goal else here.record_event())
+            return
+        place = known.stream if goal is None else goal
+        if place != here:
+            place.wait_event(here.record_event())
+            lend(grad, place)
+        self._order(position, known, place)
+        if place == here:
+            self.add(position, grad, recorded, trace)
+        else:
+            streams.use(place)
+            try:
+                self.add(position, grad, recorded, trace)
+            finally:
+                streams.use(here)
+        arrivals[position] = Arrival(place, None if place == goal else place.record_event())
+
+    def _order(self, position: i64, known: Arrival, stream: Any) -> None:
+        value = self.values[position]
+        if value is not None:
+            known.order(value, stream)
+
+    def order_streams(self) -> None:
+        """Let the calling thread's current streams wait for the gradients."""
+        arrivals = self.arrivals
+        if arrivals is None:
+            return
+        for position, known in arrivals.items():
+            value = self.values[position]
+            if value is not None:
+                streams = streams_of(value.device)
+                if streams is not None:
+                    known.order(value, streams.current())
 
     def join_devices(self, worker: DeviceThread | None) -> None:
         """Let what the calling thread asks of other devices than its own come after the

@@ -228,7 +228,11 @@ class LateBackend(ToyBackend):
         raise AssertionError("kernels return wrapped arrays")
 
     def from_host(self, array: Array, index: int) -> Any:
-        return LateArray(np.array(array), index, Memory())
+        return LateArray(np.array(array), index, self.make_memory(self.current(index)))
+
+    def make_memory(self, stream: Stream) -> Memory:
+        """Memory for a new array, which a stream asks for."""
+        return Memory()
 
     def to_host(self, array: Any) -> Array:
         with self.clock:
@@ -290,10 +294,12 @@ class LateBackend(ToyBackend):
                     for array in arrays:
                         if np.may_share_memory(made, array.data):
                             return LateArray(made, device, array.memory)
-                    memory = Memory()
+                    memory = self.make_memory(stream)
                     memory.writer = (stream, stream.seen[stream])
                     return LateArray(made, device, memory)
 
-                return wrap(kernel(*raw))
+                result = wrap(kernel(*raw))
+                arrays.clear()  # recursive functions are cycles, which would keep them
+                return result
 
         return run
