@@ -123,6 +123,18 @@ class JaxBackend(Backend):
         host: HostArray = np.array(array)
         return host
 
+    def copy_from_host(self, array: HostArray, index: int, non_blocking: bool = False) -> Array:
+        """`from_host`, which copies; JAX never waits for it."""
+        return self.from_host(array, index)
+
+    def copy_to_host(self, array: Array, non_blocking: bool = False) -> HostArray:
+        """`to_host`, which copies."""
+        return self.to_host(array)
+
+    def copy_to_device(self, array: Array, index: int, non_blocking: bool = False) -> Array:
+        """The array on another device; JAX never waits for it."""
+        return _put(array, all_devices()[index])
+
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array with the memory of an object that has ``__dlpack__``; BufferError where JAX
         cannot share it, TypeError for a dtype that is off."""

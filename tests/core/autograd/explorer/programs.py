@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
 import plugrad
 from plugrad.testing.explored_engine import explored_engine
+from plugrad.testing.naive_engine import naive_grad
 from plugrad.testing.schedule_explorer import Program, Scheduler
 from tests.core.autograd.devices.graphs import leaf, then
 
@@ -409,3 +411,55 @@ def callbacks_from_two_devices() -> Program:
         assert sorted(called) == ["toy:0", "toy:1"]
 
     return run
+
+
+FIVE = ["cpu", "toy:0", "toy:1", "toy:2", "toy:3"]
+
+
+@program
+def branches_on_five_devices() -> Program:
+    x = leaf("cpu", 3.0)
+    own = [leaf(device, float(index)) for index, device in enumerate(FIVE)]
+    branches = [(x.to(device) * y).to("cpu") for device, y in zip(FIVE, own, strict=True)]
+    total = branches[0]
+    for branch in branches[1:]:
+        total = total + branch
+    return passes(total.sum(), (x, [10.0]), *[(y, [3.0]) for y in own])
+
+
+@program
+def two_callers_go_round_five_devices_in_both_directions() -> Program:
+    x = leaf("cpu", 3.0)
+
+    def round_trip(devices: list[str]) -> Any:
+        y = x
+        for device in devices:
+            y = y.to(device) * 2
+        return y.sum()
+
+    one, two = round_trip(FIVE[1:]), round_trip(FIVE[:0:-1])
+
+    def run(scheduler: Scheduler) -> None:
+        with explored_engine(scheduler):
+            together(
+                lambda: one.backward(retain_graph=True), lambda: two.backward(retain_graph=True)
+            )(scheduler)
+            right(x, [32.0])
+
+    return run
+
+
+@program
+def a_random_graph_over_five_devices() -> Program:
+    """Each step takes what two earlier ones gave to a device of its own; all gradients are whole
+    numbers, so that the order in which they are added does not matter."""
+    chance = random.Random(7)
+    leaves = [leaf(device, 1.0, 2.0) for device in FIVE]
+    values = list(leaves)
+    for step in range(12):
+        device = FIVE[step % len(FIVE)]
+        a, b = chance.sample(values, 2)
+        values.append(a.to(device) * chance.randrange(3) + b.to(device))
+    y = sum([value.to("cpu").sum() for value in values], plugrad.zeros((), dtype=plugrad.float64))
+    expected = [grad.tolist() for grad in naive_grad([y], leaves)]
+    return passes(y, *zip(leaves, expected, strict=True))
