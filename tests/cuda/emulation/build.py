@@ -8,11 +8,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-
-from plugrad_cuda.fused import EXPRESSIONS
-from plugrad_cuda.fused.runtime import source_text
 
 HEADER: Final = Path(__file__).with_name("cuda_on_host.h")
 # Without contraction a * b + c rounds twice, as NumPy does; errors of indices do not depend on it.
@@ -29,14 +27,14 @@ def _folder() -> Path:
     return Path(base) / "plugrad-cuda-emulation"
 
 
-def _program(source: str) -> str:
-    """The source behind the emulation's header, and a function that launches by number."""
+def _program(text: str, kernels: Sequence[str]) -> str:
+    """A source behind the emulation's header, and a function that launches by number."""
     cases = "\n".join(
         f"    case {number}: return emulation::launch({kernel}, count, grid, x, y, arguments);"
-        for number, kernel in enumerate(EXPRESSIONS[source])
+        for number, kernel in enumerate(kernels)
     )
     return f"""{HEADER.read_text("utf-8")}
-{source_text(source)}
+{text}
 extern "C" const char* last_message() {{ return emulation::message; }}
 extern "C" int launch(int kernel, int count, int grid, int x, int y, void** arguments) {{
     switch (kernel) {{
@@ -47,9 +45,9 @@ extern "C" int launch(int kernel, int count, int grid, int x, int y, void** argu
 """
 
 
-def build(source: str) -> ctypes.CDLL:
+def build(source: str, text: str, kernels: Sequence[str]) -> ctypes.CDLL:
     """The library of a source; RuntimeError with the compiler's words if it does not compile."""
-    program = _program(source)
+    program = _program(text, kernels)
     chosen = compiler()
     assert chosen is not None
     key = hashlib.sha256("\0".join((program, chosen, *FLAGS)).encode()).hexdigest()[:20]
@@ -57,10 +55,10 @@ def build(source: str) -> ctypes.CDLL:
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-            text, made = Path(folder) / f"{source}.cpp", Path(folder) / "made.so"
-            text.write_text(program, "utf-8")
+            written, made = Path(folder) / f"{source}.cpp", Path(folder) / "made.so"
+            written.write_text(program, "utf-8")
             done = subprocess.run(
-                [chosen, *FLAGS, str(text), "-o", str(made)], capture_output=True, text=True
+                [chosen, *FLAGS, str(written), "-o", str(made)], capture_output=True, text=True
             )
             if done.returncode:
                 raise RuntimeError(done.stderr)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrad_cuda.fused import EXPRESSIONS
-from plugrad_cuda.fused.runtime import Array
+from plugrad_cuda.fused.runtime import MOST_BLOCKS, Array, source_text
 from tests.cuda.emulation.build import build
 
 _PAGE = mmap.PAGESIZE
@@ -69,15 +69,28 @@ class _Namespace:
 class Emulation:
     """See `plugrad_cuda.fused.Runtime`.
 
+    Args:
+        check: whether indices are looked at before a launch.
+        most_blocks: the size that a grid is cut down to, as real ones have one.
+
     Attributes:
         launched: how often each kernel was launched.
+        kernels: those that can be launched, by source.
     """
 
-    def __init__(self, checks_indices: bool = False) -> None:
+    def __init__(self, check: bool = False, most_blocks: int = MOST_BLOCKS) -> None:
         self.xp: Any = _Namespace()
-        self.checks_indices = checks_indices
+        self.check = check
+        self.most_blocks = most_blocks
         self.launched: Counter[str] = Counter()
+        self.kernels = EXPRESSIONS
         self._libraries: dict[str, ctypes.CDLL] = {}
+
+    def text(self, source: str) -> str:
+        return source_text(source)
+
+    def may_wait(self) -> bool:
+        return self.check
 
     def launch(
         self,
@@ -90,13 +103,15 @@ class Emulation:
         self.launched[kernel] += 1
         library = self._libraries.get(source)
         if library is None:
-            library = self._libraries[source] = build(source)
+            library = build(source, self.text(source), self.kernels[source])
+            self._libraries[source] = library
         guarded: dict[int, _Guarded] = {}
         values = [self._packed(a, guarded) for a in args]
         pointers = (ctypes.c_void_p * len(values))(
             *(ctypes.cast(ctypes.pointer(v), ctypes.c_void_p) for v in values)
         )
-        number = EXPRESSIONS[source].index(kernel)
+        number = self.kernels[source].index(kernel)
+        grid = min(grid, self.most_blocks)
         if library.launch(number, len(values), grid, *block, pointers):
             raise EmulationError(f"{kernel}: {library.last_message().decode()}")
         for array in guarded.values():

@@ -11,7 +11,7 @@ import pytest
 from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad_cpu.backend import CpuBackend
 from plugrad_cpu.kernels import all_kernels
-from plugrad_cuda.fused import kernels
+from plugrad_cuda.fused import kernels, launching
 from tests.cuda.emulation.build import compiler
 from tests.cuda.emulation.runtime import Emulation
 
@@ -21,6 +21,12 @@ def emulation() -> Emulation:
     if compiler() is None:
         pytest.skip("there is no C++ compiler")
     return Emulation()
+
+
+@pytest.fixture
+def positions_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels compute positions as for arrays of more than 2 ** 31 elements."""
+    monkeypatch.setattr(launching, "_FITS", 0)
 
 
 class EmulatedBackend(CpuBackend):

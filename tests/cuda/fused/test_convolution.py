@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrad_cuda.fused import launching
 from tests.cuda.emulation.runtime import Emulation
 from tests.cuda.fused.against_cpu import DTYPES, check, random
 
@@ -86,9 +85,8 @@ def test_dtypes(emulation: Emulation, name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["image, all", "transposed image"])
 def test_positions_of_64_bits(
-    emulation: Emulation, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+    emulation: Emulation, name: str, dtype: str, positions_of_64_bits: None
 ) -> None:
-    monkeypatch.setattr(launching, "_FITS", 0)
     before = emulation.launched.copy()
     convolve(emulation, CASES[name], dtype)
     launched = {k for k in emulation.launched - before if k.startswith("convolve")}

@@ -57,4 +57,4 @@ def test_index_out_of_range(emulation: Emulation, bad: int) -> None:
     with pytest.raises(EmulationError, match="trap"):
         kernels({}, emulation)["embedding"](*args)
     with pytest.raises(IndexError, match="index out of range in self"):
-        kernels({}, Emulation(checks_indices=True))["embedding"](*args)
+        kernels({}, Emulation(check=True))["embedding"](*args)

@@ -43,6 +43,15 @@ def test_dtypes(emulation: Emulation, dtype: str, reduction: str) -> None:
     loss(emulation, (20, 5), dtype, -100, reduction)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_positions_of_64_bits(emulation: Emulation, dtype: str, positions_of_64_bits: None) -> None:
+    before = emulation.launched.copy()
+    loss(emulation, (3, 4, 5), dtype, -100, "mean")
+    launched = [name for name in emulation.launched - before if "backward" in name]
+    assert launched
+    assert all("i64" in name for name in launched)
+
+
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_ignored_targets(emulation: Emulation, reduction: str) -> None:
     loss(emulation, (20, 5), "float32", 2, reduction)
@@ -77,7 +86,7 @@ def test_target_out_of_range_ends_the_kernel(emulation: Emulation, bad: int) -> 
 
 @pytest.mark.parametrize("bad", [-1, 3])
 def test_target_out_of_range_is_an_error_when_checked(emulation: Emulation, bad: int) -> None:
-    table = kernels({}, Emulation(checks_indices=True))
+    table = kernels({}, Emulation(check=True))
     x, target = random((2, 3)), np.array([0, bad])
     with pytest.raises(IndexError, match=f"Target {bad} is out of bounds."):
         table["nll_loss_forward"](x, target, None, "mean", -100)

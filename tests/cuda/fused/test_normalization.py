@@ -120,6 +120,15 @@ def test_batch_norm_dtypes(emulation: Emulation, dtype: str) -> None:
     batch(emulation, (4, 3, 5), dtype, "float32" if narrow else dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batch_norm_positions_of_64_bits(
+    emulation: Emulation, dtype: str, positions_of_64_bits: None
+) -> None:
+    before = emulation.launched.copy()
+    batch(emulation, (4, 3, 5), dtype, dtype)
+    assert all("i64" in name for name in emulation.launched - before)
+
+
 def test_batch_norm_without_running_statistics(emulation: Emulation) -> None:
     x = random((4, 3, 5))
     check(emulation, "native_batch_norm", x, None, None, None, None, True, 0.1, 1e-5)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrad_cuda.fused import launching, pooling
+from plugrad_cuda.fused import pooling
 from tests.cuda.emulation.runtime import Emulation
 from tests.cuda.fused.against_cpu import DTYPES, check, random
 
@@ -50,10 +50,7 @@ def test_dtypes(emulation: Emulation, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_positions_of_64_bits(
-    emulation: Emulation, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launching, "_FITS", 0)
+def test_positions_of_64_bits(emulation: Emulation, dtype: str, positions_of_64_bits: None) -> None:
     before = emulation.launched.copy()
     pool(emulation, WINDOWS[1], dtype)
     launched = (emulation.launched - before).keys()

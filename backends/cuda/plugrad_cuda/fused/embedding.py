@@ -6,7 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cuda.fused.launching import CPP, INT64, Array, Launcher, cpp, over_elements, wide
+from plugrad_cuda.fused.launching import (
+    CPP,
+    INT64,
+    Array,
+    Launcher,
+    cpp,
+    over_elements,
+    over_rows,
+    wide,
+)
 from plugrad_cuda.fused.runtime import Runtime
 
 # Elements are moved as integers of their size.
@@ -36,11 +45,11 @@ def _check_rows(indices: Array, rows: int) -> None:
 def embedding(run: Runtime, weight: Array, indices: Array) -> Any:
     """Rows of `weight` (V, E) by `indices` of any shape S, as (*S, E)."""
     rows, width = weight.shape
-    if run.checks_indices:
+    if run.may_wait():
         _check_rows(indices, rows)
     out = run.xp.empty((*indices.shape, width), weight.dtype)
     if out.size:
-        grid, block = over_elements(out.size)
+        grid, block = over_rows(indices.size, width)
         arrays = (run.xp.ascontiguousarray(weight), run.xp.ascontiguousarray(indices), out)
         kernel = f"embedding<{_BY_SIZE[weight.dtype.itemsize]}>"
         run.launch("embedding", kernel, grid, block, (*arrays, indices.size, rows, width))
@@ -65,14 +74,14 @@ def embedding_backward(
     xp = run.xp
     width = grad.shape[-1]
     count = indices.size
-    if run.checks_indices:
+    if run.may_wait():
         _check_rows(indices, rows)
     accumulated = wide(grad.dtype)
     sums = xp.zeros((rows, width), accumulated)
     if grad.size == 0 or sums.size == 0:
         return sums.astype(grad.dtype, copy=False)
     indices = xp.ascontiguousarray(indices.astype(INT64, copy=False))
-    grid, block = over_elements(grad.size)
+    grid, block = over_rows(count, width)
     run.launch(
         "embedding",
         f"embedding_backward<{element}>",
@@ -88,7 +97,7 @@ def embedding_backward(
         grid, block = over_elements(count)
         run.launch("embedding", "embedding_counts", grid, block, (indices, counts, count, rows))
     out = xp.empty((rows, width), grad.dtype)
-    grid, block = over_elements(out.size)
+    grid, block = over_rows(rows, width)
     kernel = f"embedding_finish<{element}>"
     run.launch("embedding", kernel, grid, block, (sums, counts, out, rows, width))
     return out

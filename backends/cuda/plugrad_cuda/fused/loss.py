@@ -12,16 +12,16 @@ from plugrad_cuda.fused.launching import (
     Launcher,
     cpp,
     in_one_block,
+    index_type,
     over_elements,
     wide,
 )
 from plugrad_cuda.fused.runtime import Runtime
 
 EXPRESSIONS: Final = {
-    "nll_loss": tuple(
-        f"{kernel}<{t}>"
-        for t in CPP.values()
-        for kernel in ("nll_forward", "nll_finish", "nll_backward")
+    "nll_loss": (
+        *(f"{kernel}<{t}>" for t in CPP.values() for kernel in ("nll_forward", "nll_finish")),
+        *(f"nll_backward<{t}, {index}>" for t in CPP.values() for index in ("int", "i64")),
     )
 }
 
@@ -54,7 +54,7 @@ def nll_loss_forward(
         return NotImplemented
     xp = run.xp
     samples, classes, inner = _sizes(x)
-    if run.checks_indices:
+    if run.may_wait():
         _check_targets(run, target, classes, ignore_index)
     count = samples * inner
     each = reduction == "none"
@@ -105,7 +105,7 @@ def nll_loss_backward(
         return NotImplemented
     xp = run.xp
     samples, classes, inner = _sizes(x)
-    if run.checks_indices:
+    if run.may_wait():
         _check_targets(run, target, classes, ignore_index)
     out = xp.empty(x.shape, x.dtype)
     if out.size:
@@ -120,7 +120,7 @@ def nll_loss_backward(
         flags = (ignore_index, int(reduction == "mean"), int(reduction == "none"))
         run.launch(
             "nll_loss",
-            f"nll_backward<{element}>",
+            f"nll_backward<{element}, {index_type(out.size)}>",
             grid,
             block,
             (*arrays, samples, classes, inner, *flags),

@@ -12,6 +12,7 @@ from plugrad_cuda.fused.launching import (
     accumulator,
     cpp,
     in_one_block,
+    index_type,
     over_elements,
     over_rows,
     wide,
@@ -29,14 +30,15 @@ EXPRESSIONS: Final = {
         *(f"layer_norm_to_parameters<{t}>" for t in CPP.values()),
     ),
     "batch_norm": tuple(
-        f"{k}<{t}>"
+        f"{k}<{t}, {index}>"
         for k in ("batch_statistics", "batch_normalize", "batch_gradient_sums", "batch_to_input")
         for t in _TYPES
+        for index in ("int", "i64")
     ),
     "sums": (
         *(f"finish_columns<float, {t}>" for t in ("float", "half_t", "bfloat16_t")),
         "finish_columns<double, double>",
-        *(f"channel_sums<{t}, {t}>" for t in CPP.values()),
+        *(f"channel_sums<{t}, {index}>" for t in CPP.values() for index in ("int", "i64")),
     ),
 }
 
@@ -162,7 +164,7 @@ def channel_sums(run: Runtime, x: Array) -> Array:
     if out.size:
         area = math.prod(x.shape[2:])
         args = (run.xp.ascontiguousarray(x), out, x.shape[0], x.shape[1], area)
-        kernel = f"channel_sums<{cpp(x)}, {cpp(x)}>"
+        kernel = f"channel_sums<{cpp(x)}, {index_type(x.size)}>"
         run.launch("sums", kernel, x.shape[1], in_one_block(x.shape[0] * area), args)
     return out
 
@@ -189,6 +191,7 @@ def batch_norm(
         return NotImplemented
     xp = run.xp
     outer, channels, area = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+    types += f", {index_type(x.size)}"
     x, weight, bias, running_mean, running_var = _contiguous(
         run, x, weight, bias, running_mean, running_var
     )
@@ -232,13 +235,14 @@ def batch_norm_backward(
         return NotImplemented
     xp = run.xp
     outer, channels, area = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+    types += f", {index_type(x.size)}"
     grad, x, weight, running_mean, running_var, mean, invstd = _contiguous(
         run, grad, x, weight, running_mean, running_var, mean, invstd
     )
     sums = (xp.empty(channels, accumulated), xp.empty(channels, accumulated))
     dtype = _dtype_of(weight, x)
     parameter = CPP[dtype.name]
-    same = types.endswith(f" {parameter}")
+    same = f", {parameter}, " in types
     to_weight, to_bias = (
         xp.empty(channels, dtype) if wanted and same else None for wanted in mask[1:]
     )

@@ -19,15 +19,17 @@ class Runtime(Protocol):
 
     Attributes:
         xp: the array library, of which `empty`, `zeros` and `ascontiguousarray` are used.
-        checks_indices: whether indices are compared with their range before a launch, which
-            waits for the device, to raise PyTorch's IndexError of the CPU. Otherwise an index out
-            of range ends the kernel, as PyTorch's assertions on the device do.
     """
 
     @property
     def xp(self) -> Any: ...
 
-    checks_indices: bool
+    def may_wait(self) -> bool:
+        """Whether a launcher may look at values, which waits for the device: at indices, to raise
+        PyTorch's IndexError of the CPU. Otherwise one out of range ends the kernel, as PyTorch's
+        assertions on the device do.
+        """
+        ...
 
     def launch(
         self,
@@ -60,14 +62,21 @@ def source_text(name: str) -> str:
 class CuPyRuntime:
     """Compiles with NVRTC, which CuPy caches on disk, and launches on CuPy's current stream.
 
-    Nothing here waits for the device or reads from it, so launches can be captured in a graph. A
-    kernel is compiled when it is launched for the first time, and loaded once on each device.
+    A kernel is compiled when it is launched for the first time, and loaded once on each device:
+    before a graph is captured, a step has to run once.
+
+    Args:
+        check: whether indices are looked at before a launch, which waits for the device, unless a
+            graph is being captured. Without it nothing here waits.
     """
 
-    def __init__(self, checks_indices: bool = False) -> None:
+    def __init__(self, check: bool = False) -> None:
         self.xp: Any = importlib.import_module("cupy")
-        self.checks_indices = checks_indices
+        self.check = check
         self._kernels: dict[str, Callable[..., None]] = {}
+
+    def may_wait(self) -> bool:
+        return self.check and not self.xp.cuda.get_current_stream().is_capturing()
 
     def launch(
         self,

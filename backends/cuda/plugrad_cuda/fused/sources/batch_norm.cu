@@ -1,15 +1,22 @@
 // Normalisation of channels of (outer, channels, area): native_batch_norm and its gradients.
 //
-// T of the input, P of weight, bias and running statistics. One block finds the statistics of a
+// T of the input, P of weight, bias and running statistics, I of positions: int where they fit into
+// 31 bits, since divisions of long long are slow. One block finds the statistics of a
 // channel; a second launch applies them to the elements.
 #include "common.cuh"
 
 // The place of element i of a channel.
-__device__ inline i64 place(i64 i, i64 channel, i64 channels, i64 area) {
-    return (i / area * channels + channel) * area + i % area;
+template <class I> __device__ inline I place(i64 i, i64 channel, i64 channels, i64 area) {
+    I n = (I)i, size = (I)area;
+    return (n / size * (I)channels + (I)channel) * size + n % size;
 }
 
-template <class T, class P>
+// The channel of element i.
+template <class I> __device__ inline I channel_of(i64 i, i64 channels, i64 area) {
+    return (I)i / (I)area % (I)channels;
+}
+
+template <class T, class P, class I>
 ROW_KERNEL batch_statistics(const T* x, P* running_mean, P* running_var,
                             typename Wide<T>::type* means, typename Wide<T>::type* invstds,
                             i64 outer, i64 channels, i64 area, double momentum, double eps) {
@@ -18,11 +25,11 @@ ROW_KERNEL batch_statistics(const T* x, P* running_mean, P* running_var,
     for (i64 channel = blockIdx.x; channel < channels; channel += gridDim.x) {
         A total = 0;
         for (i64 i = threadIdx.x; i < count; i += blockDim.x)
-            total += widen(x[place(i, channel, channels, area)]);
+            total += widen(x[place<I>(i, channel, channels, area)]);
         A mean = row_sum(total) / (A)count;
         A squares = 0;
         for (i64 i = threadIdx.x; i < count; i += blockDim.x) {
-            A centered = widen(x[place(i, channel, channels, area)]) - mean;
+            A centered = widen(x[place<I>(i, channel, channels, area)]) - mean;
             squares += centered * centered;
         }
         squares = row_sum(squares);
@@ -43,14 +50,14 @@ ROW_KERNEL batch_statistics(const T* x, P* running_mean, P* running_var,
 }
 
 // By the batch's statistics, or where these are null by the running ones.
-template <class T, class P>
+template <class T, class P, class I>
 __global__ void batch_normalize(const T* x, const P* weight, const P* bias, const P* running_mean,
                                 const P* running_var, const typename Wide<T>::type* means,
                                 const typename Wide<T>::type* invstds, T* out, i64 count,
                                 i64 channels, i64 area, double eps) {
     typedef typename Wide<T>::type A;
     for (i64 i = thread_number(); i < count; i += thread_count()) {
-        i64 channel = i / area % channels;
+        I channel = channel_of<I>(i, channels, area);
         A mean = means ? means[channel] : (A)widen(running_mean[channel]);
         A scale =
             means ? invstds[channel] : (A)1 / sqrt((A)widen(running_var[channel]) + (A)eps);
@@ -62,7 +69,7 @@ __global__ void batch_normalize(const T* x, const P* weight, const P* bias, cons
 }
 
 // Sums of the gradient, and of its products with the normalised input, for each channel.
-template <class T, class P>
+template <class T, class P, class I>
 ROW_KERNEL batch_gradient_sums(const T* grad, const T* x, const P* running_mean,
                                const P* running_var, const typename Wide<T>::type* means,
                                const typename Wide<T>::type* invstds,
@@ -76,7 +83,7 @@ ROW_KERNEL batch_gradient_sums(const T* grad, const T* x, const P* running_mean,
             means ? invstds[channel] : (A)1 / sqrt((A)widen(running_var[channel]) + (A)eps);
         A total = 0, along = 0;
         for (i64 i = threadIdx.x; i < outer * area; i += blockDim.x) {
-            i64 at = place(i, channel, channels, area);
+            I at = place<I>(i, channel, channels, area);
             A g = widen(grad[at]);
             total += g;
             along += g * (widen(x[at]) - mean) * invstd;
@@ -91,7 +98,7 @@ ROW_KERNEL batch_gradient_sums(const T* grad, const T* x, const P* running_mean,
     }
 }
 
-template <class T, class P>
+template <class T, class P, class I>
 __global__ void batch_to_input(const T* grad, const T* x, const P* weight, const P* running_var,
                                const typename Wide<T>::type* means,
                                const typename Wide<T>::type* invstds,
@@ -101,7 +108,7 @@ __global__ void batch_to_input(const T* grad, const T* x, const P* weight, const
     typedef typename Wide<T>::type A;
     A count = (A)(outer * area);
     for (i64 i = thread_number(); i < outer * channels * area; i += thread_count()) {
-        i64 channel = i / area % channels;
+        I channel = channel_of<I>(i, channels, area);
         A invstd =
             means ? invstds[channel] : (A)1 / sqrt((A)widen(running_var[channel]) + (A)eps);
         A value = widen(grad[i]);

@@ -59,19 +59,21 @@ ROW_KERNEL nll_finish(const typename Wide<T>::type* partial, T* total, T* total_
     if (threadIdx.x == 0) nll_write<T>(loss, weights, total, total_weight, (int)mean);
 }
 
-// Every element of the result is written here: nothing has to be filled with zeros before.
-template <class T>
+// Every element of the result is written here: nothing has to be filled with zeros before. I is
+// int where positions fit into 31 bits, since divisions of long long are slow.
+template <class T, class I>
 __global__ void nll_backward(const T* grad, const i64* target, const T* weight,
                              const T* total_weight, T* out, i64 samples, i64 classes, i64 inner,
                              i64 ignored, i64 mean, i64 each) {
     typedef typename Wide<T>::type A;
-    for (i64 i = thread_number(); i < samples * classes * inner; i += thread_count()) {
-        i64 at = i / inner / classes * inner + i % inner;
+    for (i64 n = thread_number(); n < samples * classes * inner; n += thread_count()) {
+        I i = (I)n, size = (I)inner;
+        I at = i / size / (I)classes * size + i % size;
         i64 label = target[at];
         A value = 0;
         if (label != ignored) {
             check_target(label, classes);
-            if (label == i / inner % classes) {
+            if (label == i / size % (I)classes) {
                 value = -(A)widen(grad[each ? at : 0]);
                 if (mean) value /= widen(*total_weight);
                 if (weight) value *= widen(weight[label]);

@@ -11,14 +11,17 @@ __global__ void finish_columns(const A* partial, P* out, i64 shares, i64 width) 
 }
 
 // Sums of (outer, channels, area) over all but the channels, one block for each channel.
-template <class T, class P>
-ROW_KERNEL channel_sums(const T* x, P* out, i64 outer, i64 channels, i64 area) {
+// I is int where positions fit into 31 bits, since divisions of long long are slow.
+template <class T, class I>
+ROW_KERNEL channel_sums(const T* x, T* out, i64 outer, i64 channels, i64 area) {
     typedef typename Wide<T>::type A;
     for (i64 channel = blockIdx.x; channel < channels; channel += gridDim.x) {
         A total = 0;
-        for (i64 i = threadIdx.x; i < outer * area; i += blockDim.x)
-            total += widen(x[(i / area * channels + channel) * area + i % area]);
+        for (i64 n = threadIdx.x; n < outer * area; n += blockDim.x) {
+            I i = (I)n, size = (I)area;
+            total += widen(x[(i / size * (I)channels + (I)channel) * size + i % size]);
+        }
         total = row_sum(total);
-        if (threadIdx.x == 0) out[channel] = Narrow<P>::from(total);
+        if (threadIdx.x == 0) out[channel] = narrow<T>(total);
     }
 }
