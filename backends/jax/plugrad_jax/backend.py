@@ -113,10 +113,13 @@ class JaxBackend(Backend):
         constant."""
         if array.dtype.name in WIDE_DTYPES and not is_wide():
             raise missing_dtype(array.dtype.name)
+        # JAX reads the memory after `device_put` has returned, whatever `may_alias` says, and
+        # others may write to it by then: it gets some that nobody else has.
+        own = np.array(array)
         if is_tracing():
             with jax.core.ensure_compile_time_eval():
-                return _put(array, all_devices()[index])
-        return _put(array, all_devices()[index])
+                return _put(own, all_devices()[index])
+        return _put(own, all_devices()[index])
 
     def to_host(self, array: Array) -> HostArray:
         """A copy in host memory; waits for the device."""
@@ -164,8 +167,7 @@ class JaxBackend(Backend):
 
 @in_64_bits
 def _put(array: Any, device: Any) -> Array:
-    # NumPy's memory may change after the call, and JAX's must not.
-    return jax.device_put(array, device, may_alias=False)
+    return jax.device_put(array, device)
 
 
 @in_64_bits
