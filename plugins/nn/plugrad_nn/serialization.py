@@ -23,6 +23,7 @@ import safetensors.numpy
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins import BackendNotFoundError, PluginError
 
 STRUCTURE_KEY = "plugrad"
 # The one name that an entry of the format cannot have.
@@ -68,13 +69,17 @@ def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) 
 
     Args:
         f: a path or a binary file.
-        map_location: the device to put the tensors on; the CPU by default.
+        map_location: the device to put the tensors on; a dict from devices they were saved on to
+            others; or a function of a tensor on the CPU and the device's name, which returns the
+            tensor to use, or None to have it where it was. By default all tensors are where they
+            were when they were saved.
         weights_only: accepted because PyTorch programs pass it; only True is possible, since
             nothing that is loaded can run code.
 
     Raises:
         ValueError: the file is not in the safetensors format.
         TypeError: it holds a dtype that plugrad has not; the message names the entry.
+        RuntimeError: a tensor was saved on a device that is not there; `map_location` helps.
     """
     if not weights_only:
         raise ValueError("plugrad.load reads safetensors, never pickle: weights_only must be True")
@@ -128,6 +133,8 @@ def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[
         array = np.stack([array.real, array.imag], axis=-1)
     if tensor.requires_grad:
         node["requires_grad"] = True
+    if tensor.device.type != "cpu":
+        node["device"] = str(tensor.device)
     arrays[name] = array
     return node
 
@@ -141,7 +148,7 @@ def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> A
         array = arrays[node["tensor"]]
         if node.get("complex128"):
             array = array.view(np.complex128).reshape(array.shape[:-1])
-        tensor = _as_tensor(node["tensor"], array, device)
+        tensor = _as_tensor(node["tensor"], array, device, node.get("device", "cpu"))
         return tensor.requires_grad_() if node.get("requires_grad") else tensor
     if "dict" in node:
         return {key: _decode(item, arrays, device) for key, item in node["dict"]}
@@ -152,12 +159,36 @@ def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> A
     return node["value"]
 
 
-def _as_tensor(name: str, array: Array, device: Any) -> Tensor:
+def _as_tensor(name: str, array: Array, map_location: Any, saved_on: str = "cpu") -> Tensor:
     try:
         tensor = plugrad.from_numpy(array)
     except TypeError as error:
         raise TypeError(f"load: entry {name!r}: {error}") from error
-    return tensor if device is None else tensor.to(device)
+    if callable(map_location):
+        found = map_location(tensor, saved_on)
+        return _restored(tensor, saved_on) if found is None else found
+    if isinstance(map_location, Mapping):
+        map_location = map_location.get(saved_on)
+    return _restored(tensor, saved_on) if map_location is None else tensor.to(map_location)
+
+
+def _restored(tensor: Tensor, saved_on: str) -> Tensor:
+    """The tensor on the device that it was saved on."""
+    if saved_on == "cpu":
+        return tensor
+    try:
+        return tensor.to(saved_on)
+    except (BackendNotFoundError, PluginError) as error:
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {saved_on.partition(':')[0]} device but there "
+            "is none. If you are running on a CPU-only machine, please use plugrad.load with "
+            "map_location=plugrad.device('cpu') to map your storages to the CPU. " + str(error)
+        ) from error
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"Attempting to deserialize object on device {saved_on} but: {error}. Please use "
+            "plugrad.load with map_location to map your storages to an existing device."
+        ) from error
 
 
 def _checked(metadata: Mapping[str, str]) -> Mapping[str, str]:

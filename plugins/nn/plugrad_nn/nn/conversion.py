@@ -42,9 +42,13 @@ class ModuleConversion:
     def to(self: T, *args: Any, **kwargs: Any) -> T:
         """Moves and casts in place: `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`.
 
-        Only floating point and complex members are cast; the others only move.
+        Only floating point and complex members are cast; the others only move. Parameters stay the
+        same objects, so that optimizers keep theirs; gradients move along.
+
+        Args:
+            non_blocking: may return before copies are done, where the device can.
         """
-        device, dtype = _parse_to(args, kwargs)
+        device, dtype, non_blocking = _parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, "
@@ -54,9 +58,9 @@ class ModuleConversion:
         def convert(tensor: Tensor) -> Tensor:
             cast = dtype if tensor.is_floating_point() or tensor.is_complex() else None
             if device is not None and cast is not None:
-                return tensor.to(device, cast)
+                return tensor.to(device, cast, non_blocking)
             if device is not None:
-                return tensor.to(device)
+                return tensor.to(device, non_blocking=non_blocking)
             return tensor if cast is None else tensor.to(cast)
 
         return self._apply(convert)
@@ -84,10 +88,15 @@ class ModuleConversion:
         """Moves all members to the CPU."""
         return self._apply(lambda t: t.to("cpu"))
 
+    def cuda(self: T, device: Any = None) -> T:
+        """Moves all members to a GPU, by default the current one."""
+        return self._apply(lambda t: t.cuda(device))
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """The (device, dtype) that the arguments of `Module.to` name."""
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    """The device, dtype and `non_blocking` that the arguments of `Module.to` name."""
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    non_blocking = bool(kwargs.get("non_blocking", False))
     positional = list(args)
     if "tensor" in kwargs:
         positional.insert(0, kwargs["tensor"])
@@ -96,7 +105,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
             device, dtype = argument.device, argument.dtype
         elif isinstance(argument, plugrad.dtype):
             dtype = argument
-        elif argument is not None and not isinstance(argument, bool):
-            # A bool is `non_blocking`, which a move into place has no use for.
+        elif isinstance(argument, bool):
+            non_blocking = argument
+        elif argument is not None:
             device = argument
-    return device, dtype
+    return device, dtype, non_blocking

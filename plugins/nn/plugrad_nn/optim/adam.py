@@ -83,6 +83,8 @@ class Adam(Optimizer):
                 state["exp_avg_sq"] = plugrad.zeros_like(parameter)
                 if group["amsgrad"]:
                     state["max_exp_avg_sq"] = plugrad.zeros_like(parameter)
+            elif state["exp_avg"].device is not parameter.device:
+                state = self._follow(parameter)
             state["step"] += 1
             step = state["step"]
             if weight_decay:

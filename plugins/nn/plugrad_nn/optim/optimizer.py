@@ -112,6 +112,14 @@ class Optimizer:
     def _update(self, group: ParamGroup, pairs: list[tuple[Tensor, Tensor]]) -> None:
         raise NotImplementedError
 
+    def _follow(self, parameter: Tensor) -> dict[str, Any]:
+        """The parameter's state, moved to where the parameter is now."""
+        state = self.state[parameter]
+        for key, value in state.items():
+            if isinstance(value, Tensor):
+                state[key] = value.to(parameter.device)
+        return state
+
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(optimizer, args, kwargs)` runs before every step."""
         return add_hook(self._step_pre_hooks, hook)

@@ -77,6 +77,8 @@ class SGD(Optimizer):
         if velocity is None:
             velocity = state["momentum_buffer"] = direction.detach().clone()
         else:
+            if velocity.device is not parameter.device:
+                velocity = self._follow(parameter)["momentum_buffer"]
             velocity.mul_(group["momentum"]).add_(direction, alpha=1 - group["dampening"])
         if group["nesterov"]:
             return direction.add(velocity, alpha=group["momentum"])

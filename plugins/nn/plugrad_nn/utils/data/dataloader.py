@@ -8,6 +8,7 @@ from typing import Any
 import plugrad
 from plugrad_nn.utils.data.collate import default_collate
 from plugrad_nn.utils.data.dataset import Subset
+from plugrad_nn.utils.data.pin_memory import can_pin, pin_memory
 from plugrad_nn.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
@@ -22,6 +23,8 @@ class DataLoader:
         batch_sampler: lists of indices (instead of all of the other options about order and size).
         num_workers: 0, the only choice here; it stands where PyTorch has it.
         collate_fn: makes a batch of a list of samples; `default_collate` by default.
+        pin_memory: puts the tensors of batches into page-locked memory, from which copies to a
+            device can overlap with work; without such a device there is a warning instead.
         drop_last: leave out a last batch that is not full.
         generator: draws the random order.
 
@@ -41,6 +44,7 @@ class DataLoader:
         batch_sampler: Iterable[list[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
         *,
         drop_last: bool = False,
         generator: plugrad.Generator | None = None,
@@ -85,10 +89,15 @@ class DataLoader:
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.collate_fn = default_collate if collate_fn is None else collate_fn
+        self.pin_memory = pin_memory
         self.drop_last = drop_last
         self.generator = generator
 
     def __iter__(self) -> Iterator[Any]:
+        batches = self._batches()
+        return map(pin_memory, batches) if self.pin_memory and can_pin() else batches
+
+    def _batches(self) -> Iterator[Any]:
         if self.batch_sampler is None:
             yield from (
                 self.dataset
