@@ -1,0 +1,67 @@
+"""Raw kernels on CuPy arrays: a class per operator family, written against a `Namespace`.
+
+What is launched often, and is no elementwise function, has CUDA sources of its own in
+`plugrad_cuda.fused`; the kernels here take the dtypes and shapes that those do not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plugrad_cuda import fused
+from plugrad_cuda.fused.runtime import CuPyRuntime
+from plugrad_cuda.kernels.activation import Activation
+from plugrad_cuda.kernels.convolution import Convolution
+from plugrad_cuda.kernels.creation import Creation
+from plugrad_cuda.kernels.family import Family
+from plugrad_cuda.kernels.indexing import Indexing
+from plugrad_cuda.kernels.linalg import Linalg
+from plugrad_cuda.kernels.loss import Loss
+from plugrad_cuda.kernels.namespace import CupyNamespace, Kernel, Namespace
+from plugrad_cuda.kernels.nn import Norm, Tokens
+from plugrad_cuda.kernels.pointwise import Pointwise
+from plugrad_cuda.kernels.pooling import Pooling
+from plugrad_cuda.kernels.reductions import Reductions
+from plugrad_cuda.kernels.shape import Reordering
+from plugrad_cuda.kernels.views import Views
+
+FAMILIES: Final[tuple[type[Family], ...]] = (
+    Pointwise,
+    Activation,
+    Reductions,
+    Linalg,
+    Loss,
+    Creation,
+    Indexing,
+    Reordering,
+    Views,
+    Norm,
+    Tokens,
+    Convolution,
+    Pooling,
+)
+
+
+def array_kernels(ns: Namespace) -> dict[str, Kernel]:
+    """The kernels of all families; RuntimeError if two define the same operator."""
+    found: dict[str, Kernel] = {}
+    for family in FAMILIES:
+        table = family(ns).kernels()
+        twice = found.keys() & table.keys()
+        if twice:
+            raise RuntimeError(f"{family.__name__} defines again: {', '.join(sorted(twice))}")
+        found.update(table)
+    return found
+
+
+def kernels(*, check: bool = True) -> dict[str, Kernel]:
+    """All kernels by operator, the fused ones before those on arrays.
+
+    Args:
+        check: whether indices, probabilities and integer divisors are looked at on the device, to
+            raise what the CPU raises; that waits for the device, so it is not done while a graph
+            is captured. Without it wrong ones give wrong results, or stop the device.
+    """
+    ns = CupyNamespace(check=check)
+    arrays = array_kernels(ns)
+    return arrays | fused.kernels(arrays, CuPyRuntime(checks_indices=check))

@@ -1,0 +1,140 @@
+"""What kernels know of the array library: CuPy, and the few things that NumPy says differently.
+
+Kernels are written against `Namespace`, so that they also run where there is no GPU: the tests
+have one of NumPy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, Final
+
+Array = Any
+Kernel = Callable[..., Any]
+Shape = tuple[int, ...]
+
+# Dtypes that CUDA's atomicAdd knows, as cupyx.scatter_add wants them.
+ATOMIC: Final = frozenset(
+    ["int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+)
+
+
+class Namespace:
+    """An array library, as kernels see it.
+
+    Attributes:
+        xp: the module with the functions that NumPy and CuPy share.
+        erf, erfc: of real arrays, element by element; may be fused.
+        check: whether kernels look for wrong indices, probabilities and divisors on the device,
+            which waits for it.
+    """
+
+    xp: Any
+    erf: Kernel
+    erfc: Kernel
+    check: bool = True
+
+    def fuse(self, function: Kernel, name: str) -> Kernel:
+        """`function(xp, ...)` of elementwise functions, and at most one sum, as a single kernel."""
+        raise NotImplementedError
+
+    def scatter_add(self, target: Array, where: Any, values: Array) -> None:
+        """Adds to `target[where]` as often as a position occurs; dtypes are those of `ATOMIC`."""
+        raise NotImplementedError
+
+    def on(self, device: int) -> contextlib.AbstractContextManager[Any]:
+        """Arrays made within are on this device."""
+        raise NotImplementedError
+
+    def may_wait(self) -> bool:
+        """Whether a kernel may look at values, on which the host has to wait."""
+        raise NotImplementedError
+
+    def view_as(self, array: Array, size: Shape) -> Array:
+        """The array's memory in another shape; ValueError if that takes a copy."""
+        raise NotImplementedError
+
+    def memory_of(self, array: Array, size: Shape, stride: Shape, offset: int) -> Array:
+        """A view by strides and offset, in elements, of the memory behind an array.
+
+        Raises RuntimeError if it would reach outside.
+        """
+        raise NotImplementedError
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        """The matrix product, of 16-bit floats with sums in float32; of vectors and stacks too."""
+        raise NotImplementedError
+
+    def solve(self, a: Array, b: Array) -> Array:
+        """`numpy.linalg.solve`; LinAlgError for a singular matrix."""
+        raise NotImplementedError
+
+
+def outside_memory(size: Shape, stride: Shape, offset: int, itemsize: int, nbytes: int) -> str:
+    """PyTorch's words for a view that reaches beyond its memory."""
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    return (
+        f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+        f"itemsize {itemsize} requiring a storage size of {(last + 1) * itemsize} are out of "
+        f"bounds for storage of size {nbytes}"
+    )
+
+
+class CupyNamespace(Namespace):
+    """CuPy. Importing it needs no driver; the first array does."""
+
+    def __init__(self, *, check: bool = True) -> None:
+        self.check = check
+        cupyx = importlib.import_module("cupyx")
+        special = importlib.import_module("cupyx.scipy.special")
+        self.xp = importlib.import_module("cupy")
+        self._scatter_add: Kernel = cupyx.scatter_add
+        self._errstate: Kernel = cupyx.errstate
+        self.erf = special.erf
+        self.erfc = special.erfc
+
+    def fuse(self, function: Kernel, name: str) -> Kernel:
+        bound = functools.partial(function, self.xp)
+        fused: Kernel = self.xp.fuse(kernel_name=name)(bound)
+        return fused
+
+    def scatter_add(self, target: Array, where: Any, values: Array) -> None:
+        self._scatter_add(target, where, values)
+
+    def on(self, device: int) -> contextlib.AbstractContextManager[Any]:
+        context: contextlib.AbstractContextManager[Any] = self.xp.cuda.Device(device)
+        return context
+
+    def may_wait(self) -> bool:
+        """Not while a graph is captured: that would end the capture with an error."""
+        return self.check and not self.xp.cuda.get_current_stream().is_capturing()
+
+    def view_as(self, array: Array, size: Shape) -> Array:
+        result = array.view()
+        try:
+            result.shape = size
+        except AttributeError as error:
+            raise ValueError(str(error)) from None
+        return result
+
+    def memory_of(self, array: Array, size: Shape, stride: Shape, offset: int) -> Array:
+        if 0 in size:
+            return self.xp.empty(size, array.dtype)
+        holder = array if array.base is None else array.base
+        itemsize = array.itemsize
+        last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+        if (last + 1) * itemsize > holder.nbytes:
+            raise RuntimeError(outside_memory(size, stride, offset, itemsize, holder.nbytes))
+        pointer = holder.data + offset * itemsize
+        strides = tuple([step * itemsize for step in stride])
+        return self.xp.ndarray(size, array.dtype, pointer, strides)
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        return self.xp.matmul(a, b)
+
+    def solve(self, a: Array, b: Array) -> Array:
+        with self._errstate(linalg="raise" if self.may_wait() else "ignore"):
+            return self.xp.linalg.solve(a, b)

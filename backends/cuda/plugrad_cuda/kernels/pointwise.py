@@ -1,0 +1,529 @@
+"""Kernels that work element by element; CuPy broadcasts, the core has promoted the dtypes.
+
+What is more than one of CuPy's functions is fused into one launch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from plugrad_cuda.kernels.family import Family, is_bfloat16, not_implemented, number, rejecting
+from plugrad_cuda.kernels.family import scalar as typed
+from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
+
+_INTEGRAL: Final = "biu"
+
+
+def _cube(xp: Any, a: Array) -> Any:
+    return a * a * a
+
+
+def _rsqrt(xp: Any, a: Array) -> Any:
+    return xp.reciprocal(xp.sqrt(a))
+
+
+def _reciprocal_square(xp: Any, a: Array) -> Any:
+    return xp.reciprocal(a * a)
+
+
+def _sigmoid(xp: Any, a: Array) -> Any:
+    return xp.reciprocal(xp.exp(-a) + 1)
+
+
+def _floor_divide(xp: Any, a: Array, b: Array) -> Any:
+    """By the exact remainder: the quotient of 1 and 0.1 rounds to 10, but 9 fit."""
+    rest = xp.fmod(a, b)
+    quotient = (a - rest) / b
+    quotient = xp.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
+    whole = xp.floor(quotient)
+    whole = xp.where(quotient - whole > 0.5, whole + 1, whole)
+    whole = xp.where(quotient == 0, xp.copysign(quotient * 0, a / b), whole)
+    return xp.where(b == 0, a / b, whole)
+
+
+def _remainder(xp: Any, a: Array, b: Array) -> Any:
+    rest = xp.fmod(a, b)
+    return xp.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
+
+
+def _truncated_quotient(xp: Any, a: Array, b: Array) -> Any:
+    quotient = xp.floor_divide(a, b)
+    inexact = (quotient * b != a) & ((a < 0) != (b < 0))
+    return xp.where(inexact, quotient + 1, quotient)
+
+
+def _divide_truncated(xp: Any, a: Array, b: Array) -> Any:
+    return xp.trunc(a / b)
+
+
+def _integer_power(xp: Any, a: Array, b: Array) -> Any:
+    """With a negative exponent the truncated reciprocal, and PyTorch's 0 for base 0."""
+    power = xp.power(a, xp.abs(b))
+    return xp.where((b >= 0) | (a == 1) | (a + 1 == 0), power, a * 0)
+
+
+def _float_signs(xp: Any, a: Array) -> Any:
+    """PyTorch's sign of nan is 0."""
+    return xp.where(a > 0, 1.0, xp.where(a < 0, -1.0, xp.where(a == 0, a, 0.0)))
+
+
+def _complex_signs(xp: Any, a: Array) -> Any:
+    return xp.where(a == 0, a, a / xp.abs(a))
+
+
+def _frac(xp: Any, a: Array) -> Any:
+    return a - xp.trunc(a)
+
+
+def _round_up_to(xp: Any, a: Array, scale: Any) -> Any:
+    return xp.rint(a / scale) * scale
+
+
+def _round_down_to(xp: Any, a: Array, scale: Any) -> Any:
+    return xp.rint(a * scale) / scale
+
+
+def _real_angle(xp: Any, a: Array) -> Any:
+    return xp.where(a < 0, math.pi, xp.where(xp.isnan(a), a, 0.0))
+
+
+def _lerp(xp: Any, start: Array, end: Array, weight: Any) -> Any:
+    """From the nearer end, so that weight 1 gives `end` exactly."""
+    difference = end - start
+    near = xp.abs(weight) < 0.5
+    return xp.where(near, start + difference * weight, end - difference * (1 - weight))
+
+
+def _addcmul(xp: Any, a: Array, b: Array, c: Array, value: Any) -> Any:
+    return a + b * value * c
+
+
+def _addcdiv(xp: Any, a: Array, b: Array, c: Array, value: Any) -> Any:
+    return a + b * value / c
+
+
+def _rsub(xp: Any, a: Array, value: Any, alpha: Any) -> Any:
+    return value - a * alpha
+
+
+def _clamp(xp: Any, a: Array, low: Any, high: Any) -> Any:
+    return xp.minimum(xp.maximum(a, low), high)
+
+
+def _nan_to_num(xp: Any, a: Array, nan: Any, posinf: Any, neginf: Any) -> Any:
+    kept = xp.where(a == math.inf, posinf, xp.where(a == -math.inf, neginf, a))
+    return xp.where(xp.isnan(a), nan, kept)
+
+
+def _left_shift(xp: Any, a: Array, b: Array, bits: int) -> Any:
+    inside = (b >= 0) & (b < bits)
+    return xp.where(inside, xp.left_shift(a, xp.where(inside, b, b * 0)), a * 0)
+
+
+def _right_shift(xp: Any, a: Array, b: Array, bits: int) -> Any:
+    """What is shifted by too much is all sign."""
+    inside = (b >= 0) & (b < bits)
+    sign = xp.where(a < 0, a * 0 - 1, a * 0)
+    return xp.where(inside, xp.right_shift(a, xp.where(inside, b, b * 0)), sign)
+
+
+# Operator to the function of CuPy that is it.
+_BINARY: Final = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "true_divide",
+    "atan2": "arctan2",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+_UNARY: Final = {
+    "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log": "log",
+    "log2": "log2",
+    "log10": "log10",
+    "log1p": "log1p",
+    "sqrt": "sqrt",
+    "reciprocal": "reciprocal",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+}
+_CLASSES: Final = ("isnan", "isinf", "isfinite")
+# Operator to CuPy's function, the kinds of dtypes that PyTorch refuses, and its name for that.
+_REFUSING: Final = {
+    "lt": ("less", "c", "lt_cuda"),
+    "le": ("less_equal", "c", "le_cuda"),
+    "gt": ("greater", "c", "gt_cuda"),
+    "ge": ("greater_equal", "c", "ge_cuda"),
+    "hypot": ("hypot", "biuc", "hypot_cuda"),
+    "logaddexp": ("logaddexp", "biuc", "logaddexp_cuda"),
+    "maximum": ("maximum", "c", "max_elementwise_cuda"),
+    "minimum": ("minimum", "c", "minimum_cuda"),
+    "fmax": ("fmax", "c", "fmax_cuda"),
+    "fmin": ("fmin", "c", "fmin_cuda"),
+    "bitwise_and": ("bitwise_and", "fcV", "bitwise_and_cuda"),
+    "bitwise_or": ("bitwise_or", "fcV", "bitwise_or_cuda"),
+    "bitwise_xor": ("bitwise_xor", "fcV", "bitwise_xor_cuda"),
+    "bitwise_not": ("invert", "fcV", "bitwise_not_cuda"),
+    "abs": ("absolute", "b", "abs_cuda"),
+    "ceil": ("ceil", "bc", "ceil_cuda"),
+    "floor": ("floor", "bc", "floor_cuda"),
+    "trunc": ("trunc", "bc", "trunc_cuda"),
+}
+
+
+class Pointwise(Family):
+    """Arithmetic, comparisons, logic, transcendental functions."""
+
+    def __init__(self, ns: Namespace) -> None:
+        super().__init__(ns)
+        erf, erfc = ns.erf, ns.erfc
+
+        def error_function(xp: Any, a: Array) -> Any:
+            return erf(a)
+
+        def complementary_error_function(xp: Any, a: Array) -> Any:
+            return erfc(a)
+
+        self.cube = self.fused(_cube)
+        self.rsqrt = self.fused(_rsqrt)
+        self.reciprocal_square = self.fused(_reciprocal_square)
+        self.sigmoid = self.fused(_sigmoid)
+        self.erf = self.fused(error_function)
+        self.erfc = self.fused(complementary_error_function)
+        self.float_floor_divide = self.fused(_floor_divide)
+        self.float_remainder = self.fused(_remainder)
+        self.truncated_quotient = self.fused(_truncated_quotient)
+        self.float_divide_truncated = self.fused(_divide_truncated)
+        self.integer_power = self.fused(_integer_power)
+        self.float_signs = self.fused(_float_signs)
+        self.complex_signs = self.fused(_complex_signs)
+        self.frac = self.fused(_frac)
+        self.round_up_to = self.fused(_round_up_to)
+        self.round_down_to = self.fused(_round_down_to)
+        self.real_angle = self.fused(_real_angle)
+        self.lerp = self.fused(_lerp)
+        self.fused_addcmul = self.fused(_addcmul)
+        self.addcdiv = self.fused(_addcdiv)
+        self.fused_rsub = self.fused(_rsub)
+        self.both_clamped = self.fused(_clamp)
+        self.fused_nan_to_num = self.fused(_nan_to_num)
+        self.fused_left_shift = self.fused(_left_shift)
+        self.fused_right_shift = self.fused(_right_shift)
+
+    def kernels(self) -> dict[str, Kernel]:
+        xp = self.xp
+        found: dict[str, Kernel] = {}
+        found.update({name: getattr(xp, function) for name, function in _BINARY.items()})
+        found.update({name: getattr(xp, function) for name, function in _UNARY.items()})
+        found.update({name: getattr(xp, name) for name in _CLASSES})
+        for name, (function, kinds, refused) in _REFUSING.items():
+            found[name] = rejecting(kinds, refused, getattr(xp, function))
+        found.update(
+            {
+                "floor_divide": self.floor_divide,
+                "remainder": self.remainder,
+                "fmod": self.fmod,
+                "bitwise_left_shift": rejecting("bfcV", "lshift_cuda", self.left_shift),
+                "bitwise_right_shift": rejecting("bfcV", "rshift_cuda", self.right_shift),
+            }
+        )
+        for name in (*("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge"),
+                     *("floor_divide", "remainder", "fmod"),
+                     *("bitwise_and", "bitwise_or", "bitwise_xor")):  # fmt: skip
+            found[f"{name}.Scalar"] = self.with_number(found[name])
+        for name in ("bitwise_left_shift", "bitwise_right_shift"):
+            found[f"{name}.Tensor_Scalar"] = self.with_number(found[name])
+        for name in (*("floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift"),
+                     *("bitwise_and", "bitwise_or", "bitwise_xor")):  # fmt: skip
+            found[f"{name}.Scalar_Tensor"] = self.with_number_first(found[name])
+        return found | self.composed() | self.in_place()
+
+    def composed(self) -> dict[str, Kernel]:
+        """Those that are no single function of CuPy."""
+        return {
+            "div.Tensor_mode": self.divide_rounded,
+            "div.Scalar_mode": self.divide_rounded,
+            "rsqrt": self.rsqrt,
+            "sigmoid": self.sigmoid,
+            "real": self.real,
+            "imag": self.imag,
+            "rsub.Scalar": self.rsub,
+            "pow.Tensor_Tensor": self.pow_tensors,
+            "pow.Scalar": self.with_number_first(self.pow_tensors),
+            "pow.Tensor_Scalar": self.pow_number,
+            "neg": self.neg,
+            "sign": self.sign,
+            "sgn": self.sgn,
+            "round": self.round_to_even,
+            "round.decimals": self.round_decimals,
+            "frac": rejecting("biuc", "frac_cuda", self.frac),
+            "erf": rejecting("c", "erf_cuda", self.erf),
+            "erfc": rejecting("c", "erfc_cuda", self.erfc),
+            "conj_physical": self.conj_physical,
+            "angle": self.angle,
+            "nan_to_num": self.nan_to_num,
+            "clamp": self.clamp,
+            "clamp_min": self.clamp_min,
+            "clamp_max": self.clamp_max,
+            "lerp": self.lerp,
+            "addcmul": self.addcmul,
+            "addcdiv": self.addcdiv,
+            "equal": self.equal,
+            "where": self.where,
+            "where.Scalar": self.where_numbers,
+            "logical_and": self.logical(self.xp.logical_and),
+            "logical_or": self.logical(self.xp.logical_or),
+            "logical_xor": self.logical(self.xp.logical_xor),
+            "logical_not": self.logical_not,
+        }
+
+    def in_place(self) -> dict[str, Kernel]:
+        """What optimizers and gradient accumulation do in place; the core derives the others."""
+        found: dict[str, Kernel] = {}
+        for name in ("add", "sub", "mul", "div"):
+            function = getattr(self.xp, _BINARY[name])
+            found[f"{name}_.Tensor"] = self.writing(function)
+            found[f"{name}_.Scalar"] = self.writing_with_number(function)
+        for name, unary in _UNARY.items():
+            found[f"{name}_"] = self.writing_unary(getattr(self.xp, unary))
+        return found
+
+    def writing(self, function: Kernel) -> Kernel:
+        def kernel(a: Array, b: Array) -> Any:
+            return function(a, b, out=a)
+
+        return kernel
+
+    def writing_with_number(self, function: Kernel) -> Kernel:
+        def kernel(a: Array, value: Any) -> Any:
+            return function(a, typed(value, a.dtype), out=a)
+
+        return kernel
+
+    def writing_unary(self, function: Kernel) -> Kernel:
+        def kernel(a: Array) -> Any:
+            return function(a, out=a)
+
+        return kernel
+
+    def with_number(self, kernel: Kernel) -> Kernel:
+        def number_kernel(a: Array, value: Any) -> Any:
+            return kernel(a, typed(value, a.dtype))
+
+        return number_kernel
+
+    def with_number_first(self, kernel: Kernel) -> Kernel:
+        """The number as an array, since kernels ask their first operand for its dtype."""
+
+        def number_kernel(value: Any, b: Array) -> Any:
+            return kernel(self.xp.full((), typed(value, b.dtype), b.dtype), b)
+
+        return number_kernel
+
+    def neg(self, a: Array) -> Any:
+        if a.dtype.kind == "b":
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+                "to invert a mask, use the `~` or `logical_not()` operator instead."
+            )
+        return self.xp.negative(a)
+
+    def rsub(self, a: Array, value: Any, alpha: Any) -> Any:
+        return self.fused_rsub(a, number(value, a.dtype), number(alpha, a.dtype))
+
+    def check_divisor(self, b: Any) -> None:
+        """Raise for a zero among integers, in PyTorch's word."""
+        if self.is_array(b) and not self.ns.may_wait():
+            return
+        if bool((b == 0).any()):
+            raise RuntimeError("ZeroDivisionError")
+
+    def divide_rounded(self, a: Array, b: Any, rounding_mode: str | None) -> Any:
+        if not self.is_array(b):
+            b = typed(b, a.dtype)
+        if rounding_mode is None:
+            return self.xp.true_divide(a, b)
+        return self.floor_divide(a, b) if rounding_mode == "floor" else self.divide_truncated(a, b)
+
+    def floor_divide(self, a: Array, b: Any) -> Any:
+        kind = a.dtype.kind
+        if kind in "bc":
+            raise not_implemented("div_floor_cuda", a.dtype)
+        if kind in "iu":
+            self.check_divisor(b)
+            return self.xp.floor_divide(a, b)
+        return self.float_floor_divide(a, self.plain(b))
+
+    def divide_truncated(self, a: Array, b: Any) -> Any:
+        kind = a.dtype.kind
+        if kind in "bc":
+            raise not_implemented("div_trunc_cuda", a.dtype)
+        if kind in "iu":
+            self.check_divisor(b)
+            return self.truncated_quotient(a, self.plain(b))
+        return self.float_divide_truncated(a, self.plain(b))
+
+    def remainder(self, a: Array, b: Any) -> Any:
+        kind = a.dtype.kind
+        if kind in "bc":
+            raise not_implemented("remainder_cuda", a.dtype)
+        if kind in "iu":
+            self.check_divisor(b)
+            return self.xp.remainder(a, b)
+        return self.float_remainder(a, self.plain(b))
+
+    def fmod(self, a: Array, b: Any) -> Any:
+        kind = a.dtype.kind
+        if kind in "bc":
+            raise not_implemented("fmod_cuda", a.dtype)
+        if kind in "iu":
+            self.check_divisor(b)
+        return self.xp.fmod(a, b)
+
+    def plain(self, value: Any) -> Any:
+        """A NumPy scalar as a Python number, which does not decide on a fused kernel's dtype."""
+        return value if self.is_array(value) else value.item()
+
+    def pow_tensors(self, a: Array, b: Array) -> Any:
+        kind = a.dtype.kind
+        if kind == "b":
+            raise not_implemented("pow", a.dtype)
+        return self.integer_power(a, b) if kind in "iu" else self.xp.power(a, b)
+
+    def pow_number(self, a: Array, exponent: Any) -> Any:
+        kind = a.dtype.kind
+        if kind in _INTEGRAL:
+            if kind == "b":
+                return a.copy() if exponent else self.xp.ones_like(a)
+            if exponent < 0:
+                raise RuntimeError("Integers to negative integer powers are not allowed.")
+        elif exponent == 3:
+            return self.cube(a)
+        elif exponent == 0.5:
+            return self.xp.sqrt(a)
+        elif exponent == -0.5:
+            return self.rsqrt(a)
+        elif exponent == -1:
+            return self.xp.reciprocal(a)
+        elif exponent == -2:
+            return self.reciprocal_square(a)
+        if exponent == 2:
+            return self.xp.square(a)
+        return self.xp.power(a, typed(exponent, a.dtype))
+
+    def sign(self, a: Array) -> Any:
+        if a.dtype.kind == "c":
+            raise NotImplementedError(
+                "Unlike NumPy, torch.sign is not intended to support complex numbers. "
+                "Please use torch.sgn instead."
+            )
+        return self.sgn(a)
+
+    def sgn(self, a: Array) -> Any:
+        kind = a.dtype.kind
+        if kind == "b":
+            return a.copy()
+        if kind == "c":
+            return self.complex_signs(a)
+        return self.xp.sign(a) if kind in "iu" else self.float_signs(a)
+
+    def round_to_even(self, a: Array) -> Any:
+        kind = a.dtype.kind
+        if kind in "iu":
+            return a.copy()
+        if kind in "bc":
+            raise not_implemented("round_cuda", a.dtype)
+        return self.xp.rint(a)
+
+    def round_decimals(self, a: Array, decimals: int) -> Any:
+        if a.dtype.kind in "biuc":
+            raise not_implemented("round_cuda", a.dtype)
+        kernel = self.round_up_to if decimals < 0 else self.round_down_to
+        return kernel(a, 10.0 ** abs(decimals))
+
+    def conj_physical(self, a: Array) -> Any:
+        return self.xp.conjugate(a) if a.dtype.kind == "c" else a.copy()
+
+    def real(self, a: Array) -> Any:
+        return a.real if a.dtype.kind == "c" else a[...]
+
+    def imag(self, a: Array) -> Any:
+        return a.imag
+
+    def angle(self, a: Array) -> Any:
+        if a.dtype.kind == "c":
+            return self.xp.arctan2(a.imag, a.real)
+        return self.real_angle(a)
+
+    def equal(self, a: Array, b: Array) -> bool:
+        return a.shape == b.shape and bool(self.xp.all(self.xp.equal(a, b)))
+
+    def addcmul(self, a: Array, b: Array, c: Array, value: Any) -> Any:
+        return self.fused_addcmul(a, b, c, number(value, a.dtype))
+
+    def nan_to_num(self, a: Array, nan: float, posinf: float, neginf: float) -> Any:
+        """The replacements are numbers of the dtype; integers have nothing to replace."""
+        if a.dtype.kind in _INTEGRAL:
+            return a.copy()
+        return self.fused_nan_to_num(a, nan, posinf, neginf)
+
+    def bound(self, value: Any, dtype: Any) -> Any:
+        return value if self.is_array(value) else number(value, dtype)
+
+    def clamp(self, a: Array, low: Any, high: Any) -> Any:
+        """Bounds are arrays or numbers of the dtype's category, or None; the upper one wins."""
+        if low is None:
+            return self.clamp_max(a, high)
+        if high is None:
+            return self.clamp_min(a, low)
+        return self.both_clamped(a, self.bound(low, a.dtype), self.bound(high, a.dtype))
+
+    def clamp_min(self, a: Array, low: Any) -> Any:
+        return self.xp.maximum(a, low if self.is_array(low) else typed(low, a.dtype))
+
+    def clamp_max(self, a: Array, high: Any) -> Any:
+        return self.xp.minimum(a, high if self.is_array(high) else typed(high, a.dtype))
+
+    def where(self, condition: Array, a: Any, b: Any) -> Any:
+        """At most one of `a` and `b` is a number; the arrays have one dtype."""
+        if not self.is_array(a):
+            a = typed(a, b.dtype)
+        elif not self.is_array(b):
+            b = typed(b, a.dtype)
+        return self.xp.where(condition, a, b)
+
+    def where_numbers(self, condition: Array, a: Any, b: Any, dtype: Any) -> Any:
+        return self.xp.where(condition, typed(a, dtype), typed(b, dtype))
+
+    def logical(self, function: Kernel) -> Kernel:
+        def kernel(a: Array, b: Array) -> Any:
+            return function(self.truth(a), self.truth(b))
+
+        return kernel
+
+    def logical_not(self, a: Array) -> Any:
+        return a == 0 if is_bfloat16(a) or a.dtype.kind == "c" else self.xp.logical_not(a)
+
+    def left_shift(self, a: Array, b: Any) -> Any:
+        return self.fused_left_shift(a, self.spread(b, a), 8 * a.itemsize)
+
+    def right_shift(self, a: Array, b: Any) -> Any:
+        return self.fused_right_shift(a, self.spread(b, a), 8 * a.itemsize)
+
+    def spread(self, value: Any, like: Array) -> Array:
+        """A number as an array: shifts ask for its sign."""
+        return value if self.is_array(value) else self.xp.full((), value, like.dtype)

@@ -1,0 +1,129 @@
+"""Kernels that copy: joining, repeating, reordering, sorting, casting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad_cuda.kernels.family import INT64, Family
+from plugrad_cuda.kernels.namespace import Array, Kernel, Shape
+from plugrad_cuda.kernels.views import diagonal_view
+
+
+class Reordering(Family):
+    """Copies in another order, shape or dtype."""
+
+    def kernels(self) -> dict[str, Kernel]:
+        return {
+            "cat": self.cat,
+            "stack": self.stack,
+            "flip": self.flip,
+            "roll": self.roll,
+            "repeat": self.repeat,
+            "repeat_interleave.Tensor": self.repeat_interleave,
+            "tril": self.tril,
+            "triu": self.triu,
+            "sort": self.sort,
+            "topk": self.topk,
+            "diag_embed": self.diag_embed,
+            "clone": self.clone,
+            "_to_copy": self.cast,
+            "copy_": self.copy_,
+        }
+
+    def cat(self, arrays: list[Array], dim: int) -> Array:
+        return self.xp.concatenate(arrays, axis=dim)
+
+    def stack(self, arrays: list[Array], dim: int) -> Array:
+        return self.xp.stack(arrays, axis=dim)
+
+    def flip(self, array: Array, dims: Shape) -> Array:
+        """A copy, since tensors have no negative strides."""
+        return self.xp.flip(array, axis=dims).copy() if dims else array.copy()
+
+    def roll(self, array: Array, shifts: Shape, dims: Shape) -> Array:
+        if dims:
+            return self.xp.roll(array, shifts, axis=dims)
+        return self.xp.roll(array, shifts[0])
+
+    def repeat(self, array: Array, repeats: Shape) -> Array:
+        return self.xp.tile(array, repeats)
+
+    def repeat_interleave(self, repeats: Array, output_size: int | None) -> Array:
+        """Each position as often as it says there. CuPy's own repeat wants the counts on the
+        host; here only their sum goes there."""
+        if self.ns.may_wait() and bool(self.xp.any(repeats < 0)):
+            raise RuntimeError("repeats can not be negative")
+        if repeats.size == 0:
+            return repeats.copy()
+        ends = self.xp.cumsum(repeats, dtype=INT64)
+        if self.ns.may_wait() or output_size is None:
+            total = int(ends[-1])
+            if output_size is not None and output_size != total:
+                raise RuntimeError("allocated size does not match required size")
+            output_size = total
+        places = self.xp.arange(output_size, dtype=INT64)
+        found = self.xp.searchsorted(ends, places, side="right")
+        return found.astype(repeats.dtype, copy=False)
+
+    def tril(self, array: Array, diagonal: int) -> Array:
+        return self.xp.tril(array, diagonal)
+
+    def triu(self, array: Array, diagonal: int) -> Array:
+        return self.xp.triu(array, diagonal)
+
+    def argsort(self, array: Array, dim: int, descending: bool) -> Array:
+        """Stable also when descending: the reversed array is sorted, and reversed again."""
+        if array.size == 0:
+            return self.xp.zeros(array.shape, INT64)
+        keys = self.ordered(array)
+        if not descending:
+            return self.xp.argsort(keys, axis=dim, kind="stable")
+        reverse = self.xp.argsort(self.xp.flip(keys, axis=dim), axis=dim, kind="stable")
+        return self.xp.flip(array.shape[dim] - 1 - reverse, axis=dim)
+
+    def sort(self, array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+        if array.ndim == 0:
+            return array.copy(), self.xp.zeros((), INT64)
+        indices = self.xp.ascontiguousarray(self.argsort(array, dim, descending))
+        return self.xp.take_along_axis(array, indices, dim), indices
+
+    def topk(self, array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+        if array.ndim == 0:
+            return array.copy(), self.xp.zeros((), INT64)
+        order = self.argsort(array, dim, largest)
+        indices = self.xp.ascontiguousarray(order[(*(slice(None),) * dim, slice(k))])
+        return self.xp.take_along_axis(array, indices, dim), indices
+
+    def diag_embed(self, array: Array, offset: int, dim1: int, dim2: int) -> Array:
+        length = array.shape[-1] + abs(offset)
+        sizes = list(array.shape[:-1])
+        for place in sorted((dim1, dim2)):
+            sizes.insert(place, length)
+        result = self.xp.zeros(tuple(sizes), array.dtype)
+        diagonal_view(self.xp, result, offset, dim1, dim2)[...] = array
+        return result
+
+    def clone(self, array: Array, keep_strides: bool) -> Array:
+        return array.copy(_order(array) if keep_strides else "C")
+
+    def cast(self, array: Array, dtype: Any) -> Array:
+        """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
+        if array.dtype.kind == "c" and dtype.kind not in "cb":
+            array = array.real
+        return array.astype(dtype, order=_order(array))
+
+    def copy_(self, target: Array, source: Array) -> Array:
+        if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+            source = source.real
+        self.xp.copyto(target, source, casting="unsafe")
+        return target
+
+
+def _order(array: Array) -> str:
+    """Keeps the layout of dense arrays; where elements overlap, PyTorch lays out afresh."""
+    if array.flags.c_contiguous:
+        return "C"
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        if stride == 0 and size > 1:
+            return "C"
+    return "K"

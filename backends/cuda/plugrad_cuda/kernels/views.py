@@ -1,0 +1,194 @@
+"""Views, which share memory with their input, and the gradients that undo them.
+
+Shapes, dimensions and indices were checked by the core. No view launches anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cuda.kernels.family import INT64, Family, narrowed, widen
+from plugrad_cuda.kernels.namespace import Array, Kernel, Shape
+from plugrad_cuda.kernels.scattering import add_at
+
+_ALL: Final = slice(None)
+_NOT_A_VIEW: Final = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension "
+    "spans across two contiguous subspaces). Use .reshape(...) instead."
+)
+
+
+def at(dim: int, part: Any) -> Any:
+    """An index in one dimension only."""
+    return (*(_ALL,) * dim, part, ...)
+
+
+def diagonal_view(xp: Any, array: Array, offset: int, dim1: int, dim2: int) -> Array:
+    """The diagonal as the last dimension, to write to."""
+    rows, columns = array.shape[dim1], array.shape[dim2]
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    others = [dim for dim in range(array.ndim) if dim not in (dim1, dim2)]
+    first: list[Any] = [_ALL] * array.ndim
+    if length:
+        first[dim1] = slice(max(-offset, 0), None)
+        first[dim2] = slice(max(offset, 0), None)
+    start = array[tuple(first)]
+    shape = (*(array.shape[dim] for dim in others), length)
+    step = array.strides[dim1] + array.strides[dim2]
+    strides = (*(array.strides[dim] for dim in others), step)
+    return xp.lib.stride_tricks.as_strided(start, shape, strides)
+
+
+class Views(Family):
+    """Other shapes and parts of the same memory."""
+
+    def kernels(self) -> dict[str, Kernel]:
+        return {
+            "view": self.view,
+            "_unsafe_view": self.unsafe_view,
+            "permute": self.permute,
+            "transpose": self.transpose,
+            "t": self.t,
+            "squeeze": self.squeeze,
+            "unsqueeze": self.unsqueeze,
+            "expand": self.expand,
+            "select": self.select,
+            "slice": self.slice,
+            "split": self.split,
+            "split_with_sizes": self.split,
+            "unbind": self.unbind,
+            "diagonal": self.diagonal,
+            "_as_strided": self.as_strided,
+            "view_as_complex": self.view_as_complex,
+            "view_as_real": self.view_as_real,
+            "select_backward": self.select_backward,
+            "slice_backward": self.slice_backward,
+            "diagonal_backward": self.diagonal_backward,
+            "_strided_sum": self.strided_sum,
+        }
+
+    def strided(self, array: Array, size: Shape, strides: Shape) -> Array:
+        return self.xp.lib.stride_tricks.as_strided(array, size, strides)
+
+    def view(self, array: Array, size: Shape) -> Array:
+        if array.flags.c_contiguous:
+            return array.reshape(size)
+        try:
+            return self.ns.view_as(array, size)
+        except ValueError:
+            raise RuntimeError(_NOT_A_VIEW) from None
+
+    def unsafe_view(self, array: Array, size: Shape) -> Array:
+        return array.reshape(size)
+
+    def permute(self, array: Array, dims: Shape) -> Array:
+        return array.transpose(dims)
+
+    def transpose(self, array: Array, dim0: int, dim1: int) -> Array:
+        return array.swapaxes(dim0, dim1) if array.ndim else array[...]
+
+    def t(self, array: Array) -> Array:
+        return array.T
+
+    def squeeze(self, array: Array, dims: Shape) -> Array:
+        return array.squeeze(dims)
+
+    def unsqueeze(self, array: Array, dim: int) -> Array:
+        return array[at(dim, None)]
+
+    def expand(self, array: Array, size: Shape) -> Array:
+        added = len(size) - array.ndim
+        strides = (0,) * added + tuple(
+            [
+                0 if array.shape[i] == 1 and size[added + i] != 1 else stride
+                for i, stride in enumerate(array.strides)
+            ]
+        )
+        return self.strided(array, size, strides)
+
+    def select(self, array: Array, dim: int, index: int) -> Array:
+        return array[at(dim, index)]
+
+    def slice(self, array: Array, dim: int, start: int, end: int, step: int) -> Array:
+        return array[at(dim, slice(start, end, step))]
+
+    def split(self, array: Array, sizes: Shape, dim: int) -> tuple[Array, ...]:
+        parts: list[Array] = []
+        start = 0
+        for size in sizes:
+            parts.append(array[at(dim, slice(start, start + size))])
+            start += size
+        return tuple(parts)
+
+    def unbind(self, array: Array, dim: int) -> tuple[Array, ...]:
+        return tuple([array[at(dim, index)] for index in range(array.shape[dim])])
+
+    def diagonal(self, array: Array, offset: int, dim1: int, dim2: int) -> Array:
+        return diagonal_view(self.xp, array, offset, dim1, dim2)
+
+    def as_strided(self, array: Array, size: Shape, stride: Shape, storage_offset: int) -> Array:
+        return self.ns.memory_of(array, size, stride, storage_offset)
+
+    def view_as_real(self, array: Array) -> Array:
+        parts = array.real
+        return self.strided(parts, (*parts.shape, 2), (*parts.strides, parts.itemsize))
+
+    def view_as_complex(self, array: Array) -> Array:
+        dtype = np.complex128 if array.dtype == np.float64 else np.complex64
+        return array.view(dtype)[..., 0]
+
+    def select_backward(self, grad: Array, input_sizes: Shape, dim: int, index: int) -> Array:
+        result = self.xp.zeros(input_sizes, grad.dtype)
+        result[at(dim, index)] = grad
+        return result
+
+    def slice_backward(
+        self, grad: Array, input_sizes: Shape, dim: int, start: int, end: int, step: int
+    ) -> Array:
+        result = self.xp.zeros(input_sizes, grad.dtype)
+        result[at(dim, slice(start, end, step))] = grad
+        return result
+
+    def diagonal_backward(
+        self, grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int
+    ) -> Array:
+        result = self.xp.zeros(input_sizes, grad.dtype)
+        diagonal_view(self.xp, result, offset, dim1, dim2)[...] = grad
+        return result
+
+    def strided_sum(
+        self,
+        array: Array,
+        size: Shape,
+        stride: Shape,
+        storage_offset: int,
+        output_size: Shape,
+        output_stride: Shape,
+        output_offset: int,
+    ) -> Array:
+        """What overlapping views had, added up at each cell of the memory they share."""
+        if 0 in size or 0 in output_size:
+            return self.xp.zeros(output_size, array.dtype)
+        reach = max(
+            storage_offset + _extent(size, stride),
+            output_offset + _extent(output_size, output_stride),
+        )
+        values = widen(array)
+        memory = self.xp.zeros(reach + 1, values.dtype)
+        cells = self.cells(size, stride, storage_offset)
+        add_at(self.ns, memory, cells.reshape(-1), values.reshape(-1))
+        return narrowed(memory[self.cells(output_size, output_stride, output_offset)], array.dtype)
+
+    def cells(self, size: Shape, stride: Shape, offset: int) -> Array:
+        """The memory cell of every element."""
+        cells = self.xp.full(size, offset, INT64)
+        for dim, (n, step) in enumerate(zip(size, stride, strict=True)):
+            place = self.xp.arange(n, dtype=INT64) * step
+            cells += place.reshape((n,) + (1,) * (len(size) - dim - 1))
+        return cells
+
+
+def _extent(size: Shape, stride: Shape) -> int:
+    return sum((n - 1) * step for n, step in zip(size, stride, strict=True))
