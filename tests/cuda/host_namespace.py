@@ -17,14 +17,14 @@ import cupy
 import numpy as np
 from cupy._core import fusion
 from cupyx.scipy import special as cupy_special
-from plugrad_cuda.kernels import array_kernels
-from plugrad_cuda.kernels.family import is_narrow, widen
-from plugrad_cuda.kernels.namespace import ATOMIC, Namespace
 from scipy import special
 
 from plugrad.plugins import Backend
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.memory import element_offset, element_strides, flat_memory, strided
+from plugrad_cuda.kernels import array_kernels
+from plugrad_cuda.kernels.family import is_narrow, widen
+from plugrad_cuda.kernels.namespace import ATOMIC, Namespace
 
 Array = Any
 

@@ -23,6 +23,7 @@ from plugrad_cuda.kernels.pointwise import Pointwise
 from plugrad_cuda.kernels.pooling import Pooling
 from plugrad_cuda.kernels.reductions import Reductions
 from plugrad_cuda.kernels.shape import Reordering
+from plugrad_cuda.kernels.slices import Slices
 from plugrad_cuda.kernels.views import Views
 
 FAMILIES: Final[tuple[type[Family], ...]] = (
@@ -35,6 +36,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Indexing,
     Reordering,
     Views,
+    Slices,
     Norm,
     Tokens,
     Convolution,
