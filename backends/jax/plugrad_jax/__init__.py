@@ -8,5 +8,6 @@
 from __future__ import annotations
 
 from plugrad_jax.devices import device
+from plugrad_jax.jit import CacheInfo, Captured, CaptureError, jit
 
-__all__ = ["device"]
+__all__ = ["CacheInfo", "CaptureError", "Captured", "device", "jit"]

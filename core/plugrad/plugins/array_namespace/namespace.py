@@ -157,7 +157,8 @@ class Namespace:
 
     def scalar(self, number: Any, like: Array) -> Array:
         """A Python number as a 0-dim array of the dtype and on the device of another array."""
-        return self.filled(number, like.dtype, like.device)
+        # Arrays that stand in for others while a function is traced need not tell.
+        return self.filled(number, like.dtype, getattr(like, "device", None))
 
     def filled(self, number: Any, dtype: Any, device: Any, shape: tuple[int, ...] = ()) -> Array:
         """An array of one number, which is cut down to the dtype if it does not fit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +32,8 @@ class Adam(Optimizer):
 
     Source: Kingma and Ba 2015, algorithm 1, with both bias corrections.
     """
+
+    capturable_numbers = ("lr", "step")
 
     def __init__(
         self,
@@ -96,13 +97,16 @@ class Adam(Optimizer):
             mean.lerp_(grad, 1 - beta1)
             mean_square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
             if group["amsgrad"]:
-                largest = plugrad.maximum(state["max_exp_avg_sq"], mean_square)
-                state["max_exp_avg_sq"] = mean_square = largest
+                largest = state["max_exp_avg_sq"]
+                mean_square = largest.copy_(plugrad.maximum(largest, mean_square))
             # lr * (m / c1) / (sqrt(v / c2) + eps) with the corrections moved into the scalars.
-            correction = math.sqrt(1 - beta2**step)
+            correction = (1 - beta2**step) ** 0.5
             denominator = mean_square.sqrt().add_(eps * correction)
             step_size = lr * correction / (1 - beta1**step)
-            parameter.addcdiv_(mean, denominator, value=-step_size)
+            if isinstance(step_size, Tensor):
+                parameter.sub_(mean * step_size / denominator)
+            else:
+                parameter.addcdiv_(mean, denominator, value=-step_size)
 
 
 class AdamW(Adam):

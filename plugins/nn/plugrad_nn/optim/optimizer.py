@@ -6,7 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import plugrad
 from plugrad import Tensor
@@ -25,7 +25,14 @@ class Optimizer:
 
     A subclass writes `_update(group, pairs)`, which is called under `no_grad` with the parameters
     of one group that have a gradient, and those gradients. `state[parameter]` is a dict of its own.
+
+    Attributes:
+        capturable_numbers: names of options, and of counts in a parameter's state, that `_update`
+            takes as 0-dim tensors, too. Where a step is captured as one program, these numbers are
+            inputs of it; a program has every other number as it was, and is made anew for another.
     """
+
+    capturable_numbers: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):

@@ -29,6 +29,8 @@ class SGD(Optimizer):
         foreach, fused: accepted, without effect; differentiable: only False.
     """
 
+    capturable_numbers = ("lr",)
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -69,7 +71,10 @@ class SGD(Optimizer):
                 direction = direction.add(parameter, alpha=weight_decay)
             if momentum:
                 direction = self._with_momentum(parameter, direction, group)
-            parameter.add_(direction, alpha=descent)
+            if isinstance(descent, Tensor):
+                parameter.add_(direction * descent)
+            else:
+                parameter.add_(direction, alpha=descent)
 
     def _with_momentum(self, parameter: Tensor, direction: Tensor, group: ParamGroup) -> Tensor:
         state = self.state[parameter]

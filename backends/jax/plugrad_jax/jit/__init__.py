@@ -1,0 +1,8 @@
+"""`plugrad_jax.jit`: a step of a plugrad program as one program of XLA."""
+
+from __future__ import annotations
+
+from plugrad_jax.jit.captured import Captured, CacheInfo, jit
+from plugrad_jax.jit.errors import CaptureError
+
+__all__ = ["CacheInfo", "CaptureError", "Captured", "jit"]

@@ -1,0 +1,215 @@
+"""The function that `plugrad_jax.jit` returns: it finds the program for a call, or traces it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar, overload
+
+import jax
+import numpy as np
+import optree
+
+import plugrad
+from plugrad.plugins.tracing import mode, situation
+from plugrad_jax.jit.program import Program, Stale
+from plugrad_jax.jit.roots import PLAIN, Roots, find_roots
+from plugrad_jax.jit.tracing import Call, Tracing
+from plugrad_jax.precision import is_tracing
+
+LOG = logging.getLogger("plugrad_jax.jit")
+# A step that is traced so often for one reason is probably not meant to be.
+MANY_TRACES: Final = 8
+
+# One trace at a time: while it goes on, the tensors that it reaches have no values.
+_lock = threading.RLock()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class CacheInfo(NamedTuple):
+    """What a captured function has done so far.
+
+    Attributes:
+        hits: calls that found a program.
+        traces: how often the function was traced.
+        programs: how many programs there are.
+        reasons: why it was traced, each time after the first.
+    """
+
+    hits: int
+    traces: int
+    programs: int
+    reasons: tuple[str, ...]
+
+
+class Captured:
+    """A function that runs as one program of XLA; see `jit`.
+
+    Attributes:
+        traces: how often the function was traced.
+    """
+
+    def __init__(self, function: Callable[..., Any], donate: bool, state: Any) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._donate = donate
+        self._state = state
+        self._programs: dict[Any, list[Program]] = {}
+        self._name = getattr(function, "__qualname__", repr(function))
+        self._calls = 0
+        self.traces = 0
+        self._reasons: list[str] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_tracing():
+            return self._function(*args, **kwargs)
+        leaves, structure = optree.tree_flatten((args, kwargs), none_is_leaf=True)
+        call = Call(leaves, structure)
+        key = self._key(call)
+        self._calls += 1
+        with jax.enable_x64(True):
+            programs = self._programs.get(key)
+            if programs is not None:
+                for program in programs:
+                    if program.fits(call):
+                        arrays = program.inputs(call)
+                        if arrays is not None:
+                            try:
+                                return program.run(call, arrays)
+                            except Stale:
+                                pass
+            with _lock:
+                return self._slowly(call, key)
+
+    def _key(self, call: Call) -> Any:
+        """What tells programs apart before anything is looked up: the arguments' types."""
+        tensors = call.tensors
+        about: list[Any] = []
+        for leaf in call.leaves:
+            if isinstance(leaf, plugrad.Tensor):
+                about.append((leaf.sizes(), leaf.dtype, leaf.device, type(leaf)))
+            elif isinstance(leaf, jax.Array):
+                about.append((leaf.shape, leaf.dtype))
+            elif isinstance(leaf, PLAIN):
+                about.append((type(leaf), leaf))
+            elif isinstance(leaf, np.ndarray):
+                raise TypeError(
+                    f"{self._name}(): a captured step takes tensors, not NumPy arrays: pass "
+                    "plugrad.tensor(array, device='jax')"
+                )
+            else:
+                about.append(id(leaf))
+        ids = list(map(id, tensors))
+        same = None if len(set(ids)) == len(ids) else tuple([ids.index(each) for each in ids])
+        return call.structure, tuple(about), tuple(situation(tensors)), same, mode()
+
+    # When nothing fits
+
+    def _slowly(self, call: Call, key: Any) -> Any:
+        """Look for a program whose tensors have moved, or trace."""
+        self._check_arguments(call)
+        arguments = [leaf for leaf in call.leaves if not isinstance(leaf, plugrad.Tensor)]
+        roots = find_roots(self._function, arguments, self._state)
+        programs = self._programs.setdefault(key, [])
+        stale: list[Program] = []
+        for program in programs:
+            if program.roots.signature == roots.signature:
+                program.moved(roots)
+                if program.same_situation(call) and (arrays := program.inputs(call)) is not None:
+                    try:
+                        return program.run(call, arrays)
+                    except Stale:
+                        stale.append(program)
+        for program in stale:
+            programs.remove(program)
+        reason = self._reason(call, key, roots, bool(stale))
+        program = Program(Tracing(self._function, call, roots, self._name).run(), call, self._donate)
+        self._count(reason)
+        programs.insert(0, program)
+        arrays = program.inputs(call)
+        assert arrays is not None
+        return program.run(call, arrays)
+
+    def _check_arguments(self, call: Call) -> None:
+        for number, tensor in enumerate(call.tensors):
+            if tensor.device.type != "jax":
+                raise RuntimeError(
+                    f"{self._name}(): tensor {number} of the arguments is on device "
+                    f"{tensor.device}; a captured step computes on JAX's devices only"
+                )
+
+    def _reason(self, call: Call, key: Any, roots: Roots, stale: bool) -> str:
+        others = self._programs[key]
+        if not self.traces:
+            return ""
+        if stale:
+            return "tensors of the state have other shapes or dtypes"
+        if not others:
+            return "the arguments have other types, shapes or values"
+        for (name, found), (_, known) in zip(
+            roots.signature, others[0].roots.signature, strict=False
+        ):
+            if found != known:
+                return f"{name} is {_shown(found)}, and was {_shown(known)}"
+        if len(roots.signature) != len(others[0].roots.signature):
+            return "there is more state than before, or less"
+        return others[0].difference(call)
+
+    def _count(self, reason: str) -> None:
+        self.traces += 1
+        if not reason:
+            return
+        self._reasons.append(reason)
+        LOG.info("%s is traced again: %s", self._name, reason)
+        if len(self._reasons) == MANY_TRACES:
+            warnings.warn(
+                f"{self._name} was traced {self.traces} times, most recently because {reason}. "
+                "What changes in every step should be a tensor; cache_info().reasons has all "
+                "reasons.",
+                stacklevel=4,
+            )
+
+    # For its user
+
+    def cache_info(self) -> CacheInfo:
+        """How often the function ran and was traced, and why."""
+        programs = sum(len(found) for found in self._programs.values())
+        return CacheInfo(self._calls - self.traces, self.traces, programs, tuple(self._reasons))
+
+    def cache_clear(self) -> None:
+        """Forget all programs."""
+        self._programs.clear()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<plugrad_jax.jit of {self._name}, traced {self.traces} times>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], type):
+        return repr(value[1])
+    if isinstance(value, int):
+        return "another object"
+    return str(value)
+
+
+@overload
+def jit(fn: F, *, donate: bool = ..., state: Any = ...) -> Captured: ...
+
+
+@overload
+def jit(fn: None = ..., *, donate: bool = ..., state: Any = ...) -> Callable[[F], Captured]: ...
+
+
+def jit(fn: Any = None, *, donate: bool = True, state: Any = ()) -> Any:
+    """Run a function as one XLA program."""
+    if fn is None:
+        return functools.partial(jit, donate=donate, state=state)
+    return Captured(fn, donate, state)

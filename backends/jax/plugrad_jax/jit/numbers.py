@@ -1,0 +1,98 @@
+"""Python numbers of optimizers that become inputs of the program: learning rates, step counts.
+
+An optimizer says in `capturable_numbers` which of its options, and which numbers in the state of a
+parameter, its update takes as 0-dim tensors, too. While a step is traced an option is such a
+tensor, and a count is a `Count`, which remembers by how much it grew: outside they stay numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrad_jax.jit.errors import CaptureError
+
+
+class Count:
+    """A whole number that is not known while tracing, plus one that is.
+
+    Adding a whole number gives a `Count`; all other arithmetic gives 0-dim tensors.
+    """
+
+    def __init__(self, tensor: Any, added: int = 0) -> None:
+        self._tensor = tensor
+        self.added = added
+
+    def as_tensor(self) -> Any:
+        """The number as a 0-dim tensor."""
+        return self._tensor + self.added if self.added else self._tensor
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is int:
+            return Count(self._tensor, self.added + other)
+        return self.as_tensor() + other
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other if type(other) is int else self.as_tensor() - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return other - self.as_tensor()
+
+    def __mul__(self, other: Any) -> Any:
+        return self.as_tensor() * other
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.as_tensor() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.as_tensor()
+
+    def __pow__(self, other: Any) -> Any:
+        return self.as_tensor() ** other
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self.as_tensor()
+
+    def _refuse(self, *_: Any) -> Any:
+        raise CaptureError(
+            "an optimizer asks for the value of its step count, which a captured step does not "
+            "know; it can be added to, and used in arithmetic"
+        )
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __int__ = __float__ = __index__ = __mod__ = __floordiv__ = _refuse
+    __hash__ = object.__hash__
+
+
+class Number:
+    """One input of the program that stands for a Python number in one or several places.
+
+    Args:
+        places: dicts and keys where the number is, all of one value.
+    """
+
+    def __init__(self, places: list[tuple[dict[str, Any], str]]) -> None:
+        self.places = places
+        # By how much a run makes a count grow.
+        self.grows = 0
+
+    def read(self) -> Any:
+        """The number, as the program takes it; None if the places do not agree any more."""
+        holder, key = self.places[0]
+        found = holder[key]
+        if len(self.places) > 1:
+            for holder, key in self.places:
+                if holder[key] != found:
+                    return None
+        return np.float64(found)
+
+    def advance(self) -> None:
+        """The program has run."""
+        if self.grows:
+            for holder, key in self.places:
+                holder[key] += self.grows

@@ -1,0 +1,292 @@
+"""A captured step: the compiled program, and how its results become the tensors' again.
+
+What a run costs beside the program is paid in every step, so it is a few passes over flat lists.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+
+import plugrad
+from plugrad.plugins.tracing import (
+    HAS_GRAD,
+    REQUIRES_GRAD,
+    arrays_of,
+    drop_gradients,
+    is_alone,
+    put_arrays,
+    put_gradients,
+    situation,
+)
+from plugrad_jax.generator import JaxGenerator
+from plugrad_jax.jit.numbers import Number
+from plugrad_jax.jit.roots import Roots
+from plugrad_jax.jit.tracing import Argument, Call, Place, Traced, with_sharers
+
+Array = Any
+
+
+class Stale(Exception):  # noqa: N818  # no error: it says that the step is to be traced again
+    """The arrays have other shapes or dtypes than those that were traced."""
+
+
+class Held:
+    """An object with one attribute, as a tensor has its array."""
+
+    array: Any
+
+
+def _references() -> int:
+    """What `sys.getrefcount` says of an array that one tensor has, as `Program.inputs` asks it."""
+    held = Held()
+    held.array = object()
+    arrays = [held.array]
+    return list(map(sys.getrefcount, arrays[:1]))[0]
+
+
+OF_ONE_TENSOR: Final = _references()
+
+
+class Program:
+    """One trace of a step, compiled.
+
+    Inputs are in this order: tensors whose arrays are donated, other tensors, the arguments'
+    tensors and arrays, generators' keys, numbers. Results are in this order: what is written to
+    tensors, new gradients, all others.
+
+    Args:
+        traced: what the trace gave.
+        call: the call that was traced.
+        donate: whether the arrays of tensors that are written to may be used up.
+    """
+
+    def __init__(self, traced: Traced, call: Call, donate: bool) -> None:
+        changes = traced.changes
+        self.roots: Roots = traced.roots
+        self.changes = changes
+        self._arguments = {id(tensor): number for number, tensor in enumerate(call.tensors)}
+        written = {id(tensor) for tensor, _, _ in changes.writes}
+        places: list[tuple[int, int]] = []
+        for number, source in enumerate(traced.sources):
+            places.append((self._kind(source, written if donate else set()), number))
+        order = [number for _, number in sorted(places)]
+        sources = [traced.sources[number] for number in order]
+        kinds = sorted(kind for kind, _ in places)
+        self.donated = kinds.count(0)
+        self.tensors: list[Any] = [s for s, kind in zip(sources, kinds, strict=True) if kind < 2]
+        self.argument_tensors: list[int] = [
+            self._arguments[id(s)] for s, kind in zip(sources, kinds, strict=True) if kind == 2
+        ]
+        self.argument_arrays: list[int] = [s.number for s in sources if isinstance(s, Place)]
+        self.generators: list[Any] = [s for s in sources if isinstance(s, JaxGenerator)]
+        self.numbers: list[Number] = [s for s in sources if isinstance(s, Number)]
+        self.growing = [number for number in self.roots.numbers() if number.grows]
+        self._expected = [OF_ONE_TENSOR] * self.donated
+        self._own_watched = [t for t in traced.watched if id(t) not in self._arguments]
+        self._own_ids = frozenset(map(id, self._own_watched))
+        self._overlap = {
+            number: tensor
+            for number, tensor in enumerate(call.tensors)
+            if id(tensor) in self.roots.names
+        }
+        self._situation = situation(self._own_watched)
+        self._order_results(traced)
+        self._compile(traced, order)
+
+    def _kind(self, source: Any, written: set[int]) -> int:
+        if isinstance(source, plugrad.Tensor):
+            if id(source) in self._arguments:
+                return 2
+            return 0 if id(source) in written else 1
+        if isinstance(source, Place):
+            return 3
+        return 4 if isinstance(source, JaxGenerator) else 5
+
+    def _order_results(self, traced: Traced) -> None:
+        changes = self.changes
+        order = [result for _, result, _ in changes.writes]
+        order += [result for _, result in changes.new_grads]
+        rest = [number for number in range(len(traced.jaxpr.jaxpr.outvars)) if number not in set(order)]
+        self._result_order = order + rest
+        self._first_rest = len(order)
+        self._rest = rest
+        self._written = [tensor for tensor, _, _ in changes.writes]
+        self._write_counts = [count for _, _, count in changes.writes]
+        self._graded = [tensor for tensor, _ in changes.new_grads]
+        self._number_of = {number: place for place, number in enumerate(self._result_order)}
+
+    def _compile(self, traced: Traced, order: list[int]) -> None:
+        closed = traced.jaxpr
+        jaxpr = closed.jaxpr
+        program = jax.extend.core.ClosedJaxpr(
+            jaxpr.replace(
+                invars=[jaxpr.invars[number] for number in order],
+                outvars=[jaxpr.outvars[number] for number in self._result_order],
+                debug_info=jaxpr.debug_info.with_unknown_names(),
+            ),
+            closed.consts,
+        )
+        self.jaxpr = program
+        expected = [(v.aval.shape, v.aval.dtype) for v in program.jaxpr.invars]
+        run: Callable[..., list[Array]] = jax.extend.core.jaxpr_as_fun(program)
+
+        def step(*arrays: Array) -> list[Array]:
+            if [(array.shape, array.dtype) for array in arrays] != expected:
+                raise Stale
+            return run(*arrays)
+
+        self.compiled = jax.jit(step, donate_argnums=tuple(range(self.donated)))
+
+    # Running
+
+    def fits(self, call: Call) -> bool:
+        """Whether nothing has changed that tracing depended on, beside the arguments' types."""
+        return self.roots.same_objects() and self.same_situation(call)
+
+    def same_situation(self, call: Call) -> bool:
+        """Whether the tensors require grad, and have gradients, as they did."""
+        tensors = call.tensors
+        for number, tensor in self._overlap.items():
+            if tensors[number] is not tensor:
+                return False
+        return situation(self._own_watched) == self._situation and self._own_ids.isdisjoint(
+            map(id, tensors)
+        )
+
+    def difference(self, call: Call) -> str:
+        """What is another situation than it was when the step was traced."""
+        now = situation(self._own_watched)
+        for tensor, before, after in zip(self._own_watched, self._situation, now, strict=True):
+            if before != after:
+                name = self.roots.names.get(id(tensor), f"a tensor of shape {tensor.sizes()}")
+                what = "has a gradient" if (before ^ after) & HAS_GRAD else "requires grad"
+                now_so = after & (HAS_GRAD if (before ^ after) & HAS_GRAD else REQUIRES_GRAD)
+                return f"{name} {what} now" if now_so else f"{name} {what} no longer"
+        return "other arguments are tensors of the state"
+
+    def inputs(self, call: Call) -> list[Array] | None:
+        """The arrays of this call; None if the numbers of an optimizer do not agree any more."""
+        arrays = arrays_of(self.tensors)
+        donated = self.donated
+        if donated and list(map(sys.getrefcount, arrays[:donated])) != self._expected:
+            self._protect(arrays)
+        given = call.tensors
+        for number in self.argument_tensors:
+            arrays.append(given[number].array)
+        for number in self.argument_arrays:
+            arrays.append(call.arrays[number])
+        for generator in self.generators:
+            arrays.append(generator.key)
+        for place in self.numbers:
+            value = place.read()
+            if value is None:
+                return None
+            arrays.append(value)
+        return arrays
+
+    def _protect(self, arrays: list[Array]) -> None:
+        """Donate copies of arrays that somebody else has, too."""
+        for number in range(self.donated):
+            array = arrays[number]
+            arrays[number] = None
+            tensor = self.tensors[number]
+            alone = is_alone(tensor)
+            # Those of the tensor and of the name `array`, and that of the call.
+            if not alone or sys.getrefcount(array) > 3:
+                array = jnp.copy(array)
+            arrays[number] = array
+
+    def run(self, call: Call, arrays: list[Array]) -> Any:
+        """Run the program, and give the tensors their new arrays.
+
+        Raises:
+            Stale: arrays have other shapes or dtypes.
+        """
+        results = self.compiled(*arrays)
+        changes = self.changes
+        if self._arguments:
+            written = [self._now(tensor, call) for tensor in self._written]
+            graded = [self._now(tensor, call) for tensor in self._graded]
+            dropped = [self._now(tensor, call) for tensor in changes.dropped_grads]
+        else:
+            written, graded, dropped = self._written, self._graded, changes.dropped_grads
+        put_arrays(written, results, self._write_counts)
+        if graded:
+            put_gradients(graded, results[len(written) : self._first_rest])
+        if dropped:
+            drop_gradients(dropped)
+        for number in self.growing:
+            number.advance()
+        return self._others(call, results)
+
+    def _now(self, tensor: Any, call: Call) -> Any:
+        number = self._arguments.get(id(tensor))
+        return tensor if number is None else call.tensors[number]
+
+    def _others(self, call: Call, results: list[Array]) -> Any:
+        changes = self.changes
+        if self._rest:
+            ordered: Any = results if self._first_rest == 0 else _Shifted(results, self._number_of)
+        else:
+            ordered = results
+        for tensor, flag in changes.flags:
+            self._now(tensor, call).requires_grad_(flag)
+        for tensor, grad in changes.kept_grads:
+            self._now(tensor, call).grad = grad
+        for holder, key, value in changes.places:
+            if value is None:
+                del holder[key]
+            else:
+                holder[key] = self._made(value, call, ordered)
+        for generator, result in changes.generators:
+            generator.key = ordered[result]
+        return self._made(changes.returned, call, ordered)
+
+    def _made(self, value: Any, call: Call, results: Any) -> Any:
+        if isinstance(value, Argument):
+            return call.tensors[value.number]
+        return value.make(results)
+
+    # Finding the same things in other places
+
+    def moved(self, roots: Roots) -> None:
+        """Use what a later walk found, which came to the same signature."""
+        former = self.roots
+        pairs = [
+            *zip(with_sharers(former.tensors), with_sharers(roots.tensors), strict=True),
+            *zip(former.all_holders(), roots.all_holders(), strict=True),
+            *zip(former.numbers(), roots.numbers(), strict=True),
+        ]
+        for old, new in zip(former.numbers(), roots.numbers(), strict=True):
+            new.grows = old.grows
+        other = {id(old): new for old, new in pairs}
+
+        def now(value: Any) -> Any:
+            return other.get(id(value), value)
+
+        self.tensors = list(map(now, self.tensors))
+        self.numbers = list(map(now, self.numbers))
+        self.growing = list(map(now, self.growing))
+        self._written = list(map(now, self._written))
+        self._graded = list(map(now, self._graded))
+        self._own_watched = list(map(now, self._own_watched))
+        self._own_ids = frozenset(map(id, self._own_watched))
+        self.changes.move(now)
+        self.roots = roots
+
+
+class _Shifted:
+    """Results by the numbers that the trace gave them."""
+
+    def __init__(self, results: list[Array], number_of: dict[int, int]) -> None:
+        self.results = results
+        self.number_of = number_of
+
+    def __getitem__(self, number: int) -> Array:
+        return self.results[self.number_of[number]]

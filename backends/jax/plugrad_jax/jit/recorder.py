@@ -1,0 +1,107 @@
+"""Listens to a step while it is traced: which tensors it meets that were there before."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import plugrad
+from plugrad.plugins.tracing import Before, Listener
+from plugrad_jax.generator import JaxGenerator
+from plugrad_jax.jit.errors import CaptureError
+
+
+class Recorder(Listener):
+    """What a trace meets.
+
+    Attributes:
+        before: what tensors were, by id, for all that the step met and that it did not make.
+        generators: generators that the step was given, with the keys they had.
+        made: weak references to the tensors that operators returned, and the operators' names.
+    """
+
+    def __init__(self, foreign: dict[int, str]) -> None:
+        """`foreign`: names of tensors that are on other devices than JAX's, by id."""
+        super().__init__()
+        self._foreign = foreign
+        self.before: dict[int, Before] = {}
+        self.generators: dict[int, tuple[JaxGenerator, Any]] = {}
+        self.made: list[tuple[weakref.ref[Any], str]] = []
+
+    def meet(self, tensor: Any) -> None:
+        """Note what a tensor was before the step."""
+        if id(tensor) not in self.before:
+            self.before[id(tensor)] = Before(tensor)
+
+    def dispatch(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
+        for value in args:
+            self._look(value)
+        result = super().dispatch(kind, op, keyset, args)
+        if kind == "call":
+            self._note(result, op)
+        return result
+
+    def run_node(self, node: Any, grads: Any) -> Any:
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, plugrad.Tensor):
+            self._look(leaf)
+        return super().run_node(node, grads)
+
+    def _look(self, value: object) -> None:
+        if isinstance(value, plugrad.Tensor):
+            if id(value) in self.before or isinstance(value.array, jax.core.Tracer):
+                return
+            if value.device.type == "jax":
+                self.before[id(value)] = Before(value)
+            elif id(value) in self._foreign:
+                raise CaptureError(
+                    f"{self._foreign[id(value)]} is on device {value.device}; a captured step "
+                    "computes on JAX's devices only: move it there before, with .to('jax')"
+                )
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                self._look(item)
+        elif isinstance(value, JaxGenerator) and id(value) not in self.generators:
+            if not isinstance(value.key, jax.core.Tracer):
+                self.generators[id(value)] = (value, value.key)
+                # What is computed from it is known when the program runs, and not before.
+                value.key = jnp.copy(value.key)
+
+    def _note(self, result: object, op: Any) -> None:
+        if isinstance(result, plugrad.Tensor):
+            if result.device.type not in ("jax", "meta") and _draws(op):
+                raise CaptureError(
+                    f"{op.name}() draws random numbers on {result.device}, which a captured step "
+                    "would do once and for all: give it device='jax'"
+                )
+            if id(result) not in self.before:
+                self.made.append((weakref.ref(result), op.name))
+        elif isinstance(result, (list, tuple)):
+            for item in result:
+                self._note(item, op)
+
+    def check_left(self, taken: set[int]) -> None:
+        """Raise if a tensor that the step made is still there when the step is over.
+
+        Args:
+            taken: ids of those that are known to be.
+        """
+        for ref, name in self.made:
+            tensor = ref()
+            if tensor is None or id(tensor) in taken or id(tensor) in self.before:
+                continue
+            if isinstance(tensor.array, jax.core.Tracer):
+                raise CaptureError(
+                    f"a tensor of shape {tuple(tensor.shape)}, made by {name}(), outlives the "
+                    "step that made it: it has no values, since the step was only traced. Return "
+                    "it from the step, or detach and clone what is to be kept outside into a "
+                    "tensor that was there before"
+                )
+
+
+def _draws(op: Any) -> bool:
+    """Whether an operator draws random numbers."""
+    return any(argument.type.base == "Generator" for argument in op.schema.arguments)

@@ -1,0 +1,301 @@
+"""What a function can reach beside its arguments: modules, optimizers, tensors, plain values.
+
+They are found through the function's closure, the globals that it names, the object it is a method
+of, and its arguments. What is found is written down in the order of finding: two walks that come
+to the same signature can use the same program, with the tensors of the later one.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from operator import getitem
+from typing import Any, Final
+
+import plugrad
+from plugrad_jax.jit.errors import LIBRARIES
+from plugrad_jax.jit.numbers import Number
+
+PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), plugrad.dtype, type(...))
+MAX_DEPTH: Final = 6
+
+
+def is_module(value: object) -> bool:
+    """Whether it is a `plugrad.nn.Module`, or has what makes one."""
+    fields = getattr(value, "__dict__", None)
+    return type(fields) is dict and "_parameters" in fields and "_modules" in fields
+
+
+def is_optimizer(value: object) -> bool:
+    """Whether it is a `plugrad.optim.Optimizer`, or has what makes one."""
+    fields = getattr(value, "__dict__", None)
+    return type(fields) is dict and "param_groups" in fields and "state" in fields
+
+
+class Roots:
+    """All that was found.
+
+    Attributes:
+        signature: a name and what tracing depends on, for everything that was found.
+        tensors: the tensors, each once.
+        names: what to call a tensor in a message, by id.
+        holders: the dicts and lists that the step may put other things into, with their names.
+        optimizers: the optimizers.
+        options: the numbers of optimizers' groups, in order.
+        counts: the counts in the states of parameters, by value.
+    """
+
+    def __init__(self) -> None:
+        self.signature: list[tuple[str, Any]] = []
+        self.tensors: list[Any] = []
+        self.names: dict[int, str] = {}
+        self.holders: list[tuple[str, Any]] = []
+        self.optimizers: list[Any] = []
+        self.options: list[Number] = []
+        self.counts: dict[Any, Number] = {}
+        self._seen: set[int] = set()
+        self._alive: list[Any] = []
+        # What `same_objects` looks at.
+        self._dicts: list[dict[Any, Any]] = []
+        self._lists: list[Any] = []
+        self._cells: list[Any] = []
+        self._places: list[tuple[Any, Any]] = []
+        self._ids: list[int] = []
+        self._lengths: list[int] = []
+
+    def seal(self) -> None:
+        """Remember which objects are where."""
+        self._place_holders = [holder for holder, _ in self._places]
+        self._place_keys = [key for _, key in self._places]
+        self._sized = [holder for _, holder in self.holders]
+        self._alive = list(self._objects())
+        self._ids = list(map(id, self._alive))
+        self._lengths = list(map(len, self._sized))
+
+    def _objects(self) -> Iterator[Any]:
+        return chain(
+            chain.from_iterable(map(dict.values, self._dicts)),
+            chain.from_iterable(self._lists),
+            [cell.cell_contents for cell in self._cells],
+            map(getitem, self._place_holders, self._place_keys),
+        )
+
+    def same_objects(self) -> bool:
+        """Whether every object is where it was found; False means that one has to look again."""
+        try:
+            return (
+                list(map(id, self._objects())) == self._ids
+                and list(map(len, self._sized)) == self._lengths
+            )
+        except (KeyError, IndexError, ValueError):
+            return False
+
+    def numbers(self) -> list[Number]:
+        """The numbers of optimizers."""
+        return [*self.options, *self.counts.values()]
+
+    def all_holders(self) -> list[Any]:
+        """The dicts and lists that the step may put other things into."""
+        return [holder for _, holder in self.holders]
+
+    # Walking
+
+    def add(self, value: Any, name: str, depth: int = 0) -> None:
+        """Look at something that the step can reach."""
+        if isinstance(value, plugrad.Tensor):
+            self._add_tensor(value, name)
+        elif isinstance(value, PLAIN):
+            self.signature.append((name, (type(value), value)))
+        elif is_optimizer(value):
+            self._once(value, name, self._add_optimizer)
+        elif is_module(value):
+            self._once(value, name, self._add_module)
+        elif depth > MAX_DEPTH:
+            self.signature.append((name, id(value)))
+        elif isinstance(value, (dict, list, tuple)):
+            self._once(value, name, functools.partial(self._add_container, depth=depth))
+        elif isinstance(value, functools.partial):
+            self.add(value.func, name, depth + 1)
+            self.add(value.args, f"{name}.args", depth + 1)
+            self.add(value.keywords, f"{name}.keywords", depth + 1)
+        elif isinstance(value, types.MethodType):
+            self.add(value.__func__, name, depth + 1)
+            self.add(value.__self__, f"{name}.__self__", depth + 1)
+        elif isinstance(value, types.FunctionType):
+            if _home(value.__module__) in LIBRARIES:
+                self.signature.append((name, id(value)))
+            else:
+                self._once(value, name, functools.partial(self._add_function, depth=depth))
+        elif _is_users(value):
+            self._once(value, name, functools.partial(self._add_object, depth=depth))
+        else:
+            self.signature.append((name, id(value)))
+
+    def _once(self, value: Any, name: str, look: Callable[[Any, str], None]) -> None:
+        if id(value) in self._seen:
+            self.signature.append((name, "seen"))
+            return
+        self._seen.add(id(value))
+        look(value, name)
+
+    def _add_tensor(self, tensor: Any, name: str) -> None:
+        if id(tensor) in self.names:
+            self.signature.append((name, self.names[id(tensor)]))
+            return
+        self.names[id(tensor)] = name
+        self.tensors.append(tensor)
+        about = (tensor.sizes(), tensor.dtype, tensor.device, type(tensor))
+        self.signature.append((name, about))
+
+    def _hold(self, holder: Any, name: str) -> None:
+        self.holders.append((name, holder))
+        if isinstance(holder, dict):
+            self._dicts.append(holder)
+        elif isinstance(holder, list):
+            self._lists.append(holder)
+
+    def _add_container(self, value: Any, name: str, depth: int) -> None:
+        self.signature.append((name, (type(value), len(value))))
+        if not isinstance(value, tuple):
+            self._hold(value, name)
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            self.add(item, f"{name}[{key!r}]" if isinstance(key, (str, int)) else name, depth + 1)
+
+    def _add_module(self, module: Any, name: str) -> None:
+        fields = module.__dict__
+        self.signature.append((name, type(module)))
+        self._hold(fields, name)
+        for table in ("_parameters", "_buffers", "_modules"):
+            self._hold(fields[table], f"{name}.{table}")
+            for key, item in fields[table].items():
+                self.add(item, f"{name}.{key}")
+        for key, item in fields.items():
+            if key in ("_parameters", "_buffers", "_modules"):
+                continue
+            self.add(item, f"{name}.{key}", 1)
+        forward = type(module).forward
+        if isinstance(forward, types.FunctionType):
+            self.add(forward, f"{name}.forward", 1)
+
+    def _add_optimizer(self, optimizer: Any, name: str) -> None:
+        self.optimizers.append(optimizer)
+        self.signature.append((name, type(optimizer)))
+        inputs: tuple[str, ...] = getattr(type(optimizer), "capturable_numbers", ())
+        fields = optimizer.__dict__
+        self._hold(fields, name)
+        self._hold(optimizer.param_groups, f"{name}.param_groups")
+        self._hold(optimizer.state, f"{name}.state")
+        for key, item in fields.items():
+            if key not in ("param_groups", "state", "defaults"):
+                self.add(item, f"{name}.{key}", 1)
+        for number, group in enumerate(optimizer.param_groups):
+            place = f"{name}.param_groups[{number}]"
+            self.holders.append((place, group))
+            for key, item in group.items():
+                if key in inputs and type(item) in (int, float):
+                    self.options.append(Number([(group, key)]))
+                    self.signature.append((f"{place}[{key!r}]", "number"))
+                else:
+                    self._places.append((group, key))
+                    self.add(item, f"{place}[{key!r}]", 1)
+            for position, parameter in enumerate(group["params"]):
+                state = optimizer.state.get(parameter)
+                if state is not None:
+                    self._add_state(state, f"{name}.state of {place}['params'][{position}]", inputs)
+
+    def _add_state(self, state: dict[str, Any], name: str, inputs: tuple[str, ...]) -> None:
+        self.holders.append((name, state))
+        self.signature.append((name, len(state)))
+        for key, item in state.items():
+            if key in inputs and type(item) is int:
+                number = self.counts.setdefault(item, Number([]))
+                number.places.append((state, key))
+                self.signature.append((f"{name}[{key!r}]", list(self.counts).index(item)))
+            else:
+                self._places.append((state, key))
+                self.add(item, f"{name}[{key!r}]", 1)
+
+    def _add_object(self, value: Any, name: str, depth: int) -> None:
+        """The user's own object: what it holds that is state, and none of its plain values."""
+        self.signature.append((name, type(value)))
+        fields = value.__dict__
+        for key, item in list(fields.items()):
+            if _is_state(item):
+                self._places.append((fields, key))
+                self.add(item, f"{name}.{key}", depth + 1)
+
+    def _add_function(self, function: types.FunctionType, name: str, depth: int) -> None:
+        self.signature.append((name, id(function.__code__)))
+        for key, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                item = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+            self._cells.append(cell)
+            self.add(item, key, depth + 1)
+        spaces = function.__globals__
+        for key in _names(function.__code__):
+            if key in spaces:
+                self._places.append((spaces, key))
+                self.add(spaces[key], key, depth + 1)
+        owner = function.__defaults__, function.__kwdefaults__
+        for item in chain(owner[0] or (), (owner[1] or {}).values()):
+            self.add(item, f"{name}'s default", depth + 1)
+
+    def add_attributes(self, owner: Any, code: types.CodeType, name: str) -> None:
+        """Plain attributes of an object that the code names: they decide what is traced."""
+        fields = getattr(owner, "__dict__", {})
+        if is_module(owner) or is_optimizer(owner):
+            return
+        for key in _names(code):
+            if key in fields and isinstance(fields[key], PLAIN):
+                self._places.append((fields, key))
+                self.add(fields[key], f"{name}.{key}")
+
+
+def _is_users(value: Any) -> bool:
+    """Whether to look into an object: no class or module, and of no library that we know."""
+    if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+        return False
+    return _home(type(value).__module__) not in LIBRARIES and type(getattr(value, "__dict__", None)) is dict
+
+
+def _home(module: str | None) -> str:
+    """The package of a module."""
+    return (module or "builtins").partition(".")[0]
+
+
+def _is_state(value: Any) -> bool:
+    """Whether it is, or holds, what a step may change."""
+    if isinstance(value, plugrad.Tensor) or is_module(value) or is_optimizer(value):
+        return True
+    if isinstance(value, Mapping):
+        return any(_is_state(item) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_is_state(item) for item in value)
+    return callable(value) or _is_users(value)
+
+
+def _names(code: types.CodeType) -> list[str]:
+    """The names that code and the functions in it use."""
+    found = list(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found += _names(constant)
+    return found
+
+
+def find_roots(function: Callable[..., Any], arguments: Any, state: Any) -> Roots:
+    """All that a call of a function can reach."""
+    roots = Roots()
+    roots.add(function, getattr(function, "__name__", "step"))
+    if isinstance(function, types.MethodType):
+        roots.add_attributes(function.__self__, function.__func__.__code__, "self")
+    for number, item in enumerate(arguments):
+        roots.add(item, f"argument {number}")
+    roots.add(state, "state")
+    roots.seal()
+    return roots

@@ -1,0 +1,494 @@
+"""One trace of a step: what it computes, as a program of JAX, and what it changes, as a list.
+
+The step runs once on tracers. Then everything is as it was before, whether it went well or not:
+the first run of the program changes tensors in the same way as every later one.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core
+import optree
+
+import plugrad
+from plugrad.plugins.tracing import (
+    Before,
+    generators,
+    is_alone,
+    listening,
+    tensor_of,
+)
+from plugrad_jax.jit.errors import CaptureError, needs_a_value, no_value
+from plugrad_jax.jit.numbers import Count, Number
+from plugrad_jax.jit.recorder import Recorder
+from plugrad_jax.jit.roots import PLAIN, Roots
+
+Array = Any
+
+
+class Call:
+    """The arguments of one call, taken apart.
+
+    Attributes:
+        leaves: what the containers of the arguments hold.
+        structure: the containers.
+        tensors: the leaves that are tensors.
+        arrays: the leaves that are JAX's own arrays.
+    """
+
+    def __init__(self, leaves: list[Any], structure: Any) -> None:
+        self.leaves = leaves
+        self.structure = structure
+        self.tensors = [leaf for leaf in leaves if isinstance(leaf, plugrad.Tensor)]
+        self.arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+
+    def arguments(self, arrays: list[Array]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with other arrays in place of JAX's own."""
+        rest = iter(arrays)
+        leaves = [next(rest) if isinstance(leaf, jax.Array) else leaf for leaf in self.leaves]
+        args, kwargs = optree.tree_unflatten(self.structure, leaves)
+        return args, kwargs
+
+
+class New:
+    """In a list of changes: a tensor that the step made, and which result has its elements."""
+
+    def __init__(self, tensor: Any, result: int) -> None:
+        self.result = result
+        self.dtype = tensor.dtype
+        self.device = tensor.device
+
+    def make(self, results: list[Array]) -> Any:
+        return tensor_of(results[self.result], self.dtype, self.device)
+
+
+class RawArray:
+    """In a list of changes: an array of JAX's own."""
+
+    def __init__(self, result: int) -> None:
+        self.result = result
+
+    def make(self, results: list[Array]) -> Any:
+        return results[self.result]
+
+
+class Kept:
+    """In a list of changes: an object that was there before, or that is the same in every run."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def make(self, results: list[Array]) -> Any:
+        return self.value
+
+
+class Argument:
+    """In a list of changes: a tensor that the step was given."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Inside:
+    """In a list of changes: a dict, list or tuple with such things in it."""
+
+    def __init__(self, leaves: list[Any], structure: Any) -> None:
+        self.leaves = leaves
+        self.structure = structure
+
+    def make(self, results: list[Array]) -> Any:
+        return optree.tree_unflatten(self.structure, [leaf.make(results) for leaf in self.leaves])
+
+
+class Changes:
+    """What a step does beside computing.
+
+    `results` are numbers of the program's results. Tensors are those that were there before.
+    """
+
+    def __init__(self) -> None:
+        self.results: list[Array] = []
+        # (tensor, result, how often it was written to)
+        self.writes: list[tuple[Any, int, int]] = []
+        self.new_grads: list[tuple[Any, int]] = []
+        self.dropped_grads: list[Any] = []
+        self.kept_grads: list[tuple[Any, Any]] = []
+        self.flags: list[tuple[Any, bool]] = []
+        # (dict or list, key, what is there then, or None for nothing)
+        self.places: list[tuple[Any, Any, Any]] = []
+        self.generators: list[tuple[Any, int]] = []
+        self.kept: list[Kept] = []
+        self.returned: Any = None
+
+    def move(self, now: Callable[[Any], Any]) -> None:
+        """Use other objects in place of those that were traced with."""
+        self.dropped_grads = list(map(now, self.dropped_grads))
+        self.kept_grads = [(now(tensor), now(grad)) for tensor, grad in self.kept_grads]
+        self.flags = [(now(tensor), flag) for tensor, flag in self.flags]
+        self.places = [(now(holder), key, value) for holder, key, value in self.places]
+        for kept in self.kept:
+            kept.value = now(kept.value)
+
+    def keep(self, value: Any) -> Kept:
+        """What is the same object after every run."""
+        self.kept.append(Kept(value))
+        return self.kept[-1]
+
+    def result(self, array: Array) -> int:
+        self.results.append(array)
+        return len(self.results) - 1
+
+
+class Traced:
+    """What a trace gives.
+
+    Attributes:
+        jaxpr: the program, whose inputs are in the order of `sources`, its results as numbered.
+        sources: where each input comes from: a tensor (its array), a `Number`, a generator (its
+            key), or the place of an array among the arguments.
+        changes: what else happens.
+        roots: what could be reached.
+        watched: tensors whose situation tracing depended on.
+    """
+
+    def __init__(self, jaxpr: Any, sources: list[Any], changes: Changes, roots: Roots) -> None:
+        self.jaxpr = jaxpr
+        self.sources = sources
+        self.changes = changes
+        self.roots = roots
+        self.watched: list[Any] = []
+
+
+class Place:
+    """In a list of sources: an array of JAX's own among the arguments."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Tracing:
+    """A trace while it goes on."""
+
+    def __init__(self, function: Callable[..., Any], call: Call, roots: Roots, name: str) -> None:
+        self.function = function
+        self.call = call
+        self.roots = roots
+        self.name = name
+        foreign = {id(t): roots.names[id(t)] for t in roots.tensors if t.device.type != "jax"}
+        self.recorder = Recorder(foreign)
+        self.tensors = [
+            tensor
+            for tensor in with_sharers([*call.tensors, *roots.tensors])
+            if id(tensor) not in foreign
+        ]
+        self.generators = generators("jax")
+        self.numbers = roots.numbers()
+        self.changes = Changes()
+        self._inputs: dict[int, Array] = {}
+        self._keys: list[Array] = []
+        self._held: list[Any] = []
+        self._stand_ins: list[Any] = []
+
+    def run(self) -> Traced:
+        """Trace the step.
+
+        Raises:
+            CaptureError: it does what a program cannot do.
+        """
+        for tensor in self.tensors:
+            self.recorder.meet(tensor)
+        self._held = [holder.copy() for _, holder in self.roots.holders]
+        keys = [generator.key for generator in self.generators]
+        sources: list[Any] = [*self.tensors, *self.numbers, *self.generators]
+        arrays = [tensor.array for tensor in self.tensors]
+        sources += [Place(number) for number in range(len(self.call.arrays))]
+        values = [number.read() for number in self.numbers]
+        if any(value is None for value in values):
+            raise AssertionError("numbers were found one by one")
+        try:
+            closed = jax.make_jaxpr(self._body)(arrays, values, keys, self.call.arrays)
+        except CaptureError:
+            raise
+        except Exception as error:
+            if needs_a_value(error):
+                raise no_value(error, self.name) from error
+            raise
+        finally:
+            self._undo(keys)
+        self._check_left()
+        return self._finished(closed, sources)
+
+    def _finished(self, closed: Any, sources: list[Any]) -> Traced:
+        """The program with its inputs: tensors that were met on the way are constants so far."""
+        jaxpr = closed.jaxpr
+        holders: dict[int, Any] = {
+            id(before.array): before.tensor
+            for before in self.recorder.before.values()
+            if id(before.tensor) not in self._known()
+        }
+        holders |= {id(key): made for made, key in self.recorder.generators.values()}
+        variables = list(jaxpr.invars)
+        constvars, consts = [], []
+        for variable, value in zip(jaxpr.constvars, closed.consts, strict=True):
+            source = holders.get(id(value))
+            if source is None:
+                constvars.append(variable)
+                consts.append(value)
+            else:
+                variables.append(variable)
+                sources.append(source)
+        used = _used(jaxpr)
+        chosen = [number for number, variable in enumerate(variables) if variable in used]
+        program = jax.extend.core.ClosedJaxpr(
+            jaxpr.replace(
+                constvars=constvars,
+                invars=[variables[number] for number in chosen],
+                debug_info=jaxpr.debug_info.with_unknown_names(),
+            ),
+            consts,
+        )
+        made = Traced(program, [sources[number] for number in chosen], self.changes, self.roots)
+        made.watched = [before.tensor for before in self.recorder.before.values()]
+        return made
+
+    def _known(self) -> set[int]:
+        return {id(tensor) for tensor in self.tensors}
+
+    # Inside of the trace
+
+    def _body(
+        self, arrays: list[Array], values: list[Array], keys: list[Array], raw: list[Array]
+    ) -> list[Array]:
+        for tensor, array in zip(self.tensors, arrays, strict=True):
+            self._inputs[id(tensor)] = array
+            tensor.replace_array(array)
+            place = self.recorder.before[id(tensor)].place
+            if place is not None and not place.steps:
+                place.cell.array = array
+        for generator, key in zip(self.generators, keys, strict=True):
+            generator.key = key
+        self._keys = keys
+        self._put_numbers(values)
+        args, kwargs = self.call.arguments(raw)
+        with listening(self.recorder), plugrad.autograd.set_multithreading_enabled(False):
+            returned = self.function(*args, **kwargs)
+        self._note_changes(returned)
+        return self.changes.results
+
+    def _put_numbers(self, values: list[Array]) -> None:
+        for number, value in zip(self.numbers, values, strict=True):
+            device = plugrad.device("jax") if not self.tensors else self.tensors[0].device
+            tensor: Any = tensor_of(value, plugrad.float64, device)
+            counted = number in self.roots.counts.values()
+            self._stand_ins.append(tensor)
+            for holder, key in number.places:
+                holder[key] = Count(tensor) if counted else tensor
+
+    def _note_changes(self, returned: Any) -> None:
+        changes = self.changes
+        self._note_numbers()
+        self._note_tensors()
+        for (name, holder), before in zip(self.roots.holders, self._held, strict=True):
+            self._note_holder(name, holder, before)
+        for generator, key in zip(self.generators, self._keys, strict=True):
+            if generator.key is not key:
+                changes.generators.append((generator, changes.result(generator.key)))
+        for generator, _ in self.recorder.generators.values():
+            changes.generators.append((generator, changes.result(generator.key)))
+        changes.returned = self._described(returned, "returned")
+
+    def _note_numbers(self) -> None:
+        """Counts that have grown go back to what they are outside; nothing else may change."""
+        for number, stand_in in zip(self.numbers, self._stand_ins, strict=True):
+            found = [holder[key] for holder, key in number.places]
+            added = {value.added for value in found if isinstance(value, Count)}
+            if len(added) == 1 and all(isinstance(value, Count) for value in found):
+                number.grows = added.pop()
+            elif any(value is not stand_in for value in found):
+                _, key = number.places[0]
+                raise CaptureError(
+                    f"the step sets {key!r} of an optimizer to another number, which a captured "
+                    "step cannot do: set it outside"
+                )
+
+    def _note_tensors(self) -> None:
+        changes = self.changes
+        cells: set[int] = set()
+        for before in list(self.recorder.before.values()):
+            tensor = before.tensor
+            name = self._name_of(tensor)
+            if before.has_graph():
+                raise CaptureError(
+                    f"{name} was there before the step and is written to with a gradient to "
+                    "follow, and its graph would end with the step: write to it under no_grad, "
+                    "or write what is detached"
+                )
+            initial = self._inputs.get(id(tensor), before.array)
+            if tensor.array is not initial:
+                if tensor.sizes() != before.array.shape or tensor.dtype is not before.dtype:
+                    raise CaptureError(f"the step changes the shape or dtype of {name}")
+                cell = None if before.place is None else id(before.place.cell)
+                # All that share elements follow the one that is written.
+                if cell is None or cell not in cells:
+                    whole = tensor
+                    changes.writes.append((whole, changes.result(whole.array), before.writes()))
+                    if cell is not None:
+                        cells.add(cell)
+            self._note_grad(tensor, before, name)
+
+    def _note_grad(self, tensor: Any, before: Before, name: str) -> None:
+        changes = self.changes
+        meta = tensor.meta
+        if meta is None:
+            return
+        if bool(meta.requires_grad) is not before.leaf_flag:
+            changes.flags.append((tensor, bool(meta.requires_grad)))
+        grad = meta.grad
+        if grad is before.grad:
+            return
+        if grad is None:
+            changes.dropped_grads.append(tensor)
+        elif id(grad) in self.recorder.before and not isinstance(
+            self.recorder.before[id(grad)].array, jax.core.Tracer
+        ):
+            changes.kept_grads.append((tensor, grad))
+        elif grad.dtype is tensor.dtype and not grad.requires_grad:
+            changes.new_grads.append((tensor, changes.result(grad.array)))
+        else:
+            raise CaptureError(
+                f"the gradient of {name} is recorded (create_graph=True), and its graph would "
+                "end with the step: use plugrad.autograd.grad for gradients of gradients"
+            )
+
+    def _note_holder(self, name: str, holder: Any, before: Any) -> None:
+        if isinstance(holder, list):
+            if len(holder) != len(before):
+                raise CaptureError(
+                    f"{name}, a list, has another length after the step; a captured step runs "
+                    "without Python: return what is to be added, and add it outside"
+                )
+            items: Any = enumerate(holder)
+            old: Any = dict(enumerate(before))
+        else:
+            items, old = list(holder.items()), before
+            for key in old.keys() - holder.keys():
+                self.changes.places.append((holder, key, None))
+        for key, value in items:
+            if key in old and (value is old[key] or _equal(value, old[key])):
+                continue
+            if isinstance(value, Count) or (key in old and self._is_number(holder, key)):
+                continue
+            if key in old and isinstance(value, PLAIN) and isinstance(old[key], PLAIN):
+                raise CaptureError(
+                    f"the step changes {name}[{key!r}] from {old[key]!r} to {value!r}; a captured "
+                    "step runs without Python, which would not see it again: change it outside, "
+                    "or make a tensor of it"
+                )
+            what = f"{name}[{key!r}]" if isinstance(key, (str, int)) else name
+            self.changes.places.append((holder, key, self._described(value, what)))
+
+    def _is_number(self, holder: Any, key: Any) -> bool:
+        return any(
+            holder is place and key == name for number in self.numbers for place, name in number.places
+        )
+
+    def _described(self, value: Any, name: str) -> Any:
+        leaves, structure = optree.tree_flatten(value, none_is_leaf=True)
+        found = [self._described_leaf(leaf, name) for leaf in leaves]
+        return found[0] if structure == _LEAF else Inside(found, structure)
+
+    def _described_leaf(self, value: Any, name: str) -> Any:
+        changes = self.changes
+        if isinstance(value, Count):
+            value = value.as_tensor()
+        if isinstance(value, plugrad.Tensor):
+            for number, tensor in enumerate(self.call.tensors):
+                if tensor is value:
+                    return Argument(number)
+            if id(value) in self.recorder.before and not isinstance(
+                self.recorder.before[id(value)].array, jax.core.Tracer
+            ):
+                return changes.keep(value)
+            if value.device.type != "jax":
+                return changes.keep(value)
+            self._check_no_view(value, name)
+            return New(value, changes.result(value.array))
+        if isinstance(value, jax.Array):
+            return RawArray(changes.result(value))
+        return changes.keep(value)
+
+    def _check_no_view(self, tensor: Any, name: str) -> None:
+        place = Before(tensor)
+        for other, _ in place.members:
+            if id(other) in self.recorder.before:
+                raise CaptureError(
+                    f"what is {name} shares its elements with {self._name_of(other)}, which was "
+                    "there before the step: use .clone()"
+                )
+
+    def _name_of(self, tensor: Any) -> str:
+        for number, argument in enumerate(self.call.tensors):
+            if argument is tensor:
+                return f"tensor {number} of the arguments"
+        name = self.roots.names.get(id(tensor))
+        return name or f"a tensor of shape {tuple(tensor.sizes())}"
+
+    # After it
+
+    def _undo(self, keys: list[Array]) -> None:
+        for (_, holder), before in zip(self.roots.holders, self._held, strict=True):
+            if isinstance(holder, list):
+                holder[:] = before
+            elif holder.keys() != before.keys() or any(
+                holder[key] is not value for key, value in before.items()
+            ):
+                holder.clear()
+                holder.update(before)
+        for before in self.recorder.before.values():
+            before.restore()
+        for generator, key in zip(self.generators, keys, strict=True):
+            generator.key = key
+        for generator, key in self.recorder.generators.values():
+            generator.key = key
+        self._inputs = {}
+        self._keys = []
+        self.changes.results = []
+
+    def _check_left(self) -> None:
+        try:
+            self.recorder.check_left(set())
+        except CaptureError:
+            # Cycles of tensors and nodes are no leak.
+            gc.collect()
+            self.recorder.check_left(set())
+
+
+def with_sharers(tensors: list[Any]) -> list[Any]:
+    """Tensors, each once, and after them those that share elements with one of them."""
+    found = {id(tensor): tensor for tensor in tensors}
+    for tensor in list(found.values()):
+        if not is_alone(tensor):
+            for other, _ in Before(tensor).members:
+                found.setdefault(id(other), other)
+    return list(found.values())
+
+
+_LEAF = optree.tree_structure(0)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and isinstance(a, PLAIN) and bool(a == b)
+
+
+def _used(jaxpr: Any) -> set[Any]:
+    """The variables that any equation or result uses."""
+    found: set[Any] = set()
+    literal = jax.extend.core.Literal
+    for equation in jaxpr.eqns:
+        found.update([atom for atom in equation.invars if not isinstance(atom, literal)])
+    found.update([atom for atom in jaxpr.outvars if not isinstance(atom, literal)])
+    return found

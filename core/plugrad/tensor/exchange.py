@@ -1,0 +1,179 @@
+"""Other arrays in the place of tensors' own: what runs a step of a program at once needs.
+
+Such a step is traced: run on stand-ins for arrays, to see what it does. `Before` is what a tensor
+was before, and makes it that again. Then the program runs, and its results become the tensors'.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.graph.node import Node
+from plugrad.tensor.base import (
+    AutogradMeta,
+    Storage,
+    TensorBase,
+    ViewInfo,
+    make_tensor,
+    materialize_meta,
+    needs_grad,
+    share_storage,
+    version_of,
+)
+from plugrad.tensor.functionalize import Alias, alias_of, leave, rebind
+
+
+@final
+class Before:
+    """What a tensor was at one time, with those that share its elements.
+
+    Attributes:
+        array: its array.
+        grad: its gradient, or None.
+        requires_grad: whether operations on it were recorded.
+        version: how often it had been written to.
+    """
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self.tensor = tensor
+        self.array: Any = tensor.array
+        self.dtype = tensor.dtype
+        self.device = tensor.device
+        self.keyset: i64 = tensor.keyset
+        self.version: i64 = version_of(tensor)
+        self.requires_grad: bool = needs_grad(tensor)
+        self.storage: Storage | None = tensor.storage
+        self.view_info: ViewInfo | None = tensor.view_info
+        meta = tensor.meta
+        self.meta: AutogradMeta | None = meta
+        self.grad: TensorBase | None = None if meta is None else meta.grad
+        self.grad_fn: Node | None = None if meta is None else meta.grad_fn
+        self.output_nr: i64 = 0 if meta is None else meta.output_nr
+        self.leaf_flag: bool = meta is not None and meta.requires_grad
+        self.retains_grad: bool = meta is not None and meta.retains_grad
+        self.place: Alias | None = alias_of(tensor)
+        self.shared: Any = None
+        self.members: list[tuple[TensorBase, Any]] = []
+        if self.place is not None:
+            self.shared = self.place.cell.array
+            for member in list(self.place.cell.members.values()):
+                other = member.ref()
+                if other is not None and other is not tensor:
+                    self.members.append((other, other.array))
+
+    def has_graph(self) -> bool:
+        """Whether the tensor has a grad_fn now that it had not."""
+        meta = self.tensor.meta
+        return meta is not None and meta.grad_fn is not None and meta.grad_fn is not self.grad_fn
+
+    def writes(self) -> int:
+        """How often the tensor was written to since."""
+        return int(version_of(self.tensor) - self.version)
+
+    def restore(self) -> None:
+        """Make the tensor what it was."""
+        tensor = self.tensor
+        place = alias_of(tensor)
+        if place is not None and place is not self.place:
+            leave(tensor)
+        tensor.replace_array(self.array)
+        if self.place is not None:
+            self.place.cell.array = self.shared
+            for other, array in self.members:
+                other.replace_array(array)
+        tensor.dtype = self.dtype
+        tensor.device = self.device
+        tensor.keyset = self.keyset
+        storage = tensor.storage
+        if storage is not None:
+            storage.version = self.version
+        if self.storage is not None:
+            tensor.storage = self.storage
+            self.storage.version = self.version
+        tensor.view_info = self.view_info
+        meta = tensor.meta
+        if self.meta is not None:
+            tensor.meta = self.meta
+            meta = self.meta
+        if meta is not None:
+            meta.grad = self.grad
+            meta.grad_fn = self.grad_fn
+            meta.output_nr = self.output_nr
+            meta.requires_grad = self.leaf_flag
+            meta.retains_grad = self.retains_grad
+
+
+def arrays_of(tensors: list[TensorBase]) -> list[Any]:
+    """The tensors' arrays."""
+    return [tensor.array for tensor in tensors]
+
+
+def is_alone(tensor: TensorBase) -> bool:
+    """Whether no other tensor shares the elements of one with an array that cannot be written to.
+
+    One that was left alone by the others ceases to be kept as one that shares.
+    """
+    if not tensor.keyset & FUNCTIONALIZE_BIT:
+        return True
+    place = alias_of(tensor)
+    if place is None:
+        return True
+    if len(place.cell.members) > 1 or place.steps:
+        return False
+    leave(tensor)
+    return True
+
+
+def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) -> None:
+    """Write whole tensors at once: the first `len(tensors)` arrays become theirs, and count as so
+    many writes. Whatever shares a tensor's elements follows."""
+    for number, tensor in enumerate(tensors):
+        array = arrays[number]
+        if tensor.keyset & FUNCTIONALIZE_BIT and alias_of(tensor) is not None:
+            rebind(tensor, array)
+        else:
+            tensor.array = array
+        count = writes[number]
+        if count:
+            share_storage(tensor).version += count
+
+
+def put_gradients(tensors: list[TensorBase], arrays: list[Any]) -> None:
+    """Give leaves new gradients, with these arrays."""
+    for number, tensor in enumerate(tensors):
+        grad = make_tensor(arrays[number], tensor.dtype, tensor.device, tensor.keyset)
+        materialize_meta(tensor).grad = grad
+
+
+def drop_gradients(tensors: list[TensorBase]) -> None:
+    """Leave tensors without a gradient."""
+    for tensor in tensors:
+        meta = tensor.meta
+        if meta is not None:
+            meta.grad = None
+
+
+# What `situation` says of a tensor.
+REQUIRES_GRAD: Final = 1
+HAS_GRAD: Final = 2
+
+
+def situation(tensors: list[TensorBase]) -> list[int]:
+    """For each tensor, what a step may depend on beside its elements: whether it requires grad,
+    and whether it has one."""
+    found: list[int] = []
+    for tensor in tensors:
+        meta = tensor.meta
+        word = 0
+        if meta is not None:
+            if meta.grad is not None:
+                word = HAS_GRAD
+            if meta.requires_grad or meta.grad_fn is not None:
+                word += REQUIRES_GRAD
+        elif tensor.view_info is not None and needs_grad(tensor):
+            word = REQUIRES_GRAD
+        found.append(word)
+    return found
