@@ -42,6 +42,10 @@ class JaxQueue(DeviceQueue):
     def __init__(self, index: int) -> None:
         self.index = index
 
+    def is_bound(self) -> bool:
+        """JAX traces on the thread that called the function."""
+        return is_tracing()
+
     def synchronize(self) -> None:
         wait_for(self.index)
 
@@ -163,6 +167,13 @@ class JaxBackend(Backend):
 
     def synchronize(self, index: int) -> None:
         wait_for(index)
+
+    def jit(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """`plugrad_jax.jit`."""
+        from plugrad_jax.jit import jit
+
+        captured: Callable[..., Any] = jit(function, **options)
+        return captured
 
 
 @in_64_bits

@@ -380,6 +380,11 @@ class DeviceQueue:
         thread."""
         return self.ready.get()
 
+    def is_bound(self) -> bool:
+        """Whether the calling thread alone can work on the device now, as while it traces a
+        function: a backward pass then stays on it."""
+        return False
+
     def activate(self) -> None:
         """Make the device and its stream current on the calling thread."""
 

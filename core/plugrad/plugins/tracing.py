@@ -19,10 +19,11 @@ from plugrad.tensor.exchange import (
     REQUIRES_GRAD,
     Before,
     arrays_of,
+    cell_of,
     drop_gradients,
-    is_alone,
     put_arrays,
     put_gradients,
+    sharers,
     situation,
 )
 
@@ -32,32 +33,38 @@ __all__ = [
     "Before",
     "Listener",
     "arrays_of",
+    "cell_of",
     "drop_gradients",
     "generators",
-    "is_alone",
     "listening",
     "mode",
     "put_arrays",
     "put_gradients",
+    "sharers",
     "situation",
     "tensor_of",
 ]
 
 
 class listening:
-    """Context manager: a listener hears of what this thread does."""
+    """Context manager: a listener hears of what this thread does, and its method `note(tensor)` of
+    each tensor that is about to get another array."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Any) -> None:
         self.listener = listener
+        self.log: Any = None
 
-    def __enter__(self) -> Listener:
+    def __enter__(self) -> None:
         state = current_state()
         self.listener.outer = state.trace
         state.trace = self.listener
-        return self.listener
+        self.log = state.array_log
+        state.array_log = self.listener
 
     def __exit__(self, *exc_info: object) -> None:
-        current_state().trace = self.listener.outer
+        state = current_state()
+        state.trace = self.listener.outer
+        state.array_log = self.log
 
 
 def mode() -> tuple[bool, bool]:

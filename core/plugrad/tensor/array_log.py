@@ -15,8 +15,8 @@ from plugrad.tensor.write_back import Step
 
 
 @final
-class _Entry:
-    """What a tensor was when it was first noted."""
+class FormerArray:
+    """The array that a tensor had at one time, and its place among those it shared it with."""
 
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor = tensor
@@ -51,7 +51,7 @@ class ArrayLog:
     """
 
     def __init__(self) -> None:
-        self.entries: dict[int, _Entry] = {}
+        self.entries: dict[int, FormerArray] = {}
         self.outer: Any = None
 
     def __enter__(self) -> ArrayLog:
@@ -69,7 +69,7 @@ class ArrayLog:
     def note(self, tensor: TensorBase) -> None:
         """A tensor is about to get another array, or to share its own."""
         if id(tensor) not in self.entries:
-            self.entries[id(tensor)] = _Entry(tensor)
+            self.entries[id(tensor)] = FormerArray(tensor)
 
     def changes(self) -> list[tuple[TensorBase, Any, Any]]:
         """Tensors that have another array than before, that one, and what they have now."""

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.graph.node import Node
+from plugrad.tensor.array_log import FormerArray
 from plugrad.tensor.base import (
     AutogradMeta,
     Storage,
@@ -23,7 +24,8 @@ from plugrad.tensor.base import (
     share_storage,
     version_of,
 )
-from plugrad.tensor.functionalize import Alias, alias_of, leave, rebind
+from plugrad.tensor.cells import alias_of, leave
+from plugrad.tensor.functionalize import rebind
 
 
 @final
@@ -40,6 +42,7 @@ class Before:
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor = tensor
         self.array: Any = tensor.array
+        self.former = FormerArray(tensor)
         self.dtype = tensor.dtype
         self.device = tensor.device
         self.keyset: i64 = tensor.keyset
@@ -54,15 +57,13 @@ class Before:
         self.output_nr: i64 = 0 if meta is None else meta.output_nr
         self.leaf_flag: bool = meta is not None and meta.requires_grad
         self.retains_grad: bool = meta is not None and meta.retains_grad
-        self.place: Alias | None = alias_of(tensor)
-        self.shared: Any = None
-        self.members: list[tuple[TensorBase, Any]] = []
-        if self.place is not None:
-            self.shared = self.place.cell.array
-            for member in list(self.place.cell.members.values()):
-                other = member.ref()
-                if other is not None and other is not tensor:
-                    self.members.append((other, other.array))
+
+    def stand_in(self, array: Any) -> None:
+        """Put another array in the place of the tensor's, and of what it shares with views."""
+        self.tensor.replace_array(array)
+        place = self.former.place
+        if place is not None and not place.steps:
+            place.cell.array = array
 
     def has_graph(self) -> bool:
         """Whether the tensor has a grad_fn now that it had not."""
@@ -76,14 +77,7 @@ class Before:
     def restore(self) -> None:
         """Make the tensor what it was."""
         tensor = self.tensor
-        place = alias_of(tensor)
-        if place is not None and place is not self.place:
-            leave(tensor)
-        tensor.replace_array(self.array)
-        if self.place is not None:
-            self.place.cell.array = self.shared
-            for other, array in self.members:
-                other.replace_array(array)
+        self.former.restore()
         tensor.dtype = self.dtype
         tensor.device = self.device
         tensor.keyset = self.keyset
@@ -111,20 +105,32 @@ def arrays_of(tensors: list[TensorBase]) -> list[Any]:
     return [tensor.array for tensor in tensors]
 
 
-def is_alone(tensor: TensorBase) -> bool:
-    """Whether no other tensor shares the elements of one with an array that cannot be written to.
+def cell_of(tensor: TensorBase) -> Any:
+    """What stands for the memory that a tensor shares with others; None if it shares none.
 
-    One that was left alone by the others ceases to be kept as one that shares.
+    One that the others have left alone ceases to be kept as one that shares.
     """
     if not tensor.keyset & FUNCTIONALIZE_BIT:
-        return True
+        return None
     place = alias_of(tensor)
     if place is None:
-        return True
-    if len(place.cell.members) > 1 or place.steps:
-        return False
-    leave(tensor)
-    return True
+        return None
+    if len(place.cell.members) == 1 and not place.steps:
+        leave(tensor)
+        return None
+    return place.cell
+
+
+def sharers(tensor: TensorBase) -> list[TensorBase]:
+    """The other tensors that would share memory with one."""
+    place = alias_of(tensor)
+    found: list[TensorBase] = []
+    if place is not None:
+        for member in list(place.cell.members.values()):
+            other: TensorBase | None = member.ref()
+            if other is not None and other is not tensor:
+                found.append(other)
+    return found
 
 
 def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) -> None:

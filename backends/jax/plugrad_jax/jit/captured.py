@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 import threading
 import warnings
@@ -12,13 +11,12 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 
 import jax
 import numpy as np
-import optree
 
-import plugrad
 from plugrad.plugins.tracing import mode, situation
+from plugrad_jax.jit.changes import TENSOR, Call, flatten
 from plugrad_jax.jit.program import Program, Stale
 from plugrad_jax.jit.roots import PLAIN, Roots, find_roots
-from plugrad_jax.jit.tracing import Call, Tracing
+from plugrad_jax.jit.tracing import Tracing
 from plugrad_jax.precision import is_tracing
 
 LOG = logging.getLogger("plugrad_jax.jit")
@@ -68,7 +66,7 @@ class Captured:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_tracing():
             return self._function(*args, **kwargs)
-        leaves, structure = optree.tree_flatten((args, kwargs), none_is_leaf=True)
+        leaves, structure = flatten((args, kwargs))
         call = Call(leaves, structure)
         key = self._key(call)
         self._calls += 1
@@ -88,10 +86,10 @@ class Captured:
 
     def _key(self, call: Call) -> Any:
         """What tells programs apart before anything is looked up: the arguments' types."""
-        tensors = call.tensors
+        tensors: list[Any] = call.tensors
         about: list[Any] = []
         for leaf in call.leaves:
-            if isinstance(leaf, plugrad.Tensor):
+            if isinstance(leaf, TENSOR):
                 about.append((leaf.sizes(), leaf.dtype, leaf.device, type(leaf)))
             elif isinstance(leaf, jax.Array):
                 about.append((leaf.shape, leaf.dtype))
@@ -113,7 +111,7 @@ class Captured:
     def _slowly(self, call: Call, key: Any) -> Any:
         """Look for a program whose tensors have moved, or trace."""
         self._check_arguments(call)
-        arguments = [leaf for leaf in call.leaves if not isinstance(leaf, plugrad.Tensor)]
+        arguments = [leaf for leaf in call.leaves if not isinstance(leaf, TENSOR)]
         roots = find_roots(self._function, arguments, self._state)
         programs = self._programs.setdefault(key, [])
         stale: list[Program] = []
@@ -128,7 +126,8 @@ class Captured:
         for program in stale:
             programs.remove(program)
         reason = self._reason(call, key, roots, bool(stale))
-        program = Program(Tracing(self._function, call, roots, self._name).run(), call, self._donate)
+        traced = Tracing(self._function, call, roots, self._name).run()
+        program = Program(traced, call, self._donate)
         self._count(reason)
         programs.insert(0, program)
         arrays = program.inputs(call)

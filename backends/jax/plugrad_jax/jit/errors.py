@@ -60,6 +60,7 @@ def no_value(error: BaseException, name: str) -> CaptureError:
     """The error for a function that needs a value, with the line that asks for it."""
     line = user_line(error.__traceback__)
     return CaptureError(
-        f"{name}: the step depends on the value of a tensor" + (f", at {line}" if line else "")
+        f"{name}: the step depends on the value of a tensor"
+        + (f", at {line}" if line else "")
         + f". {ADVICE}"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from plugrad_jax.jit.errors import CaptureError
@@ -80,19 +81,32 @@ class Number:
         self.places = places
         # By how much a run makes a count grow.
         self.grows = 0
+        self._value: Any = None
+        self._array: Any = None
 
     def read(self) -> Any:
-        """The number, as the program takes it; None if the places do not agree any more."""
+        """The number on the device; None if the places do not agree any more.
+
+        It is taken there only when somebody has changed it outside.
+        """
         holder, key = self.places[0]
-        found = holder[key]
+        value = holder[key]
         if len(self.places) > 1:
             for holder, key in self.places:
-                if holder[key] != found:
+                if holder[key] != value:
                     return None
-        return np.float64(found)
+        if value != self._value or self._array is None:
+            self._array = jax.device_put(np.float64(value))
+            self._value = value
+        return self._array
 
-    def advance(self) -> None:
-        """The program has run."""
-        if self.grows:
-            for holder, key in self.places:
-                holder[key] += self.grows
+    def advance(self, array: Any) -> None:
+        """The program has run, and has added to the count: `array` is what it is now."""
+        self._value = value = self._value + self.grows
+        self._array = array
+        for holder, key in self.places:
+            holder[key] = value
+
+    def take_over(self, other: Number) -> None:
+        """Go on where another one was, whose places have moved."""
+        self.grows, self._value, self._array = other.grows, other._value, other._array

@@ -13,26 +13,25 @@ import jax
 import jax.extend.core
 import jax.numpy as jnp
 
-import plugrad
 from plugrad.plugins.tracing import (
     HAS_GRAD,
     REQUIRES_GRAD,
     arrays_of,
+    cell_of,
     drop_gradients,
-    is_alone,
     put_arrays,
     put_gradients,
     situation,
 )
 from plugrad_jax.generator import JaxGenerator
+from plugrad_jax.jit.changes import TENSOR, Argument, Call, Place, Traced, with_sharers
 from plugrad_jax.jit.numbers import Number
 from plugrad_jax.jit.roots import Roots
-from plugrad_jax.jit.tracing import Argument, Call, Place, Traced, with_sharers
 
 Array = Any
 
 
-class Stale(Exception):  # noqa: N818  # no error: it says that the step is to be traced again
+class Stale(Exception):  # no error: it says that the step is to be traced again
     """The arrays have other shapes or dtypes than those that were traced."""
 
 
@@ -47,7 +46,7 @@ def _references() -> int:
     held = Held()
     held.array = object()
     arrays = [held.array]
-    return list(map(sys.getrefcount, arrays[:1]))[0]
+    return next(map(sys.getrefcount, arrays[:1]))
 
 
 OF_ONE_TENSOR: Final = _references()
@@ -70,6 +69,7 @@ class Program:
         changes = traced.changes
         self.roots: Roots = traced.roots
         self.changes = changes
+        self._donate = donate
         self._arguments = {id(tensor): number for number, tensor in enumerate(call.tensors)}
         written = {id(tensor) for tensor, _, _ in changes.writes}
         places: list[tuple[int, int]] = []
@@ -86,7 +86,6 @@ class Program:
         self.argument_arrays: list[int] = [s.number for s in sources if isinstance(s, Place)]
         self.generators: list[Any] = [s for s in sources if isinstance(s, JaxGenerator)]
         self.numbers: list[Number] = [s for s in sources if isinstance(s, Number)]
-        self.growing = [number for number in self.roots.numbers() if number.grows]
         self._expected = [OF_ONE_TENSOR] * self.donated
         self._own_watched = [t for t in traced.watched if id(t) not in self._arguments]
         self._own_ids = frozenset(map(id, self._own_watched))
@@ -100,7 +99,7 @@ class Program:
         self._compile(traced, order)
 
     def _kind(self, source: Any, written: set[int]) -> int:
-        if isinstance(source, plugrad.Tensor):
+        if isinstance(source, TENSOR):
             if id(source) in self._arguments:
                 return 2
             return 0 if id(source) in written else 1
@@ -112,13 +111,19 @@ class Program:
         changes = self.changes
         order = [result for _, result, _ in changes.writes]
         order += [result for _, result in changes.new_grads]
-        rest = [number for number in range(len(traced.jaxpr.jaxpr.outvars)) if number not in set(order)]
+        rest = [
+            number for number in range(len(traced.jaxpr.jaxpr.outvars)) if number not in set(order)
+        ]
         self._result_order = order + rest
         self._first_rest = len(order)
         self._rest = rest
         self._written = [tensor for tensor, _, _ in changes.writes]
         self._write_counts = [count for _, _, count in changes.writes]
         self._graded = [tensor for tensor, _ in changes.new_grads]
+        self._changes_arguments = any(
+            id(tensor) in self._arguments
+            for tensor in (*self._written, *self._graded, *changes.dropped_grads)
+        )
         self._number_of = {number: place for place, number in enumerate(self._result_order)}
 
     def _compile(self, traced: Traced, order: list[int]) -> None:
@@ -141,7 +146,12 @@ class Program:
                 raise Stale
             return run(*arrays)
 
-        self.compiled = jax.jit(step, donate_argnums=tuple(range(self.donated)))
+        donated = list(range(self.donated))
+        if self._donate:
+            grown = [number for number, _ in self.changes.counts]
+            first = len(order) - len(self.numbers)
+            donated += [first + at for at, number in enumerate(self.numbers) if number in grown]
+        self.compiled = jax.jit(step, donate_argnums=tuple(donated))
 
     # Running
 
@@ -196,9 +206,9 @@ class Program:
             array = arrays[number]
             arrays[number] = None
             tensor = self.tensors[number]
-            alone = is_alone(tensor)
-            # Those of the tensor and of the name `array`, and that of the call.
-            if not alone or sys.getrefcount(array) > 3:
+            shared = cell_of(tensor) is not None
+            # It has the tensor, the name `array`, and the call.
+            if shared or sys.getrefcount(array) > 3:
                 array = jnp.copy(array)
             arrays[number] = array
 
@@ -210,19 +220,16 @@ class Program:
         """
         results = self.compiled(*arrays)
         changes = self.changes
-        if self._arguments:
-            written = [self._now(tensor, call) for tensor in self._written]
-            graded = [self._now(tensor, call) for tensor in self._graded]
-            dropped = [self._now(tensor, call) for tensor in changes.dropped_grads]
-        else:
-            written, graded, dropped = self._written, self._graded, changes.dropped_grads
+        written, graded, dropped = self._written, self._graded, changes.dropped_grads
+        if self._changes_arguments:
+            written = [self._now(tensor, call) for tensor in written]
+            graded = [self._now(tensor, call) for tensor in graded]
+            dropped = [self._now(tensor, call) for tensor in dropped]
         put_arrays(written, results, self._write_counts)
         if graded:
             put_gradients(graded, results[len(written) : self._first_rest])
         if dropped:
             drop_gradients(dropped)
-        for number in self.growing:
-            number.advance()
         return self._others(call, results)
 
     def _now(self, tensor: Any, call: Call) -> Any:
@@ -244,6 +251,8 @@ class Program:
                 del holder[key]
             else:
                 holder[key] = self._made(value, call, ordered)
+        for number, result in changes.counts:
+            number.advance(ordered[result])
         for generator, result in changes.generators:
             generator.key = ordered[result]
         return self._made(changes.returned, call, ordered)
@@ -264,7 +273,7 @@ class Program:
             *zip(former.numbers(), roots.numbers(), strict=True),
         ]
         for old, new in zip(former.numbers(), roots.numbers(), strict=True):
-            new.grows = old.grows
+            new.take_over(old)
         other = {id(old): new for old, new in pairs}
 
         def now(value: Any) -> Any:
@@ -272,7 +281,6 @@ class Program:
 
         self.tensors = list(map(now, self.tensors))
         self.numbers = list(map(now, self.numbers))
-        self.growing = list(map(now, self.growing))
         self._written = list(map(now, self._written))
         self._graded = list(map(now, self._graded))
         self._own_watched = list(map(now, self._own_watched))

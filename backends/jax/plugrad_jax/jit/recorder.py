@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-import plugrad
 from plugrad.plugins.tracing import Before, Listener
 from plugrad_jax.generator import JaxGenerator
+from plugrad_jax.jit.changes import TENSOR
 from plugrad_jax.jit.errors import CaptureError
 
 
@@ -36,6 +36,11 @@ class Recorder(Listener):
         if id(tensor) not in self.before:
             self.before[id(tensor)] = Before(tensor)
 
+    def note(self, tensor: Any) -> None:
+        """A tensor is about to get another array."""
+        if id(tensor) not in self.before and not isinstance(tensor.array, jax.core.Tracer):
+            self.before[id(tensor)] = Before(tensor)
+
     def dispatch(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
         for value in args:
             self._look(value)
@@ -46,12 +51,12 @@ class Recorder(Listener):
 
     def run_node(self, node: Any, grads: Any) -> Any:
         leaf = getattr(node, "variable", None)
-        if isinstance(leaf, plugrad.Tensor):
+        if isinstance(leaf, TENSOR):
             self._look(leaf)
         return super().run_node(node, grads)
 
-    def _look(self, value: object) -> None:
-        if isinstance(value, plugrad.Tensor):
+    def _look(self, value: Any) -> None:
+        if isinstance(value, TENSOR):
             if id(value) in self.before or isinstance(value.array, jax.core.Tracer):
                 return
             if value.device.type == "jax":
@@ -64,14 +69,17 @@ class Recorder(Listener):
         elif isinstance(value, (list, tuple)):
             for item in value:
                 self._look(item)
-        elif isinstance(value, JaxGenerator) and id(value) not in self.generators:
-            if not isinstance(value.key, jax.core.Tracer):
-                self.generators[id(value)] = (value, value.key)
-                # What is computed from it is known when the program runs, and not before.
-                value.key = jnp.copy(value.key)
+        elif (
+            isinstance(value, JaxGenerator)
+            and id(value) not in self.generators
+            and not isinstance(value.key, jax.core.Tracer)
+        ):
+            self.generators[id(value)] = (value, value.key)
+            # What is computed from it is known when the program runs, and not before.
+            value.key = jnp.copy(value.key)
 
     def _note(self, result: object, op: Any) -> None:
-        if isinstance(result, plugrad.Tensor):
+        if isinstance(result, TENSOR):
             if result.device.type not in ("jax", "meta") and _draws(op):
                 raise CaptureError(
                     f"{op.name}() draws random numbers on {result.device}, which a captured step "

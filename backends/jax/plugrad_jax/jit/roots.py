@@ -11,7 +11,7 @@ import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from operator import getitem
+from operator import getitem, is_
 from typing import Any, Final
 
 import plugrad
@@ -62,7 +62,6 @@ class Roots:
         self._lists: list[Any] = []
         self._cells: list[Any] = []
         self._places: list[tuple[Any, Any]] = []
-        self._ids: list[int] = []
         self._lengths: list[int] = []
 
     def seal(self) -> None:
@@ -71,7 +70,6 @@ class Roots:
         self._place_keys = [key for _, key in self._places]
         self._sized = [holder for _, holder in self.holders]
         self._alive = list(self._objects())
-        self._ids = list(map(id, self._alive))
         self._lengths = list(map(len, self._sized))
 
     def _objects(self) -> Iterator[Any]:
@@ -85,9 +83,8 @@ class Roots:
     def same_objects(self) -> bool:
         """Whether every object is where it was found; False means that one has to look again."""
         try:
-            return (
-                list(map(id, self._objects())) == self._ids
-                and list(map(len, self._sized)) == self._lengths
+            return list(map(len, self._sized)) == self._lengths and all(
+                map(is_, self._objects(), self._alive)
             )
         except (KeyError, IndexError, ValueError):
             return False
@@ -229,7 +226,9 @@ class Roots:
 
     def _add_function(self, function: types.FunctionType, name: str, depth: int) -> None:
         self.signature.append((name, id(function.__code__)))
-        for key, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        for key, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
             try:
                 item = cell.cell_contents
             except ValueError:  # not assigned yet
@@ -260,7 +259,10 @@ def _is_users(value: Any) -> bool:
     """Whether to look into an object: no class or module, and of no library that we know."""
     if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
         return False
-    return _home(type(value).__module__) not in LIBRARIES and type(getattr(value, "__dict__", None)) is dict
+    return (
+        _home(type(value).__module__) not in LIBRARIES
+        and type(getattr(value, "__dict__", None)) is dict
+    )
 
 
 def _home(module: str | None) -> str:

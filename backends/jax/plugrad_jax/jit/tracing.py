@@ -12,162 +12,36 @@ from typing import Any
 
 import jax
 import jax.extend.core
-import optree
 
 import plugrad
 from plugrad.plugins.tracing import (
     Before,
+    cell_of,
     generators,
-    is_alone,
     listening,
+    sharers,
     tensor_of,
 )
+from plugrad_jax.jit.changes import (
+    LEAF,
+    TENSOR,
+    Argument,
+    Call,
+    Changes,
+    Inside,
+    New,
+    Place,
+    RawArray,
+    Traced,
+    flatten,
+    with_sharers,
+)
 from plugrad_jax.jit.errors import CaptureError, needs_a_value, no_value
-from plugrad_jax.jit.numbers import Count, Number
+from plugrad_jax.jit.numbers import Count
 from plugrad_jax.jit.recorder import Recorder
 from plugrad_jax.jit.roots import PLAIN, Roots
 
 Array = Any
-
-
-class Call:
-    """The arguments of one call, taken apart.
-
-    Attributes:
-        leaves: what the containers of the arguments hold.
-        structure: the containers.
-        tensors: the leaves that are tensors.
-        arrays: the leaves that are JAX's own arrays.
-    """
-
-    def __init__(self, leaves: list[Any], structure: Any) -> None:
-        self.leaves = leaves
-        self.structure = structure
-        self.tensors = [leaf for leaf in leaves if isinstance(leaf, plugrad.Tensor)]
-        self.arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-
-    def arguments(self, arrays: list[Array]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with other arrays in place of JAX's own."""
-        rest = iter(arrays)
-        leaves = [next(rest) if isinstance(leaf, jax.Array) else leaf for leaf in self.leaves]
-        args, kwargs = optree.tree_unflatten(self.structure, leaves)
-        return args, kwargs
-
-
-class New:
-    """In a list of changes: a tensor that the step made, and which result has its elements."""
-
-    def __init__(self, tensor: Any, result: int) -> None:
-        self.result = result
-        self.dtype = tensor.dtype
-        self.device = tensor.device
-
-    def make(self, results: list[Array]) -> Any:
-        return tensor_of(results[self.result], self.dtype, self.device)
-
-
-class RawArray:
-    """In a list of changes: an array of JAX's own."""
-
-    def __init__(self, result: int) -> None:
-        self.result = result
-
-    def make(self, results: list[Array]) -> Any:
-        return results[self.result]
-
-
-class Kept:
-    """In a list of changes: an object that was there before, or that is the same in every run."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def make(self, results: list[Array]) -> Any:
-        return self.value
-
-
-class Argument:
-    """In a list of changes: a tensor that the step was given."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-class Inside:
-    """In a list of changes: a dict, list or tuple with such things in it."""
-
-    def __init__(self, leaves: list[Any], structure: Any) -> None:
-        self.leaves = leaves
-        self.structure = structure
-
-    def make(self, results: list[Array]) -> Any:
-        return optree.tree_unflatten(self.structure, [leaf.make(results) for leaf in self.leaves])
-
-
-class Changes:
-    """What a step does beside computing.
-
-    `results` are numbers of the program's results. Tensors are those that were there before.
-    """
-
-    def __init__(self) -> None:
-        self.results: list[Array] = []
-        # (tensor, result, how often it was written to)
-        self.writes: list[tuple[Any, int, int]] = []
-        self.new_grads: list[tuple[Any, int]] = []
-        self.dropped_grads: list[Any] = []
-        self.kept_grads: list[tuple[Any, Any]] = []
-        self.flags: list[tuple[Any, bool]] = []
-        # (dict or list, key, what is there then, or None for nothing)
-        self.places: list[tuple[Any, Any, Any]] = []
-        self.generators: list[tuple[Any, int]] = []
-        self.kept: list[Kept] = []
-        self.returned: Any = None
-
-    def move(self, now: Callable[[Any], Any]) -> None:
-        """Use other objects in place of those that were traced with."""
-        self.dropped_grads = list(map(now, self.dropped_grads))
-        self.kept_grads = [(now(tensor), now(grad)) for tensor, grad in self.kept_grads]
-        self.flags = [(now(tensor), flag) for tensor, flag in self.flags]
-        self.places = [(now(holder), key, value) for holder, key, value in self.places]
-        for kept in self.kept:
-            kept.value = now(kept.value)
-
-    def keep(self, value: Any) -> Kept:
-        """What is the same object after every run."""
-        self.kept.append(Kept(value))
-        return self.kept[-1]
-
-    def result(self, array: Array) -> int:
-        self.results.append(array)
-        return len(self.results) - 1
-
-
-class Traced:
-    """What a trace gives.
-
-    Attributes:
-        jaxpr: the program, whose inputs are in the order of `sources`, its results as numbered.
-        sources: where each input comes from: a tensor (its array), a `Number`, a generator (its
-            key), or the place of an array among the arguments.
-        changes: what else happens.
-        roots: what could be reached.
-        watched: tensors whose situation tracing depended on.
-    """
-
-    def __init__(self, jaxpr: Any, sources: list[Any], changes: Changes, roots: Roots) -> None:
-        self.jaxpr = jaxpr
-        self.sources = sources
-        self.changes = changes
-        self.roots = roots
-        self.watched: list[Any] = []
-
-
-class Place:
-    """In a list of sources: an array of JAX's own among the arguments."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 class Tracing:
@@ -207,8 +81,6 @@ class Tracing:
         arrays = [tensor.array for tensor in self.tensors]
         sources += [Place(number) for number in range(len(self.call.arrays))]
         values = [number.read() for number in self.numbers]
-        if any(value is None for value in values):
-            raise AssertionError("numbers were found one by one")
         try:
             closed = jax.make_jaxpr(self._body)(arrays, values, keys, self.call.arrays)
         except CaptureError:
@@ -265,10 +137,7 @@ class Tracing:
     ) -> list[Array]:
         for tensor, array in zip(self.tensors, arrays, strict=True):
             self._inputs[id(tensor)] = array
-            tensor.replace_array(array)
-            place = self.recorder.before[id(tensor)].place
-            if place is not None and not place.steps:
-                place.cell.array = array
+            self.recorder.before[id(tensor)].stand_in(array)
         for generator, key in zip(self.generators, keys, strict=True):
             generator.key = key
         self._keys = keys
@@ -281,7 +150,7 @@ class Tracing:
 
     def _put_numbers(self, values: list[Array]) -> None:
         for number, value in zip(self.numbers, values, strict=True):
-            device = plugrad.device("jax") if not self.tensors else self.tensors[0].device
+            device = self.tensors[0].device  # the optimizer's are there
             tensor: Any = tensor_of(value, plugrad.float64, device)
             counted = number in self.roots.counts.values()
             self._stand_ins.append(tensor)
@@ -308,6 +177,9 @@ class Tracing:
             added = {value.added for value in found if isinstance(value, Count)}
             if len(added) == 1 and all(isinstance(value, Count) for value in found):
                 number.grows = added.pop()
+                if number.grows:
+                    array = found[0].as_tensor().array
+                    self.changes.counts.append((number, self.changes.result(array)))
             elif any(value is not stand_in for value in found):
                 _, key = number.places[0]
                 raise CaptureError(
@@ -331,13 +203,11 @@ class Tracing:
             if tensor.array is not initial:
                 if tensor.sizes() != before.array.shape or tensor.dtype is not before.dtype:
                     raise CaptureError(f"the step changes the shape or dtype of {name}")
-                cell = None if before.place is None else id(before.place.cell)
+                cell = cell_of(tensor)
                 # All that share elements follow the one that is written.
-                if cell is None or cell not in cells:
-                    whole = tensor
-                    changes.writes.append((whole, changes.result(whole.array), before.writes()))
-                    if cell is not None:
-                        cells.add(cell)
+                if cell is None or id(cell) not in cells:
+                    cells.add(id(cell))
+                    changes.writes.append((tensor, changes.result(tensor.array), before.writes()))
             self._note_grad(tensor, before, name)
 
     def _note_grad(self, tensor: Any, before: Before, name: str) -> None:
@@ -393,19 +263,21 @@ class Tracing:
 
     def _is_number(self, holder: Any, key: Any) -> bool:
         return any(
-            holder is place and key == name for number in self.numbers for place, name in number.places
+            holder is place and key == name
+            for number in self.numbers
+            for place, name in number.places
         )
 
     def _described(self, value: Any, name: str) -> Any:
-        leaves, structure = optree.tree_flatten(value, none_is_leaf=True)
+        leaves, structure = flatten(value)
         found = [self._described_leaf(leaf, name) for leaf in leaves]
-        return found[0] if structure == _LEAF else Inside(found, structure)
+        return found[0] if structure == LEAF else Inside(found, structure)
 
     def _described_leaf(self, value: Any, name: str) -> Any:
         changes = self.changes
         if isinstance(value, Count):
             value = value.as_tensor()
-        if isinstance(value, plugrad.Tensor):
+        if isinstance(value, TENSOR):
             for number, tensor in enumerate(self.call.tensors):
                 if tensor is value:
                     return Argument(number)
@@ -422,8 +294,7 @@ class Tracing:
         return changes.keep(value)
 
     def _check_no_view(self, tensor: Any, name: str) -> None:
-        place = Before(tensor)
-        for other, _ in place.members:
+        for other in sharers(tensor):
             if id(other) in self.recorder.before:
                 raise CaptureError(
                     f"what is {name} shares its elements with {self._name_of(other)}, which was "
@@ -465,19 +336,6 @@ class Tracing:
             # Cycles of tensors and nodes are no leak.
             gc.collect()
             self.recorder.check_left(set())
-
-
-def with_sharers(tensors: list[Any]) -> list[Any]:
-    """Tensors, each once, and after them those that share elements with one of them."""
-    found = {id(tensor): tensor for tensor in tensors}
-    for tensor in list(found.values()):
-        if not is_alone(tensor):
-            for other, _ in Before(tensor).members:
-                found.setdefault(id(other), other)
-    return list(found.values())
-
-
-_LEAF = optree.tree_structure(0)
 
 
 def _equal(a: Any, b: Any) -> bool:

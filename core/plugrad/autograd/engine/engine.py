@@ -27,7 +27,7 @@ from plugrad.autograd.engine.roots import GraphRoot, min_topological_nr, validat
 from plugrad.autograd.engine.run_node import run_node
 from plugrad.autograd.engine.signals import let_python_look
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import active_backends
+from plugrad.dispatch.active_backends import active_backends, queue_of
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
 from plugrad.dispatch.streams import STREAMS
 from plugrad.graph.node import Edge, Node
@@ -421,6 +421,10 @@ class Engine:
         if device.is_host or not task.snapshot.multithreading:
             task.outstanding_tasks += 1
             task.home.push(NodeTask(task, node, inputs))
+            return
+        if queue_of(device).is_bound():
+            task.snapshot.multithreading = False
+            self._enqueue(task, node, inputs)
             return
         self._share(task)
         with task.lock:
