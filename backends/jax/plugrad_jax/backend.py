@@ -12,6 +12,7 @@ import numpy as np
 
 from plugrad.dtype import DType
 from plugrad.plugins import ArrayNamespaceBackend, Backend, DeviceQueue
+from plugrad_jax.deferred import raise_found
 from plugrad_jax.devices import all_devices
 from plugrad_jax.generator import JaxGenerator
 from plugrad_jax.kernels import all_kernels
@@ -65,6 +66,7 @@ def wait_for(index: int) -> None:
         except RuntimeError:
             if not array.is_deleted():  # by another thread, which gave it away
                 raise
+    raise_found()
 
 
 class JaxBackend(Backend):
@@ -126,8 +128,9 @@ class JaxBackend(Backend):
         return _put(own, all_devices()[index])
 
     def to_host(self, array: Array) -> HostArray:
-        """A copy in host memory; waits for the device."""
+        """A copy in host memory; waits for the device, and raises what kernels found there."""
         host: HostArray = np.array(array)
+        raise_found()
         return host
 
     def copy_from_host(self, array: HostArray, index: int, non_blocking: bool = False) -> Array:

@@ -1,0 +1,59 @@
+"""Errors that depend on values: found on the device, raised where the program waits for it.
+
+A kernel cannot look at values without waiting for them. So a program that may meet values it
+cannot work with (an index out of range, a zero divisor among integers) returns a flag beside its
+result, and the flag is looked at when it is there anyway: by `.item()`, printing, copies to the
+host and `synchronize()`, or by a later kernel of this kind, if it has come in by then. That is
+when PyTorch's CUDA errors come, too. In a function that JAX traces nothing is checked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import jax.core
+
+
+class Flag(NamedTuple):
+    """A 0-dim bool on a device, and what to raise where it is true, given `detail`'s value."""
+
+    bad: Any
+    error: Callable[[Any], Exception]
+    detail: Any
+
+
+_pending: Final[deque[Flag]] = deque()
+_lock: Final = threading.Lock()
+
+
+def raise_later(bad: Any, error: Callable[[Any], Exception], detail: Any = None) -> None:
+    """Have `error(detail)` raised if `bad` turns out to be true.
+
+    Args:
+        bad: a 0-dim array of bool.
+        error: makes the exception.
+        detail: an array that `error` gets as a NumPy array, for the message; or None.
+    """
+    if isinstance(bad, jax.core.Tracer):
+        return
+    raise_found(wait=False)
+    _pending.append(Flag(bad, error, detail))
+
+
+def raise_found(wait: bool = True) -> None:
+    """Raise the oldest error that was found; forget the flags that are fine.
+
+    Args:
+        wait: also for the flags that have not come in yet.
+    """
+    while _pending:
+        with _lock:
+            if not _pending or not (wait or _pending[0].bad.is_ready()):
+                return
+            flag = _pending.popleft()
+        if flag.bad:
+            _pending.clear()
+            raise flag.error(None if flag.detail is None else jax.device_get(flag.detail))
