@@ -54,11 +54,15 @@ def _failure(case: OpCase, error: OpError, subject: Subject, device: Any) -> Bas
     args = made.make(tuple(error.sample.args))
     kwargs = made.make(dict(error.sample.kwargs))
     with made.device, pytest.raises(error.exception) as raised:
-        resolve(case.op)(*args, **kwargs)
-        # What depends on values an asynchronous device finds later; a program hears of it here.
-        for queue in range(subject.backend.device_count()):
-            subject.backend.synchronize(queue)
+        _run_to_the_end(subject, case, args, kwargs)
     return raised.value
+
+
+def _run_to_the_end(subject: Subject, case: OpCase, args: Any, kwargs: Any) -> None:
+    """Call the function, and wait: what depends on values an asynchronous device finds later."""
+    resolve(case.op)(*args, **kwargs)
+    for device in subject.devices:
+        subject.backend.synchronize(device.index or 0)
 
 
 def test_tensors_of_two_devices_do_not_meet(subject: Subject) -> None:
