@@ -129,6 +129,14 @@ def test_batch_norm_positions_of_64_bits(
     assert all("i64" in name for name in emulation.launched - before)
 
 
+def test_batch_norm_spares_sums_that_nothing_needs(emulation: Emulation) -> None:
+    grad, x, weight = random((4, 3)), random((4, 3), seed=1), np.abs(random((3,)))
+    before = emulation.launched.copy()
+    rest = (weight, weight, weight, None, None, False, 1e-5, (True, False, False))
+    check(emulation, "native_batch_norm_backward", grad, x, *rest)
+    assert (emulation.launched - before).total() == 1
+
+
 def test_batch_norm_without_running_statistics(emulation: Emulation) -> None:
     x = random((4, 3, 5))
     check(emulation, "native_batch_norm", x, None, None, None, None, True, 0.1, 1e-5)

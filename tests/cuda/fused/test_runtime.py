@@ -107,6 +107,11 @@ def test_every_fused_operator_has_a_kernel_on_the_cpu() -> None:
     assert LAUNCHERS.keys() <= CPU.keys()
 
 
+def test_no_two_sources_have_a_kernel_of_the_same_name() -> None:
+    names = [name for source in EXPRESSIONS.values() for name in source]
+    assert len(names) == len(set(names))
+
+
 @pytest.mark.parametrize("source", EXPRESSIONS)
 def test_sources_include_nothing_but_what_they_come_with(source: str) -> None:
     assert "#include" not in source_text(source)

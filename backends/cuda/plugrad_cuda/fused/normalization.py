@@ -239,22 +239,20 @@ def batch_norm_backward(
     grad, x, weight, running_mean, running_var, mean, invstd = _contiguous(
         run, grad, x, weight, running_mean, running_var, mean, invstd
     )
-    sums = (xp.empty(channels, accumulated), xp.empty(channels, accumulated))
-    dtype = _dtype_of(weight, x)
-    parameter = CPP[dtype.name]
-    same = f", {parameter}, " in types
-    to_weight, to_bias = (
-        xp.empty(channels, dtype) if wanted and same else None for wanted in mask[1:]
-    )
+    sums: tuple[Array | None, Array | None] = (None, None)
+    to_weight = to_bias = None
     sizes = (outer, channels, area, float(eps))
-    block = in_one_block(outer * area)
     args: tuple[Any, ...]
-    args = (grad, x, running_mean, running_var, mean, invstd, *sums, to_weight, to_bias, *sizes)
-    run.launch("batch_norm", f"batch_gradient_sums<{types}>", channels, block, args)
-    if not same:
-        totals, alongs = sums
-        to_weight = alongs.astype(dtype) if mask[1] else None
-        to_bias = totals.astype(dtype) if mask[2] else None
+    if training or mask[1] or mask[2]:
+        sums = (xp.empty(channels, accumulated), xp.empty(channels, accumulated))
+        block = in_one_block(outer * area)
+        args = (grad, x, running_mean, running_var, mean, invstd, *sums, *sizes)
+        run.launch("batch_norm", f"batch_gradient_sums<{types}>", channels, block, args)
+        dtype = _dtype_of(weight, x)
+        to_bias, to_weight = (
+            part.astype(dtype, copy=False) if wanted else None
+            for part, wanted in zip(sums, (mask[2], mask[1]), strict=True)
+        )
     to_input = None
     if mask[0]:
         to_input = xp.empty(x.shape, x.dtype)

@@ -74,8 +74,8 @@ ROW_KERNEL batch_gradient_sums(const T* grad, const T* x, const P* running_mean,
                                const P* running_var, const typename Wide<T>::type* means,
                                const typename Wide<T>::type* invstds,
                                typename Wide<T>::type* totals,
-                               typename Wide<T>::type* alongs, P* to_weight, P* to_bias,
-                               i64 outer, i64 channels, i64 area, double eps) {
+                               typename Wide<T>::type* alongs, i64 outer, i64 channels, i64 area,
+                               double eps) {
     typedef typename Wide<T>::type A;
     for (i64 channel = blockIdx.x; channel < channels; channel += gridDim.x) {
         A mean = means ? means[channel] : (A)widen(running_mean[channel]);
@@ -93,8 +93,6 @@ ROW_KERNEL batch_gradient_sums(const T* grad, const T* x, const P* running_mean,
         if (threadIdx.x != 0) continue;
         totals[channel] = total;
         alongs[channel] = along;
-        if (to_weight) to_weight[channel] = Narrow<P>::from(along);
-        if (to_bias) to_bias[channel] = Narrow<P>::from(total);
     }
 }
 
