@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import os
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -44,20 +46,26 @@ ANY_ENGINE = {
 }
 
 
-# Modules about views and writes; they run on a backend with immutable arrays, too, but for what is
-# marked `strided`: it is about memory and its layout.
+# Modules about views and writes; they run on backends with immutable arrays, too, but for what is
+# marked `strided`: it is about memory and its layout, or about the host's.
 ANY_ARRAYS = {
     "test_allow_mutation",
     "test_backward",
     "test_complex_views",
     "test_composite_inplace",
     "test_function_inplace",
+    "test_hooks",
+    "test_hooks_after_accumulation",
+    "test_inference_mode",
     "test_inplace_hooks",
     "test_inplace_on_views",
     "test_inplace_view_operators",
     "test_inplace_views_aftermath",
     "test_pure_views",
+    "test_random_programs",
     "test_resizing",
+    "test_saved_variable",
+    "test_set_data",
     "test_unsafe_split",
     "test_versions",
     "test_view_replay",
@@ -67,10 +75,17 @@ ANY_ARRAYS = {
 }
 
 
+def immutable_backends() -> list[str]:
+    """NumPy's arrays, locked; and JAX's where they are installed and meant to be tested."""
+    named = os.environ.get("BACKENDS", "jax").split()
+    jax = "jax" in named and importlib.util.find_spec("plugrad_jax") is not None
+    return ["frozen", "jax"] if jax and importlib.util.find_spec("jax") else ["frozen"]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     if module in ANY_ARRAYS and metafunc.definition.get_closest_marker("strided") is None:
-        metafunc.parametrize("arrays", ["mutable", "immutable"], indirect=True)
+        metafunc.parametrize("arrays", ["mutable", *immutable_backends()], indirect=True)
     if metafunc.module.__name__.rpartition(".")[2] not in ANY_ENGINE:
         return
     if metafunc.definition.get_closest_marker("real_engine") is None:
@@ -84,11 +99,13 @@ def arrays(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     plugrad = importlib.import_module("plugrad")
-    activate_backend(FrozenBackend())
-    plugrad.set_default_device("frozen")
+    if request.param == "frozen":
+        activate_backend(FrozenBackend())
+    plugrad.set_default_device(request.param)
     yield
     plugrad.set_default_device(None)
-    deactivate_backend("frozen")
+    if request.param == "frozen":
+        deactivate_backend("frozen")
 
 
 @pytest.fixture(autouse=True)

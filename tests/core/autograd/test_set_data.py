@@ -55,7 +55,7 @@ def test_the_device_follows(second_backend: str) -> None:
     y.sum().backward()
     assert x.grad.device == x.device
     assert x.grad.tolist() == [8.0, 8.0, 8.0]
-    assert used.device == plugrad.device("cpu")
+    assert used.device == plugrad.get_default_device()
 
 
 def test_kernels_of_the_new_backend_run(second_backend: str) -> None:

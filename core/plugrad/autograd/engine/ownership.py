@@ -8,8 +8,10 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from plugrad.device import CPU
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import float32
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.cells import alias_of
 
 
 def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> bool:
@@ -23,6 +25,12 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
     grad = grads[index]
     if grad is None or grad.storage is not None or grad.meta is not None:
         return False
+    if grad.keyset & FUNCTIONALIZE_BIT:
+        # Who else has the array keeps it as it is; who shares what is written has a place.
+        if alias_of(grad) is not None:
+            return False
+        grad = None
+        return _reference_count(grads, index) <= _unshared.tensor + others
     if getattr(grad.array, "base", None) is not None:
         return False
     grad = None

@@ -28,7 +28,7 @@ from plugrad.ops.composite.random import randperm as randperm
 from plugrad.ops.composite.random import uniform_ as uniform_
 from plugrad.ops.prepare import creation as prepare
 from plugrad.ops.prepare.creation import check_std
-from plugrad.ops.prepare.views import check_geometry
+from plugrad.ops.prepare.views import check_geometry, contiguous_strides
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host
 from plugrad.tensor.kernels import broadcast_shapes
@@ -137,6 +137,8 @@ def fill_with_tensor(self: Tensor, value: Tensor) -> Tensor:
 
 def empty_strided(size: Sizes, stride: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
     check_geometry(size, stride, 0)
+    if stride == contiguous_strides(size):
+        return F.empty(size, dtype=dtype, device=device)
     reach = 0
     if 0 not in size:
         reach = 1 + sum([(n - 1) * step for n, step in zip(size, stride, strict=True)])
