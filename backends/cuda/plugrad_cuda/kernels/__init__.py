@@ -66,4 +66,4 @@ def kernels(*, check: bool = True) -> dict[str, Kernel]:
     """
     ns = CupyNamespace(check=check)
     arrays = array_kernels(ns)
-    return arrays | fused.kernels(arrays, CuPyRuntime(checks_indices=check))
+    return arrays | fused.kernels(arrays, CuPyRuntime(check))

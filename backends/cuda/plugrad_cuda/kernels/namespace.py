@@ -121,14 +121,16 @@ class CupyNamespace(Namespace):
         return result
 
     def memory_of(self, array: Array, size: Shape, stride: Shape, offset: int) -> Array:
+        """The allocation is the memory: CuPy's pool rounds it up to 512 bytes, so a view may
+        reach that far. What arrays were made of is not known for all: `base` is None for what
+        CuPy's own as_strided returns."""
         if 0 in size:
             return self.xp.empty(size, array.dtype)
-        holder = array if array.base is None else array.base
-        itemsize = array.itemsize
+        memory, itemsize = array.data.mem, array.itemsize
         last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-        if (last + 1) * itemsize > holder.nbytes:
-            raise RuntimeError(outside_memory(size, stride, offset, itemsize, holder.nbytes))
-        pointer = holder.data + offset * itemsize
+        if (last + 1) * itemsize > memory.size:
+            raise RuntimeError(outside_memory(size, stride, offset, itemsize, memory.size))
+        pointer = self.xp.cuda.MemoryPointer(memory, offset * itemsize)
         strides = tuple([step * itemsize for step in stride])
         return self.xp.ndarray(size, array.dtype, pointer, strides)
 
