@@ -12,7 +12,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from benchmarks import deep_graph, import_time, mlp_step, profiler, sizes, small_ops
+from benchmarks import deep_graph, devices, import_time, mlp_step, profiler, sizes, small_ops
 from benchmarks.measure import Effort, Row
 from benchmarks.report import tables, write_json, write_markdown
 
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "deep_graph": deep_graph.run,
     "sizes": sizes.run,
     "profiler": profiler.run,
+    "devices": devices.run,
     "import_time": import_time.run,
 }
 
