@@ -66,8 +66,8 @@ class TensorAttributes:
         return bool(self)
 
     def get_device(self: Any) -> int:
-        """The index of the device; -1 for the host."""
-        return -1 if self.device.type == "cpu" else int(self.device.index or 0)
+        """The index of the device; -1 for the host, and for `meta`."""
+        return -1 if self.device.is_host else int(self.device.index or 0)
 
     def cuda(
         self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None

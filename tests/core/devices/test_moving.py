@@ -104,6 +104,7 @@ def test_all_forms_of_to() -> None:
     ):
         assert (str(y.device), y.dtype, y.get_device()) == ("places:2", plugrad.float64, 2)
     assert (x.get_device(), x.is_cuda, x.is_cpu) == (-1, False, True)
+    assert x.to("meta").get_device() == -1
 
 
 def test_a_number_is_a_device_of_the_accelerator() -> None:
