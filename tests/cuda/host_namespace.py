@@ -197,8 +197,8 @@ class HostNamespace(Namespace):
 class CudaKernelsBackend(Backend):
     """Host memory, computed on by plugrad-cuda's kernels."""
 
-    def __init__(self) -> None:
-        super().__init__("cudakernels", array_type=np.ndarray)
+    def __init__(self, name: str = "cudakernels") -> None:
+        super().__init__(name, array_type=np.ndarray)
         self.ns = HostNamespace()
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
