@@ -11,6 +11,7 @@ from plugrad._storage import UntypedStorage
 from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.resizing import resize_, set_
 from plugrad.device import as_device
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
 from plugrad.tensor.transfer import is_pinned, pin_memory
@@ -101,6 +102,20 @@ class TensorAttributes:
     def is_pinned(self: Any, device: Any = None) -> bool:
         """Whether it lies in page-locked host memory."""
         return is_pinned(self)
+
+    def record_stream(self: Any, s: Any) -> None:
+        """Note that a stream which the tensor was not made on uses it: its memory is handed out
+        again only when that stream has done what it was given until nobody refers to the tensor.
+
+        Raises:
+            NotImplementedError: its device has no streams.
+        """
+        active = find_backend(self.device.type)
+        if not active.streams:
+            raise NotImplementedError(
+                f"record_stream() needs a device with streams, such as 'cuda', got '{self.device}'"
+            )
+        active.backend.record_stream(self.array, s)
 
     def data_ptr(self: Any) -> int:
         """The address of the first element, where the array knows it; 0 of an empty tensor.

@@ -1,1 +1,1 @@
-"""The place of the CuPy backend: nothing is provided yet."""
+"""The CuPy backend of plugrad: `device="cuda"`, and `plugrad.cuda`."""

@@ -205,7 +205,7 @@ class ActiveBackend:
         if count == 0:
             why = self.backend.problem() or "it found none"
             raise RuntimeError(f"backend {self.name!r} has no device: {why}")
-        chosen = 0 if index is None else index
+        chosen = self.backend.current_device() if index is None else index
         if chosen >= count:
             raise RuntimeError(
                 f"device index {chosen} is out of range: backend {self.name!r} has "

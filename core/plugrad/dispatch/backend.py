@@ -87,6 +87,10 @@ class Backend:
         """
         return 1
 
+    def current_device(self) -> int:
+        """The index of the device that the backend's name alone means, on the calling thread."""
+        return 0
+
     def problem(self) -> str | None:
         """Why there is no device, in a sentence, and the command that mends it; None if nothing is
         wrong.

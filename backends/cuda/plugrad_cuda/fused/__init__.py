@@ -14,13 +14,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from plugrad_cuda.fused import convolution, embedding, loss, normalization, pooling, softmax
+from plugrad_cuda.fused import (
+    convolution,
+    embedding,
+    loss,
+    normalization,
+    pooling,
+    random,
+    softmax,
+)
 from plugrad_cuda.fused.launching import Kernel, Launcher, bind
 from plugrad_cuda.fused.runtime import CuPyRuntime, Runtime
 
 __all__ = ["EXPRESSIONS", "LAUNCHERS", "CuPyRuntime", "Runtime", "kernels"]
 
-_MODULES: Final = (softmax, normalization, loss, embedding, pooling, convolution)
+_MODULES: Final = (softmax, normalization, loss, embedding, pooling, convolution, random)
 
 # By operator. Launchers get the runtime first, then what the CPU backend's kernel gets.
 LAUNCHERS: Final[dict[str, Launcher]] = {

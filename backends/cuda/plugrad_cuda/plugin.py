@@ -1,0 +1,17 @@
+"""What plugrad finds through the entry point. CuPy is imported when a device is asked for."""
+
+from __future__ import annotations
+
+from plugrad.plugins import Backend, hookimpl
+
+
+@hookimpl
+def plugrad_backends() -> list[type[Backend]]:
+    from plugrad_cuda.backend import CudaBackend
+
+    return [CudaBackend]
+
+
+@hookimpl
+def plugrad_namespaces() -> dict[str, str]:
+    return {"cuda": "plugrad_cuda.cuda"}

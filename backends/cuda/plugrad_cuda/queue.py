@@ -1,0 +1,45 @@
+"""CudaQueue: what the engine's thread of a GPU is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.plugins import DeviceQueue
+from plugrad_cuda import library
+from plugrad_cuda.streams import Event, Stream, set_stream
+
+
+class CudaQueue(DeviceQueue):
+    """The queue of one GPU, whose thread has a stream of its own.
+
+    Nodes run on the streams of their forward, which the engine orders; the own one is for nodes
+    that know of none. So there is nothing to `fork` or `join`.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self._stream: Stream | None = None
+
+    @property
+    def stream(self) -> Stream:
+        """The thread's own."""
+        if self._stream is None:
+            self._stream = Stream(self.index)
+        return self._stream
+
+    def activate(self) -> None:
+        """Make the GPU the calling thread's, and the own stream."""
+        set_stream(self.stream)
+
+    def record_event(self) -> Event:
+        return self.stream.record_event()
+
+    def wait_event(self, event: Any) -> None:
+        """Other backends' marks are waited for here and now: CUDA knows nothing of them."""
+        if isinstance(event, Event):
+            self.stream.wait_event(event)
+        elif hasattr(event, "synchronize"):
+            event.synchronize()
+
+    def synchronize(self) -> None:
+        library.require().cuda.Device(self.index).synchronize()
