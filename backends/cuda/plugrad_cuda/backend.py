@@ -71,10 +71,8 @@ class CudaBackend(Backend):
         from plugrad_cuda.kernels import array_kernels
         from plugrad_cuda.kernels.namespace import CupyNamespace
 
-        namespace = CupyNamespace()
-        namespace.check = self._check
-        found: dict[str, Kernel] = array_kernels(namespace)
-        found.update(fused.kernels(found))
+        found: dict[str, Kernel] = array_kernels(CupyNamespace(check=self._check))
+        found.update(fused.kernels(found, fused.CuPyRuntime(self._check)))
         if library.device_count() == 1:
             return found
         return {name: on_device_of_arrays(kernel) for name, kernel in found.items()}
