@@ -1,12 +1,16 @@
-"""A backend whose arrays cannot be written to: NumPy's, locked, and without strides."""
+"""Backends whose arrays cannot be written to: NumPy's, locked, and without strides; and JAX's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 from plugrad_cpu.backend import CpuBackend
 
@@ -56,3 +60,20 @@ class FrozenBackend(CpuBackend):
     storage_offset = Backend.storage_offset
     from_dlpack = Backend.from_dlpack
     dlpack_type = Backend.dlpack_type
+
+
+def immutable_backends() -> list[str]:
+    """Those to test: "frozen", and "jax" where it is installed and meant to be tested."""
+    named = os.environ.get("BACKENDS", "jax").split()
+    found = [importlib.util.find_spec(module) for module in ("plugrad_jax", "jax")]
+    return ["frozen", "jax"] if "jax" in named and all(found) else ["frozen"]
+
+
+@contextmanager
+def immutable_device(name: str) -> Iterator[None]:
+    """Such a backend is active inside; "frozen" is there only where a test asks for it."""
+    if name == "frozen":
+        activate_backend(FrozenBackend())
+    yield
+    if name == "frozen":
+        deactivate_backend("frozen")

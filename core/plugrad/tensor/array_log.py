@@ -1,7 +1,8 @@
 """Which tensors got other arrays while somebody watches: who traces a step wants to know.
 
 On backends with immutable arrays a write is another array in the tensor, so a trace would leave
-tensors with the tracer's arrays behind. An `ArrayLog` knows what they had, and puts it back.
+tensors with the tracer's arrays behind. A thread's `array_log` is told before, and notes what they
+had as a `FormerArray`, which puts it back.
 """
 
 from __future__ import annotations
@@ -31,53 +32,13 @@ class FormerArray:
         self.layout: Layout | None = None if place is None else place.layout
 
     def restore(self) -> None:
+        """Give the tensor that array again, and that place."""
         self.tensor.replace_array(self.array)
         place = self.place
         leave(self.tensor)
         if place is not None and self.cell is not None:
             self.cell.array = self.cell_array
             place.restore(self.cell, self.steps, self.ordered, self.repeats, self.layout)
-
-
-@final
-class ArrayLog:
-    """Context manager: notes on this thread, and those that backward runs on for it, which tensors
-    of a backend with immutable arrays get another array; on leaving all have their former one.
-
-        with ArrayLog() as log:
-            ...
-            for tensor, before, now in log.changes():
-                ...
-    """
-
-    def __init__(self) -> None:
-        self.entries: dict[int, FormerArray] = {}
-        self.outer: Any = None
-
-    def __enter__(self) -> ArrayLog:
-        state = current_state()
-        self.outer = state.array_log
-        state.array_log = self
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().array_log = self.outer
-        for entry in self.entries.values():
-            entry.restore()
-        self.entries.clear()
-
-    def note(self, tensor: TensorBase) -> None:
-        """A tensor is about to get another array, or to share its own."""
-        if id(tensor) not in self.entries:
-            self.entries[id(tensor)] = FormerArray(tensor)
-
-    def changes(self) -> list[tuple[TensorBase, Any, Any]]:
-        """Tensors that have another array than before, that one, and what they have now."""
-        return [
-            (entry.tensor, entry.array, entry.tensor.array)
-            for entry in self.entries.values()
-            if entry.tensor.array is not entry.array
-        ]
 
 
 def note_array(tensor: TensorBase) -> None:

@@ -42,8 +42,11 @@ from plugrad.tensor.meta.array import MetaArray, contiguous_strides
 from plugrad.tensor.write_back import Step, named_step, put_back, single_step
 
 
-def join(tensor: TensorBase, source: TensorBase, step: Step | None) -> None:
-    """Put a tensor into the cell of `source`, from which `step` leads to it; None: it is equal."""
+def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -> None:
+    """Put a tensor into the cell of `source`, from which `step` leads to it; None: it is equal.
+
+    `read` is the array of `source` that it was made of.
+    """
     with ENTERING:
         place = alias_of(source)
         if place is None:
@@ -52,7 +55,6 @@ def join(tensor: TensorBase, source: TensorBase, step: Step | None) -> None:
     known = alias_of(tensor)
     if known is not None and known.cell is place.cell:
         return
-    read = source.array
     with place.cell.lock:
         made = enter(tensor, place.cell)
         made.follow(place, step)
@@ -121,7 +123,7 @@ def take_over(tensor: TensorBase, source: TensorBase) -> None:
         leave(tensor)
     tensor.replace_array(source.array)
     if source.keyset & keys.FUNCTIONALIZE_BIT:
-        join(tensor, source, None)
+        join(tensor, source, None, tensor.array)
 
 
 def rebind(target: TensorBase, array: Any) -> None:
@@ -214,25 +216,26 @@ class FunctionalViewKernel:
             if self.op.name == "view":
                 # It may be that no strides give that shape; then this raises.
                 layout = _layout(source, place.cell, [*place.steps, (self.op, args, -1)])
+        read = source.array
         if state.trace is not None:
             out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
         else:
             out = self.op.lookup(below)(below, source, *args)
         if isinstance(out, TensorBase):
             if out is not source:
-                self._join(out, source, (self.op, args, -1))
+                self._join(out, source, (self.op, args, -1), read)
                 if layout is not None:
                     made = alias_of(out)
                     if made is not None:
                         made.layout = layout
         else:
             for position, item in enumerate(out):
-                self._join(item, source, single_step((self.op, args, position)))
+                self._join(item, source, single_step((self.op, args, position)), read)
         return out
 
-    def _join(self, out: TensorBase, source: TensorBase, step: Step) -> None:
+    def _join(self, out: TensorBase, source: TensorBase, step: Step, read: Any) -> None:
         out.storage = share_storage(source)
-        join(out, source, step)
+        join(out, source, step, read)
 
     def _take_strided(
         self, below: i64, source: TensorBase, place: Alias, args: tuple[Any, ...]
@@ -296,7 +299,7 @@ def make_functional_view(op: Operator) -> Any:
 
 
 def _note_alias(tensor: TensorBase, source: TensorBase) -> None:
-    join(tensor, source, None)
+    join(tensor, source, None, tensor.array)
 
 
 set_alias_listener(_note_alias)

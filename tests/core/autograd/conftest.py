@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import os
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.testing import NaiveEngine
-from tests.core.frozen import FrozenBackend
+from tests.core.frozen import immutable_backends, immutable_device
 
 
 @pytest.fixture(params=["plugrad", "torch"])
@@ -75,13 +72,6 @@ ANY_ARRAYS = {
 }
 
 
-def immutable_backends() -> list[str]:
-    """NumPy's arrays, locked; and JAX's where they are installed and meant to be tested."""
-    named = os.environ.get("BACKENDS", "jax").split()
-    jax = "jax" in named and importlib.util.find_spec("plugrad_jax") is not None
-    return ["frozen", "jax"] if jax and importlib.util.find_spec("jax") else ["frozen"]
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     if module in ANY_ARRAYS and metafunc.definition.get_closest_marker("strided") is None:
@@ -95,17 +85,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(autouse=True)
 def arrays(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs a test on the CPU, or with a backend of immutable arrays as the default one."""
-    if getattr(request, "param", "mutable") == "mutable":
+    name = getattr(request, "param", "mutable")
+    if name == "mutable":
         yield
         return
     plugrad = importlib.import_module("plugrad")
-    if request.param == "frozen":
-        activate_backend(FrozenBackend())
-    plugrad.set_default_device(request.param)
-    yield
-    plugrad.set_default_device(None)
-    if request.param == "frozen":
-        deactivate_backend("frozen")
+    with immutable_device(name):
+        plugrad.set_default_device(name)
+        yield
+        plugrad.set_default_device(None)
 
 
 @pytest.fixture(autouse=True)
