@@ -53,6 +53,9 @@ class Call:
         return args, kwargs
 
 
+# Those that follow have `make`: the thing itself, from the program's results and the arguments.
+
+
 class New:
     """In a list of changes: a tensor that the step made, and which result has its elements."""
 
@@ -61,7 +64,7 @@ class New:
         self.dtype = tensor.dtype
         self.device = tensor.device
 
-    def make(self, results: list[Array]) -> Any:
+    def make(self, results: list[Array], given: list[Any]) -> Any:
         return tensor_of(results[self.result], self.dtype, self.device)
 
 
@@ -71,7 +74,7 @@ class RawArray:
     def __init__(self, result: int) -> None:
         self.result = result
 
-    def make(self, results: list[Array]) -> Any:
+    def make(self, results: list[Array], given: list[Any]) -> Any:
         return results[self.result]
 
 
@@ -81,7 +84,7 @@ class Kept:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def make(self, results: list[Array]) -> Any:
+    def make(self, results: list[Array], given: list[Any]) -> Any:
         return self.value
 
 
@@ -91,6 +94,9 @@ class Argument:
     def __init__(self, number: int) -> None:
         self.number = number
 
+    def make(self, results: list[Array], given: list[Any]) -> Any:
+        return given[self.number]
+
 
 class Inside:
     """In a list of changes: a dict, list or tuple with such things in it."""
@@ -99,8 +105,10 @@ class Inside:
         self.leaves = leaves
         self.structure = structure
 
-    def make(self, results: list[Array]) -> Any:
-        return optree.tree_unflatten(self.structure, [leaf.make(results) for leaf in self.leaves])
+    def make(self, results: list[Array], given: list[Any]) -> Any:
+        return optree.tree_unflatten(
+            self.structure, [leaf.make(results, given) for leaf in self.leaves]
+        )
 
 
 class Changes:

@@ -24,7 +24,7 @@ from plugrad.plugins.tracing import (
     situation,
 )
 from plugrad_jax.generator import JaxGenerator
-from plugrad_jax.jit.changes import TENSOR, Argument, Call, Place, Traced, with_sharers
+from plugrad_jax.jit.changes import TENSOR, Call, Place, Traced, with_sharers
 from plugrad_jax.jit.numbers import Number
 from plugrad_jax.jit.roots import Roots
 
@@ -250,17 +250,12 @@ class Program:
             if value is None:
                 del holder[key]
             else:
-                holder[key] = self._made(value, call, ordered)
+                holder[key] = value.make(ordered, call.tensors)
         for number, result in changes.counts:
             number.advance(ordered[result])
         for generator, result in changes.generators:
             generator.key = ordered[result]
-        return self._made(changes.returned, call, ordered)
-
-    def _made(self, value: Any, call: Call, results: Any) -> Any:
-        if isinstance(value, Argument):
-            return call.tensors[value.number]
-        return value.make(results)
+        return changes.returned.make(ordered, call.tensors)
 
     # Finding the same things in other places
 

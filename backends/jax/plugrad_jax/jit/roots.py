@@ -8,6 +8,7 @@ to the same signature can use the same program, with the tensors of the later on
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -45,6 +46,7 @@ class Roots:
         optimizers: the optimizers.
         options: the numbers of optimizers' groups, in order.
         counts: the counts in the states of parameters, by value.
+        code_names: the names that the step's code uses.
     """
 
     def __init__(self) -> None:
@@ -55,6 +57,7 @@ class Roots:
         self.optimizers: list[Any] = []
         self.options: list[Number] = []
         self.counts: dict[Any, Number] = {}
+        self.code_names: list[str] = []
         self._seen: set[int] = set()
         self._alive: list[Any] = []
         # What `same_objects` looks at.
@@ -216,11 +219,13 @@ class Roots:
                 self.add(item, f"{name}[{key!r}]", 1)
 
     def _add_object(self, value: Any, name: str, depth: int) -> None:
-        """The user's own object: what it holds that is state, and none of its plain values."""
+        """The user's own object: what it holds that is state, or that the step looks at."""
         self.signature.append((name, type(value)))
         fields = value.__dict__
+        used = self._used_names(type(value))
         for key, item in list(fields.items()):
-            if _is_state(item):
+            # Plain values that the step's code names decide what is traced.
+            if _is_state(item) or (key in used and isinstance(item, PLAIN)):
                 self._places.append((fields, key))
                 self.add(item, f"{name}.{key}", depth + 1)
 
@@ -244,15 +249,17 @@ class Roots:
         for item in chain(owner[0] or (), (owner[1] or {}).values()):
             self.add(item, f"{name}'s default", depth + 1)
 
-    def add_attributes(self, owner: Any, code: types.CodeType, name: str) -> None:
-        """Plain attributes of an object that the code names: they decide what is traced."""
-        fields = getattr(owner, "__dict__", {})
-        if is_module(owner) or is_optimizer(owner):
-            return
-        for key in _names(code):
-            if key in fields and isinstance(fields[key], PLAIN):
-                self._places.append((fields, key))
-                self.add(fields[key], f"{name}.{key}")
+    def _used_names(self, owner: type) -> set[str]:
+        """The names in the step's code, and in methods of a class which that code names."""
+        found = set(self.code_names)
+        waiting = list(found)
+        while waiting:
+            method = getattr(owner, waiting.pop(), None)
+            if isinstance(method, types.FunctionType):
+                new = set(_names(method.__code__)) - found
+                found |= new
+                waiting += new
+        return found
 
 
 def _is_users(value: Any) -> bool:
@@ -293,9 +300,12 @@ def _names(code: types.CodeType) -> list[str]:
 def find_roots(function: Callable[..., Any], arguments: Any, state: Any) -> Roots:
     """All that a call of a function can reach."""
     roots = Roots()
+    inner: Any = inspect.unwrap(function)
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(inner, "__code__", None)  # a method has that of its function
+    roots.code_names = [] if code is None else _names(code)
     roots.add(function, getattr(function, "__name__", "step"))
-    if isinstance(function, types.MethodType):
-        roots.add_attributes(function.__self__, function.__func__.__code__, "self")
     for number, item in enumerate(arguments):
         roots.add(item, f"argument {number}")
     roots.add(state, "state")
