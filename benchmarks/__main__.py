@@ -12,7 +12,16 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from benchmarks import deep_graph, devices, import_time, mlp_step, profiler, sizes, small_ops
+from benchmarks import (
+    captured_steps,
+    deep_graph,
+    devices,
+    import_time,
+    mlp_step,
+    profiler,
+    sizes,
+    small_ops,
+)
 from benchmarks.measure import Effort, Row
 from benchmarks.report import tables, write_json, write_markdown
 
@@ -24,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "profiler": profiler.run,
     "devices": devices.run,
     "import_time": import_time.run,
+    "captured_steps": captured_steps.run,
 }
 
 

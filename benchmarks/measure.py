@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 PLUGRAD = "plugrad"
 TORCH = "PyTorch"
 NUMPY = "NumPy"
+JAX = "JAX by hand"
+EAGER = "plugrad, eager"
 
 ROUND_SECONDS = 0.02
 

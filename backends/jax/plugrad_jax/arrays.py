@@ -1,0 +1,56 @@
+"""Tensors from JAX's arrays and back, without a copy: also inside of `jax.jit`, `grad`, `vmap`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+import plugrad
+from plugrad.plugins.tracing import tensor_of
+from plugrad_jax.devices import all_devices, device
+
+
+def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
+    """A tensor with the elements of a JAX array, which may be a tracer of `jax.jit` and the like.
+
+    Writing to the tensor leaves the array as it is.
+
+    Args:
+        array: an array on one device.
+        requires_grad: whether operations on the tensor are recorded.
+
+    Raises:
+        TypeError: it is no array of JAX, or of a dtype that plugrad does not have.
+
+    >>> import jax.numpy, plugrad_jax
+    >>> plugrad_jax.from_jax(jax.numpy.ones(2))
+    tensor([1., 1.], device='jax')
+    """
+    if not isinstance(array, jax.Array):
+        raise TypeError(f"from_jax(): expected a jax.Array, got {type(array).__name__}")
+    dtype = getattr(plugrad, array.dtype.name, None)
+    if not isinstance(dtype, plugrad.dtype):
+        raise TypeError(f"from_jax(): plugrad has no dtype {array.dtype.name}")
+    traced = isinstance(array, jax.core.Tracer)
+    place = device(all_devices()[0] if traced else next(iter(array.devices())))
+    made: Any = tensor_of(array, dtype, place)
+    return made.requires_grad_() if requires_grad else made
+
+
+def to_jax(tensor: Any) -> Any:
+    """The JAX array with a tensor's elements, as they are now.
+
+    Raises:
+        TypeError: it is no tensor, or on no device of JAX.
+
+    >>> import plugrad, plugrad_jax
+    >>> plugrad_jax.to_jax(plugrad.ones(2, device="jax")).sum().item()
+    2.0
+    """
+    if not isinstance(tensor, plugrad.Tensor):
+        raise TypeError(f"to_jax(): expected a Tensor, got {type(tensor).__name__}")
+    if tensor.device.type != "jax":
+        raise TypeError(f"to_jax(): the tensor is on device {tensor.device}: move it first")
+    inside: Any = tensor
+    return inside.array

@@ -1,0 +1,87 @@
+"""plugrad inside of JAX's own transformations: one program, without a way back to Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import plugrad
+import plugrad_jax
+from plugrad_jax import from_jax, to_jax
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+W = np.linspace(-1, 1, 6, dtype=np.float32).reshape(3, 2)
+
+
+def loss_and_gradient(x: Any, w: Any) -> tuple[Any, Any]:
+    weight = from_jax(w, requires_grad=True)
+    loss = (from_jax(x) @ weight).tanh().square().sum()
+    loss.backward()
+    return to_jax(loss.detach()), to_jax(weight.grad)
+
+
+def test_forward_and_backward_trace_into_one_program() -> None:
+    jaxpr = jax.make_jaxpr(loss_and_gradient)(X, W)
+    assert "callback" not in str(jaxpr)
+    loss, gradient = jax.jit(loss_and_gradient)(X, W)
+    expected = jax.value_and_grad(lambda w: jnp.square(jnp.tanh(X @ w)).sum())(jnp.asarray(W))
+    np.testing.assert_allclose(loss, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-5, atol=1e-6)
+
+
+def test_jax_differentiates_plugrad() -> None:
+    def loss(w: Any) -> Any:
+        return to_jax((from_jax(w).sin() * 2).sum())
+
+    np.testing.assert_allclose(jax.grad(loss)(jnp.asarray(W)), 2 * np.cos(W), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(jnp.asarray(W)), 2 * np.cos(W), rtol=1e-6)
+
+
+def test_jax_batches_plugrad() -> None:
+    found = jax.vmap(lambda row: to_jax(from_jax(row).softmax(0)))(jnp.asarray(X))
+    np.testing.assert_allclose(found, jax.nn.softmax(X, axis=1), rtol=1e-6)
+
+
+def test_in_place_operators_and_views_are_pure_under_jit() -> None:
+    @jax.jit
+    def step(x: Any) -> Any:
+        tensor = from_jax(x)
+        tensor[0].mul_(2)
+        tensor.view(-1)[4:].zero_()
+        return to_jax(tensor)
+
+    array = jnp.asarray(X)
+    np.testing.assert_array_equal(step(array), [[0, 2, 4], [3, 0, 0]])
+    np.testing.assert_array_equal(array, X)
+
+
+def test_a_captured_step_inside_of_jit_is_part_of_the_program() -> None:
+    double = plugrad_jax.jit(lambda x: x * 2)
+    found = jax.jit(lambda x: to_jax(double(from_jax(x)) + 1))(jnp.asarray(X))
+    np.testing.assert_array_equal(found, X * 2 + 1)
+    assert double.traces == 0
+
+
+def test_arrays_are_not_copied() -> None:
+    array = jnp.ones(3)
+    tensor = from_jax(array)
+    assert to_jax(tensor) is array
+    tensor.add_(1)
+    np.testing.assert_array_equal(array, np.ones(3))
+    np.testing.assert_array_equal(to_jax(tensor), np.full(3, 2))
+
+
+def test_what_is_no_array_is_named() -> None:
+    with pytest.raises(TypeError, match=r"from_jax\(\): expected a jax.Array, got ndarray"):
+        from_jax(X)
+    with pytest.raises(TypeError, match=r"to_jax\(\): the tensor is on device cpu"):
+        to_jax(plugrad.ones(1))
+    with pytest.raises(TypeError, match=r"to_jax\(\): expected a Tensor, got ndarray"):
+        to_jax(X)
