@@ -173,7 +173,7 @@ class JaxBackend(Backend):
 
     def jit(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """`plugrad_jax.jit`."""
-        from plugrad_jax.jit import jit
+        from plugrad_jax.capture import jit
 
         captured: Callable[..., Any] = jit(function, **options)
         return captured

@@ -16,8 +16,8 @@ from operator import getitem, is_
 from typing import Any, Final
 
 import plugrad
-from plugrad_jax.jit.errors import LIBRARIES
-from plugrad_jax.jit.numbers import Number
+from plugrad_jax.capture.errors import LIBRARIES
+from plugrad_jax.capture.numbers import Number
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), plugrad.dtype, type(...))
 MAX_DEPTH: Final = 6

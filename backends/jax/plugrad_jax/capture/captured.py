@@ -13,10 +13,10 @@ import jax
 import numpy as np
 
 from plugrad.plugins.tracing import mode, situation
-from plugrad_jax.jit.changes import TENSOR, Call, flatten
-from plugrad_jax.jit.program import Program, Stale
-from plugrad_jax.jit.roots import PLAIN, Roots, find_roots
-from plugrad_jax.jit.tracing import Tracing
+from plugrad_jax.capture.changes import TENSOR, Call, flatten
+from plugrad_jax.capture.program import Program, Stale
+from plugrad_jax.capture.roots import PLAIN, Roots, find_roots
+from plugrad_jax.capture.tracing import Tracing
 from plugrad_jax.precision import is_tracing
 
 LOG = logging.getLogger("plugrad_jax.jit")

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from plugrad.plugins.tracing import Before, Listener
 from plugrad_jax.generator import JaxGenerator
-from plugrad_jax.jit.changes import TENSOR
-from plugrad_jax.jit.errors import CaptureError
+from plugrad_jax.capture.changes import TENSOR
+from plugrad_jax.capture.errors import CaptureError
 
 
 class Recorder(Listener):

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from plugrad_jax.jit.errors import CaptureError
+from plugrad_jax.capture.errors import CaptureError
 
 
 class Count:

@@ -24,9 +24,9 @@ from plugrad.plugins.tracing import (
     situation,
 )
 from plugrad_jax.generator import JaxGenerator
-from plugrad_jax.jit.changes import TENSOR, Call, Place, Traced, with_sharers
-from plugrad_jax.jit.numbers import Number
-from plugrad_jax.jit.roots import Roots
+from plugrad_jax.capture.changes import TENSOR, Call, Place, Traced, with_sharers
+from plugrad_jax.capture.numbers import Number
+from plugrad_jax.capture.roots import Roots
 
 Array = Any
 

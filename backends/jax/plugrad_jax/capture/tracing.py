@@ -22,7 +22,7 @@ from plugrad.plugins.tracing import (
     sharers,
     tensor_of,
 )
-from plugrad_jax.jit.changes import (
+from plugrad_jax.capture.changes import (
     LEAF,
     TENSOR,
     Argument,
@@ -36,10 +36,10 @@ from plugrad_jax.jit.changes import (
     flatten,
     with_sharers,
 )
-from plugrad_jax.jit.errors import CaptureError, needs_a_value, no_value
-from plugrad_jax.jit.numbers import Count
-from plugrad_jax.jit.recorder import Recorder
-from plugrad_jax.jit.roots import PLAIN, Roots
+from plugrad_jax.capture.errors import CaptureError, needs_a_value, no_value
+from plugrad_jax.capture.numbers import Count
+from plugrad_jax.capture.recorder import Recorder
+from plugrad_jax.capture.roots import PLAIN, Roots
 
 Array = Any
 

@@ -10,8 +10,8 @@ import optree
 
 import plugrad
 from plugrad.plugins.tracing import cell_of, sharers, tensor_of
-from plugrad_jax.jit.numbers import Number
-from plugrad_jax.jit.roots import Roots
+from plugrad_jax.capture.numbers import Number
+from plugrad_jax.capture.roots import Roots
 
 Array = Any
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrad_jax.jit.captured import CacheInfo, Captured, jit
-from plugrad_jax.jit.errors import CaptureError
+from plugrad_jax.capture.captured import CacheInfo, Captured, jit
+from plugrad_jax.capture.errors import CaptureError
 
 __all__ = ["CacheInfo", "CaptureError", "Captured", "jit"]
