@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from plugrad_jax.arrays import from_jax, to_jax
-from plugrad_jax.devices import device
 from plugrad_jax.capture import CacheInfo, Captured, CaptureError, jit
+from plugrad_jax.devices import device
 
 __all__ = ["CacheInfo", "CaptureError", "Captured", "device", "from_jax", "jit", "to_jax"]

@@ -23,10 +23,10 @@ from plugrad.plugins.tracing import (
     put_gradients,
     situation,
 )
-from plugrad_jax.generator import JaxGenerator
 from plugrad_jax.capture.changes import TENSOR, Call, Place, Traced, with_sharers
 from plugrad_jax.capture.numbers import Number
 from plugrad_jax.capture.roots import Roots
+from plugrad_jax.generator import JaxGenerator
 
 Array = Any
 

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from plugrad.plugins.tracing import Before, Listener
-from plugrad_jax.generator import JaxGenerator
 from plugrad_jax.capture.changes import TENSOR
 from plugrad_jax.capture.errors import CaptureError
+from plugrad_jax.generator import JaxGenerator
 
 
 class Recorder(Listener):
