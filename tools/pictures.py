@@ -267,6 +267,27 @@ PICTURES = {
             Arrow("slices", "acc", "edge 1"),
         ],
     ),
+    "cell": Picture(
+        "x = zeros(2, 3); v = x[1]; w = v[1:]: one array for all, and a place for each",
+        [
+            Box("x", 0, 0, "x\nits own array", "tensor"),
+            Box("v", 0, 1, "v\nits own array", "tensor"),
+            Box("w", 0, 2, "w\nits own array", "tensor"),
+            Box("px", 1.5, 0, "Alias\nno steps", "thing"),
+            Box("pv", 1.5, 1, "Alias\nselect(0, 1)", "thing"),
+            Box("pw", 1.5, 2, "Alias\nselect, slice", "thing"),
+            Box("cell", 3, 1, "Cell\nthe array of x", "node"),
+        ],
+        [
+            Arrow("px", "x", "", "dashed"),
+            Arrow("pv", "v", "", "dashed"),
+            Arrow("pw", "w", "", "dashed"),
+            Arrow("px", "cell"),
+            Arrow("pv", "cell"),
+            Arrow("pw", "cell"),
+        ],
+        [(2.2, 2.75, "w.add_(1): slice_scatter, select_scatter, then x and v anew")],
+    ),
     "dependencies": Picture(
         "b = a * 2; c = a.exp(); d = b + c: a node runs when all edges into it have delivered",
         [
