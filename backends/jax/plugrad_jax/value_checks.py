@@ -1,7 +1,7 @@
 """Checks of values that indices and probabilities must have, which are off unless asked for.
 
 To look at an array's elements is to wait until they are computed, and impossible while `jax.jit`
-traces. So it is not done: an index out of range reads nan, or the greatest integer, and writes
+traces. So it is not done: an index out of range reads nan, or the least integer, and writes
 nothing, as in JAX. With the option `check_values` under `[backends.jax]`, operators raise what
 PyTorch raises on the CPU.
 """
@@ -49,3 +49,34 @@ def check_values(
     compiled = _compiled.setdefault(holds, jax.jit(holds))
     if not compiled(*arrays):
         raise error(message)
+
+
+@jax.jit
+def _bounds(index: Any) -> tuple[Any, Any]:
+    return index.min(), index.max()
+
+
+def check_range(
+    index: Any,
+    size: int,
+    dim: int,
+    error: type[Exception] = RuntimeError,
+    message: str = "",
+    *,
+    wrap: bool = False,
+) -> None:
+    """Raise for an index outside of [0, size), or of [-size, size) with `wrap`.
+
+    Nothing happens unless values are checked, nor while the index is being traced.
+
+    Args:
+        message: with {} for the index; by default that of dimension `dim`.
+    """
+    if not _option.on or isinstance(index, jax.core.Tracer) or index.size == 0:
+        return
+    least, most = (int(bound) for bound in _bounds(index))
+    too_low = least < (-size if wrap else 0)
+    if too_low or most >= size:
+        outside = least if too_low else most
+        words = message or f"index {{}} is out of bounds for dimension {dim} with size {size}"
+        raise error(words.format(outside))

@@ -42,6 +42,27 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Below autograd the writes are not counted, as a kernel's would not be."""
+    out, mean, invstd, new_mean, new_var = F._native_batch_norm_legit_functional(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    if training and running_mean is not None:
+        running_mean.copy_(new_mean)
+    if training and running_var is not None:
+        running_var.copy_(new_var)
+    return out, mean, invstd
+
+
+def native_batch_norm_functional(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
     prepare.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -52,13 +73,12 @@ def native_batch_norm(
         variance = (out * out).mean(dim=_over(x))
         invstd = (variance + eps).rsqrt()
         if running_mean is not None:
-            _move(running_mean, mean, momentum)
+            running_mean = _moved(running_mean, mean, momentum)
         if running_var is not None:
             # PyTorch keeps the unbiased variance; of a single value that is nan.
             count = _count(x)
-            _move(
-                running_var, variance * (count / (count - 1) if count != 1 else math.nan), momentum
-            )
+            unbiased = variance * (count / (count - 1) if count != 1 else math.nan)
+            running_var = _moved(running_var, unbiased, momentum)
         deviation = invstd
     else:
         assert running_mean is not None
@@ -71,13 +91,12 @@ def native_batch_norm(
     out = out * _beside(x, scale)
     if bias is not None:
         out = out + _beside(x, bias)
-    return in_dtype_of(out, input), mean, invstd
+    return in_dtype_of(out, input), mean, invstd, running_mean, running_var
 
 
-def _move(running: Tensor, observed: Tensor, momentum: float) -> None:
-    """Below autograd this write is not counted, as a kernel's would not be."""
+def _moved(running: Tensor, observed: Tensor, momentum: float) -> Tensor:
     known = in_dtype_of(running, observed)
-    running.copy_(known + (observed - known) * momentum)
+    return in_dtype_of(known + (observed - known) * momentum, running)
 
 
 def native_batch_norm_backward(

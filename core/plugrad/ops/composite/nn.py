@@ -13,6 +13,9 @@ from plugrad.ops.composite.batch_norm import native_batch_norm as native_batch_n
 from plugrad.ops.composite.batch_norm import (
     native_batch_norm_backward as native_batch_norm_backward,
 )
+from plugrad.ops.composite.batch_norm import (
+    native_batch_norm_functional as native_batch_norm_functional,
+)
 from plugrad.ops.composite.convolution import convolution as convolution
 from plugrad.ops.composite.convolution import convolution_backward as convolution_backward
 from plugrad.ops.composite.embedding import embedding as embedding
