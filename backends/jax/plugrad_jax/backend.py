@@ -24,7 +24,6 @@ from plugrad_jax.precision import (
     missing_dtype,
     wide_kernels,
 )
-from plugrad_jax.value_checks import set_value_checks
 
 Array = Any
 HostArray = np.ndarray[Any, Any]
@@ -76,12 +75,8 @@ class JaxBackend(Backend):
         super().__init__("jax", array_type=jax.Array, mutable=False)
 
     def options(self) -> Mapping[str, object]:
-        """The defaults.
-
-        `x64`: whether float64 and complex128 exist; None leaves it to JAX's own switch.
-        `check_values`: whether indices and probabilities are looked at: see `value_checks`.
-        """
-        return {"x64": None, "check_values": False}
+        """`x64`: whether float64 and complex128 exist; None leaves it to JAX's own switch."""
+        return {"x64": None}
 
     def configure(self, options: Mapping[str, object]) -> None:
         wide = options["x64"]
@@ -89,7 +84,6 @@ class JaxBackend(Backend):
             if not isinstance(wide, bool):
                 raise TypeError(f"x64 must be true or false, got {wide!r}")
             _jax.config.update("jax_enable_x64", wide)
-        set_value_checks(options["check_values"])
         # What functions give outside of traces: the core takes these without asking.
         self.array_type = type(jnp.zeros((), bool, device=all_devices()[0]))
 

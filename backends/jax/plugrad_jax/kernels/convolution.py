@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad_jax.kernels.program import Array, program
+from plugrad_jax.kernels.programs import Array, compiled
 
 Ints = tuple[int, ...]
 
@@ -55,7 +55,7 @@ def _transposed(
     )
 
 
-@program(3, 4, 5, 6, 7, 8)
+@compiled(3, 4, 5, 6, 7, 8)
 def convolution(
     x: Array,
     weight: Array,
@@ -74,7 +74,7 @@ def convolution(
     return out if bias is None else out + bias.reshape(-1, *(1,) * len(stride))
 
 
-@program(3, 4, 5, 6, 7, 8)
+@compiled(3, 4, 5, 6, 7, 8)
 def convolution_backward(
     grad: Array,
     x: Array,

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from plugrad_jax.deferred import raise_later
 from plugrad_jax.generator import typed_key
-from plugrad_jax.kernels.program import Array, Kernel, placed, placed_program, program
-from plugrad_jax.value_checks import check_values
+from plugrad_jax.kernels.placement import placed, placed_program
+from plugrad_jax.kernels.programs import Array, Kernel, compiled
 
 DTypeLike = Any
 Shape = tuple[int, ...]
@@ -103,7 +104,7 @@ def drawing(*static: int) -> Callable[[Kernel], Kernel]:
     positions `static`; the compiled one takes a generator in the place of the key."""
 
     def decorate(draw: Kernel) -> Kernel:
-        @program(*static)
+        @compiled(*static)
         def drawn(key: Any, *args: Any) -> Any:
             return draw(typed_key(key), *args)
 
@@ -181,64 +182,62 @@ def _permutation(key: Any, n: int, dtype: DTypeLike) -> Array:
     return in_dtype(jax.random.permutation(key, n), dtype)
 
 
-_PROBABILITY: Final = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+def _no_probability(detail: Any) -> Exception:
+    return RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
 
 
-def _are_probabilities(probabilities: Array) -> Array:
-    return jnp.all((probabilities >= 0) & (probabilities <= 1))
-
-
-def bernoulli(probabilities: Array, generator: Any) -> Array:
-    check_values(_are_probabilities, RuntimeError, _PROBABILITY, probabilities)
-    return _bernoulli(generator, probabilities, probabilities)
+def _drawn(array: Array, probability: Any, generator: Any) -> Array:
+    drawn, bad = _bernoulli(generator, array, probability)
+    if isinstance(probability, jax.Array):
+        raise_later(bad, _no_probability)
+    return drawn
 
 
 @drawing()
-def _bernoulli(key: Any, array: Array, probability: Any) -> Array:
+def _bernoulli(key: Any, array: Array, probability: Any) -> tuple[Array, Array]:
     drawn = jax.random.uniform(key, array.shape, jnp.float64) < probability
-    return drawn.astype(array.dtype)
+    fine = jnp.all((probability >= 0) & (probability <= 1))
+    return drawn.astype(array.dtype), ~fine
+
+
+def bernoulli(probabilities: Array, generator: Any) -> Array:
+    return _drawn(probabilities, probabilities, generator)
 
 
 def bernoulli_(array: Array, probability: Any, generator: Any) -> Array:
-    if isinstance(probability, jax.Array):
-        check_values(_are_probabilities, RuntimeError, _PROBABILITY, probability)
-        if np.broadcast_shapes(array.shape, probability.shape) != array.shape:
-            raise RuntimeError(
-                f"output with shape {list(array.shape)} doesn't match the broadcast shape of p, "
-                f"{list(probability.shape)}"
-            )
-    return _bernoulli(generator, array, probability)
+    shape = np.shape(probability)
+    if np.broadcast_shapes(array.shape, shape) != array.shape:
+        raise RuntimeError(
+            f"output with shape {list(array.shape)} doesn't match the broadcast shape of p, "
+            f"{list(shape)}"
+        )
+    return _drawn(array, probability, generator)
 
 
-def _are_weights(weights: Array) -> Array:
-    return jnp.all(jnp.isfinite(weights) & (weights >= 0))
+def _no_weights(detail: Any) -> Exception:
+    return RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
 
 
-def _have_sums(weights: Array) -> Array:
-    return jnp.all(jnp.sum(weights, -1) > 0)
+def _no_distribution(detail: Any) -> Exception:
+    return RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
 def multinomial(weights: Array, count: int, replacement: bool, generator: Any) -> Array:
-    check_values(
-        _are_weights,
-        RuntimeError,
-        "probability tensor contains either `inf`, `nan` or element < 0",
-        weights,
-    )
-    check_values(
-        _have_sums,
-        RuntimeError,
-        "invalid multinomial distribution (sum of probabilities <= 0)",
-        weights,
-    )
-    return _multinomial(generator, weights, count, replacement)
+    drawn, no_weights, no_distribution = _multinomial(generator, weights, count, replacement)
+    raise_later(no_weights, _no_weights)
+    raise_later(no_distribution, _no_distribution)
+    return drawn
 
 
 @drawing(2, 3)
-def _multinomial(key: Any, weights: Array, count: int, replacement: bool) -> Array:
+def _multinomial(
+    key: Any, weights: Array, count: int, replacement: bool
+) -> tuple[Array, Array, Array]:
     """With replacement by inverting the distribution function; without, by a race of exponential
     clocks that run at the speed of the weights (Efraimidis and Spirakis, 2006)."""
     rows = weights.astype(jnp.float64)
+    no_weights = ~jnp.all(jnp.isfinite(rows) & (rows >= 0))
+    no_distribution = ~jnp.all(jnp.sum(rows, -1) > 0)
     if replacement:
         upper = jnp.cumsum(rows, -1)
         marks = jax.random.uniform(key, (*rows.shape[:-1], count), jnp.float64) * upper[..., -1:]
@@ -246,18 +245,19 @@ def _multinomial(key: Any, weights: Array, count: int, replacement: bool) -> Arr
             lambda bounds, mark: jnp.searchsorted(bounds, mark, side="right"),
             signature="(n),(k)->(k)",
         )
-        return find(upper, marks).astype(jnp.int64)
+        return find(upper, marks).astype(jnp.int64), no_weights, no_distribution
     times = jax.random.exponential(key, rows.shape, jnp.float64)
     finish = jnp.where(rows > 0, times / rows, jnp.inf)
-    return jnp.argsort(finish, -1)[..., :count].astype(jnp.int64)
+    order = jnp.argsort(finish, -1)[..., :count].astype(jnp.int64)
+    return order, no_weights, no_distribution
 
 
-@program()
+@compiled()
 def fill_(array: Array, value: Any) -> Array:
     return jnp.broadcast_to(in_dtype(value, array.dtype), array.shape)
 
 
-@program()
+@compiled()
 def zero_(array: Array) -> Array:
     return jnp.zeros_like(array)
 
@@ -283,7 +283,7 @@ def _exponential_like(key: Any, array: Array, rate: Any) -> Array:
     return drawn / in_dtype(rate, array.dtype)
 
 
-@program()
+@compiled()
 def complex_of_parts(real: Array, imag: Array) -> Array:
     """Assembled part by part: real + 1j * imag would spread infinities and NaNs."""
     return lax.complex(*jnp.broadcast_arrays(real, imag))
@@ -306,7 +306,7 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "randint": randint,
     "randperm": randperm,
     "bernoulli": bernoulli,
-    "bernoulli.p": _generator_last(_bernoulli),
+    "bernoulli.p": _drawn,
     "multinomial": multinomial,
     "fill_": fill_,
     "zero_": zero_,

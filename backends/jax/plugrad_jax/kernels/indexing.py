@@ -1,14 +1,13 @@
 """Kernels that read and write elements by index arrays and masks.
 
-An index out of range reads nan, or the least integer, and writes nothing, unless values are
-checked: see `plugrad_jax.value_checks`. A mask whose elements decide on a shape is looked at on
-the host, where no program has to be compiled for each shape. What can be said without such a shape
-is: writing at a mask chooses between two arrays.
+An index out of range reads nan, or the least integer, and writes nothing; the error comes when the
+program waits for the device: see `plugrad_jax.deferred`. A mask whose elements decide on a shape is
+looked at on the host, where no program has to be compiled for each shape. What can be said without
+such a shape is: writing at a mask chooses between two arrays.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.creation import in_dtype
-from plugrad_jax.kernels.program import Array, program, require_values
-from plugrad_jax.value_checks import check_range, check_values
+from plugrad_jax.kernels.index_range import Outside, out_of_bounds, outside, raise_outside
+from plugrad_jax.kernels.placement import require_values
+from plugrad_jax.kernels.programs import Array, compiled
 
 Shape = tuple[int, ...]
 Indices = list[Array | None]
@@ -59,32 +60,41 @@ def _add(array: Array, where: Any, values: Array) -> Array:
 
 
 def gather(array: Array, dim: int, index: Array) -> Array:
-    check_range(index, _size(array, dim), dim)
-    return _gather(array, dim, index)
-
-
-@program(1)
-def _gather(array: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
-        return jnp.empty(index.shape, array.dtype)
+        return _nothing(array, index.shape)
+    result, found = _gather(array, dim, index)
+    raise_outside(found, out_of_bounds(dim, _size(array, dim)))
+    return result
+
+
+@compiled(1)
+def _nothing(array: Array, shape: Shape) -> Array:
+    return jnp.zeros(shape, array.dtype)
+
+
+@compiled(1)
+def _gather(array: Array, dim: int, index: Array) -> tuple[Array, Outside]:
     where = _with_a_dim(index)
-    return _read(_with_a_dim(array), _place(where, dim)).reshape(index.shape)
+    result = _read(_with_a_dim(array), _place(where, dim)).reshape(index.shape)
+    return result, outside(index, _size(array, dim))
 
 
 def _scattering(write: Callable[..., Array]) -> Callable[..., Array]:
-    @program(1)
-    def scattered(array: Array, dim: int, index: Array, src: Any) -> Array:
-        if index.size == 0:
-            return array
+    @compiled(1)
+    def scattered(array: Array, dim: int, index: Array, src: Any) -> tuple[Array, Outside]:
         where = _with_a_dim(index)
         src = in_dtype(src, array.dtype)
         values = src[tuple(slice(size) for size in where.shape)] if src.ndim else src
         into = _with_a_dim(array)
-        return write(into, _place(where, dim), values).reshape(array.shape)
+        result = write(into, _place(where, dim), values).reshape(array.shape)
+        return result, outside(index, _size(array, dim))
 
     def kernel(array: Array, dim: int, index: Array, src: Any) -> Array:
-        check_range(index, _size(array, dim), dim)
-        return scattered(array, dim, index, src)
+        if index.size == 0:
+            return array
+        result, found = scattered(array, dim, index, src)
+        raise_outside(found, out_of_bounds(dim, _size(array, dim)))
+        return result
 
     return kernel
 
@@ -94,49 +104,59 @@ scatter_add: Final = _scattering(_add)
 
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
-    check_range(index, _size(array, dim), dim, IndexError, "index out of range in self")
-    return _index_select(array, dim, index)
+    result, found = _index_select(array, dim, index)
+    raise_outside(found, "index out of range in self", IndexError)
+    return result
 
 
-@program(1)
-def _index_select(array: Array, dim: int, index: Array) -> Array:
+@compiled(1)
+def _index_select(array: Array, dim: int, index: Array) -> tuple[Array, Outside]:
+    found = outside(index, _size(array, dim))
     if array.ndim == 0:
-        return jnp.copy(array)
-    return jnp.take(array, index.reshape(-1), dim, mode="fill")
+        return jnp.copy(array), found
+    return jnp.take(array, index.reshape(-1), dim, mode="fill"), found
 
 
-@program(1)
-def _write_slices(array: Array, dim: int, index: Array, source: Any) -> Array:
+@compiled(1, 4)
+def _write_slices(
+    array: Array, dim: int, index: Array, source: Any, wrap: bool
+) -> tuple[Array, Outside]:
     where = (*(_ALL,) * dim, index.reshape(-1))
     values = in_dtype(source, array.dtype)
-    return _write(_with_a_dim(array), where, values).reshape(array.shape)
+    result = _write(_with_a_dim(array), where, values).reshape(array.shape)
+    return result, outside(index, _size(array, dim), wrap=wrap)
 
 
-@program(1)
-def _add_slices(array: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
+@compiled(1)
+def _add_slices(
+    array: Array, dim: int, index: Array, source: Array, alpha: Any
+) -> tuple[Array, Outside]:
     into = _with_a_dim(array)
     values = _with_a_dim(source)
     if alpha is not None:
         values = values * in_dtype(alpha, values.dtype)
     where = (*(_ALL,) * dim, index.reshape(-1))
-    return _add(into, where, values).reshape(array.shape)
+    result = _add(into, where, values).reshape(array.shape)
+    return result, outside(index, _size(array, dim))
 
 
 def index_add(array: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
-    check_range(index, _size(array, dim), dim)
-    return _add_slices(array, dim, index, source, None if alpha == 1 else alpha)
+    result, found = _add_slices(array, dim, index, source, None if alpha == 1 else alpha)
+    raise_outside(found, out_of_bounds(dim, _size(array, dim)))
+    return result
 
 
 def index_copy(array: Array, dim: int, index: Array, source: Array) -> Array:
-    size = _size(array, dim)
-    message = f"index_copy_(): index {{}} is out of bounds for dimension {dim} with size {size}"
-    check_range(index, size, dim, IndexError, message)
-    return _write_slices(array, dim, index, source)
+    result, found = _write_slices(array, dim, index, source, False)
+    message = f"index_copy_(): {out_of_bounds(dim, _size(array, dim))}"
+    raise_outside(found, message, IndexError)
+    return result
 
 
 def index_fill(array: Array, dim: int, index: Array, value: Any) -> Array:
-    check_range(index, _size(array, dim), dim, IndexError, wrap=True)
-    return _write_slices(array, dim, index, value)
+    result, found = _write_slices(array, dim, index, value, True)
+    raise_outside(found, out_of_bounds(dim, _size(array, dim)), IndexError)
+    return result
 
 
 def _is_mask(index: Array | None) -> bool:
@@ -144,15 +164,13 @@ def _is_mask(index: Array | None) -> bool:
 
 
 def _check_indices(array: Array, indices: Indices) -> None:
-    """IndexError for integers out of range, so far as that can be said, and shapes that differ."""
+    """IndexError for shapes that differ, and integers in a dimension that has no elements."""
     shapes: list[Shape] = []
     for dim, index in enumerate(indices):
         if index is None:
             continue
-        size = array.shape[dim]
-        if size == 0 and index.size:
+        if array.shape[dim] == 0 and index.size:
             raise IndexError("index is out of bounds for dimension with size 0")
-        check_range(index, size, dim, IndexError, wrap=True)
         shapes.append(index.shape)
     if len(shapes) > 1:
         try:
@@ -190,12 +208,32 @@ def index(array: Array, indices: Indices) -> Array:
     if any(_is_mask(index) for index in indices):
         array, indices = _without_masks(array, indices, "index.Tensor")
     _check_indices(array, indices)
-    return _index(array, indices)
+    result, found = _index(array, indices)
+    _raise_outside(found, array.shape)
+    return result
 
 
-@program()
-def _index(array: Array, indices: Indices) -> Array:
-    return _read(array, _where(indices))
+@compiled()
+def _index(array: Array, indices: Indices) -> tuple[Array, Outside]:
+    return _read(array, _where(indices)), _outside(array, indices)
+
+
+def _outside(array: Array, indices: Indices) -> Outside:
+    """Of all indices: whether one is out of range, its dimension and the first such index."""
+    dims = [dim for dim, index in enumerate(indices) if index is not None]
+    checked = [outside(jnp.asarray(indices[dim]), array.shape[dim], wrap=True) for dim in dims]
+    bad = jnp.stack([flag for flag, _ in checked])
+    first = jnp.argmax(bad)
+    numbers = jnp.stack([number.astype(jnp.int64) for _, number in checked])
+    return bad.any(), jnp.stack([jnp.asarray(dims)[first], numbers[first]])
+
+
+def _raise_outside(found: Outside, shape: Shape) -> None:
+    def error(place: Any) -> Exception:
+        dim, index = (int(number) for number in place)
+        return IndexError(out_of_bounds(dim, shape[dim]).format(index))
+
+    raise_later(found[0], error, found[1])
 
 
 def index_put(array: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
@@ -208,12 +246,17 @@ def index_put(array: Array, indices: Indices, values: Array, accumulate: bool) -
         array, indices = _without_masks(array, indices, "index_put")
     _check_indices(array, indices)
     _check_values_fit(array, indices, values)
-    return _index_put(array, indices, values, accumulate).reshape(shape)
+    result, found = _index_put(array, indices, values, accumulate)
+    _raise_outside(found, array.shape)
+    return result.reshape(shape)
 
 
-@program(3)
-def _index_put(array: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
-    return (_add if accumulate else _write)(array, _where(indices), values)
+@compiled(3)
+def _index_put(
+    array: Array, indices: Indices, values: Array, accumulate: bool
+) -> tuple[Array, Outside]:
+    result = (_add if accumulate else _write)(array, _where(indices), values)
+    return result, _outside(array, indices)
 
 
 def _check_values_fit(array: Array, indices: Indices, values: Array) -> None:
@@ -231,51 +274,49 @@ def _check_broadcast(given: Shape, wanted: Shape) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to "
-            f"indexing result of shape {list(wanted)}"
-        )
+        raise _no_broadcast(given, f"indexing result of shape {list(wanted)}")
+
+
+def _no_broadcast(given: Shape, wanted: str) -> Exception:
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to {wanted}"
+    )
 
 
 def _put_at_mask(array: Array, mask: Array, dim: int, values: Array, accumulate: bool) -> Array:
     """Values for each element of the mask's dimensions alike, or one for each that holds."""
     behind = array.ndim - dim - mask.ndim
     count = values.shape[-behind - 1] if values.ndim > behind else 1
-    if count != 1:
-        check_values(
-            _holds_often,
-            RuntimeError,
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-            "the indexing result",
-            mask,
-            count,
-        )
     found = (*array.shape[:dim], count, *array.shape[dim + mask.ndim :])
     _check_broadcast(values.shape, found)
     if count == 0:
         return array
-    return _put_where(array, mask, dim, values, accumulate)
+    result, bad = _put_where(array, mask, dim, values, accumulate)
+    if count != 1:
+        raise_later(bad, lambda _: _no_broadcast(values.shape, "the elements that the mask picks"))
+    return result
 
 
-def _holds_often(mask: Array, count: Any) -> Array:
-    return jnp.count_nonzero(mask) == count
-
-
-@program(2, 4)
-def _put_where(array: Array, mask: Array, dim: int, values: Array, accumulate: bool) -> Array:
+@compiled(2, 4)
+def _put_where(
+    array: Array, mask: Array, dim: int, values: Array, accumulate: bool
+) -> tuple[Array, Array]:
+    """The array, and whether there are not as many values as elements where the mask holds."""
     rest = array.shape[dim + mask.ndim :]
     flat = mask.reshape(-1)
+    bad = jnp.zeros((), jnp.bool_)
     if values.ndim > len(rest) and values.shape[-len(rest) - 1] != 1:
+        bad = jnp.count_nonzero(flat) != values.shape[-len(rest) - 1]
         numbers = jnp.cumsum(flat) - 1
         values = jnp.take(values, numbers, values.ndim - len(rest) - 1, mode="clip")
     flattened = array.reshape(*array.shape[:dim], flat.size, *rest)
     if accumulate:
         values = flattened | values if array.dtype == jnp.bool_ else flattened + values
     chosen = jnp.where(flat.reshape(-1, *(1,) * len(rest)), values, flattened)
-    return chosen.reshape(array.shape)
+    return chosen.reshape(array.shape), bad
 
 
-@program()
+@compiled()
 def masked_fill(array: Array, mask: Array, value: Any) -> Array:
     return jnp.where(mask, in_dtype(value, array.dtype), array)
 
@@ -286,48 +327,43 @@ def masked_select(array: Array, mask: Array) -> Array:
     where = np.asarray(mask)
     if isinstance(array, jax.core.Tracer):
         shape = np.broadcast_shapes(array.shape, where.shape)
-        return _index(jnp.broadcast_to(array, shape), np.broadcast_to(where, shape).nonzero())
+        return _read(jnp.broadcast_to(array, shape), np.broadcast_to(where, shape).nonzero())
     values, where = np.broadcast_arrays(np.asarray(array), where)
     return jax.device_put(values[where], array.sharding)
 
 
 def masked_scatter(array: Array, mask: Array, source: Array) -> Array:
-    check_values(
-        _holds_at_most,
-        RuntimeError,
-        "Number of elements of source < number of ones in mask",
-        array,
-        mask,
-        source,
-    )
-    return _masked_scatter(array, mask, source)
+    result, bad = _masked_scatter(array, mask, source)
+    raise_later(bad, _too_few)
+    return result
 
 
-def _holds_at_most(array: Array, mask: Array, source: Array) -> Array:
-    shape = np.broadcast_shapes(array.shape, mask.shape)
-    return jnp.count_nonzero(jnp.broadcast_to(mask, shape)) <= source.size
+def _too_few(detail: Any) -> Exception:
+    return RuntimeError("Number of elements of source < number of ones in mask")
 
 
-@program()
-def _masked_scatter(array: Array, mask: Array, source: Array) -> Array:
+@compiled()
+def _masked_scatter(array: Array, mask: Array, source: Array) -> tuple[Array, Array]:
     array, mask = jnp.broadcast_arrays(array, mask)
+    bad = jnp.count_nonzero(mask) > source.size
     if source.size == 0:
-        return array
+        return array, bad
     numbers = jnp.cumsum(mask.reshape(-1)) - 1
     values = jnp.take(source.reshape(-1), numbers, mode="clip").reshape(mask.shape)
-    return jnp.where(mask, values, array)
+    return jnp.where(mask, values, array), bad
 
 
 def take(array: Array, index: Array) -> Array:
-    size = math.prod(array.shape)
-    message = f"out of range: tried to access index {{}} on a tensor of {size} elements."
-    check_range(index, size, 0, IndexError, message, wrap=True)
-    return _take(array, index)
+    result, found = _take(array, index)
+    message = f"out of range: tried to access index {{}} on a tensor of {array.size} elements."
+    raise_outside(found, message, IndexError)
+    return result
 
 
-@program()
-def _take(array: Array, index: Array) -> Array:
-    return jnp.take(array.reshape(-1), index, mode="fill")
+@compiled()
+def _take(array: Array, index: Array) -> tuple[Array, Outside]:
+    result = jnp.take(array.reshape(-1), index, mode="fill")
+    return result, outside(index, array.size, wrap=True)
 
 
 def nonzero(array: Array) -> Array:

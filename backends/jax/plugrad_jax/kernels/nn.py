@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.creation import drawing
-from plugrad_jax.kernels.program import Array, program, require_values
-from plugrad_jax.value_checks import check_range
+from plugrad_jax.kernels.index_range import Outside, outside, raise_outside
+from plugrad_jax.kernels.placement import require_values
+from plugrad_jax.kernels.programs import Array, compiled
 
 Mask = tuple[bool, bool, bool]
 Shape = tuple[int, ...]
@@ -29,7 +31,7 @@ def _like(part: Array | None, other: Array | None) -> Array | None:
     return part if part is None or other is None else part.astype(other.dtype)
 
 
-@program(1)
+@compiled(1)
 def layer_norm(
     x: Array, shape: Shape, weight: Array | None, bias: Array | None, eps: Any
 ) -> tuple[Array, Array, Array]:
@@ -50,7 +52,7 @@ def layer_norm(
     return out.astype(x.dtype), mean, rstd
 
 
-@program(2, 7)
+@compiled(2, 7)
 def layer_norm_backward(
     grad: Array,
     x: Array,
@@ -86,7 +88,7 @@ def _over(x: Array) -> Shape:
     return (0, *range(2, x.ndim))
 
 
-@program(5)
+@compiled(5)
 def batch_norm(
     x: Array,
     weight: Array | None,
@@ -130,7 +132,7 @@ def _moved(running: Array, observed: Array, momentum: Any) -> Array:
     return (known + (observed - known) * momentum).astype(running.dtype)
 
 
-@program(7, 9)
+@compiled(7, 9)
 def batch_norm_backward(
     grad: Array,
     x: Array,
@@ -168,16 +170,17 @@ def batch_norm_backward(
 
 
 def embedding(weight: Array, indices: Array) -> Array:
-    check_range(indices, weight.shape[0], 0, IndexError, "index out of range in self")
-    return _embedding(weight, indices)
+    rows, found = _embedding(weight, indices)
+    raise_outside(found, "index out of range in self", IndexError)
+    return rows
 
 
-@program()
-def _embedding(weight: Array, indices: Array) -> Array:
-    return jnp.take(weight, indices, 0, mode="fill")
+@compiled()
+def _embedding(weight: Array, indices: Array) -> tuple[Array, Outside]:
+    return jnp.take(weight, indices, 0, mode="fill"), outside(indices, weight.shape[0])
 
 
-@program(2, 3, 4)
+@compiled(2, 3, 4)
 def embedding_backward(
     grad: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Array:
@@ -207,12 +210,12 @@ def dropout(x: Array, p: float, training: bool, generator: Any) -> tuple[Array, 
     return found
 
 
-@program()
+@compiled()
 def _keep_all(x: Array) -> tuple[Array, Array]:
     return jnp.copy(x), jnp.ones(x.shape, jnp.bool_)
 
 
-@program()
+@compiled()
 def _keep_none(x: Array) -> tuple[Array, Array]:
     return jnp.zeros_like(x), jnp.zeros(x.shape, jnp.bool_)
 
@@ -223,7 +226,7 @@ def _dropout(key: Any, x: Array, p: Any) -> tuple[Array, Array]:
     return x * kept * jnp.asarray(1 / (1 - p)).astype(x.dtype), kept
 
 
-@program()
+@compiled()
 def dropout_backward(grad: Array, kept: Array, scale: Any) -> Array:
     return grad * kept * jnp.asarray(scale).astype(grad.dtype)
 
@@ -232,13 +235,20 @@ def one_hot(indices: Array, classes: int) -> Array:
     if classes == -1:
         require_values(indices, "one_hot", "give it num_classes")
         classes = int(np.asarray(indices).max()) + 1
-    check_range(indices, classes, 0, RuntimeError, "Class values must be smaller than num_classes.")
-    return _one_hot(indices, classes)
+    vectors, (bad, first) = _one_hot(indices, classes)
+    raise_later(bad, _no_class, first)
+    return vectors
 
 
-@program(1)
-def _one_hot(indices: Array, classes: int) -> Array:
-    return (indices[..., None] == lax.iota(indices.dtype, classes)).astype(jnp.int64)
+def _no_class(index: Any) -> Exception:
+    what = "non-negative" if index < 0 else "smaller than num_classes"
+    return RuntimeError(f"Class values must be {what}.")
+
+
+@compiled(1)
+def _one_hot(indices: Array, classes: int) -> tuple[Array, Outside]:
+    vectors = (indices[..., None] == lax.iota(indices.dtype, classes)).astype(jnp.int64)
+    return vectors, outside(indices, classes)
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

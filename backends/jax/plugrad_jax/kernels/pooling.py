@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from plugrad_jax.kernels.program import Array, program
+from plugrad_jax.kernels.programs import Array, compiled
 
 Pair = tuple[int, int]
 Shape = tuple[int, ...]
@@ -54,7 +54,7 @@ def _starts(size: int, step: int, pad: int, spread: int, out: int) -> Any:
     return np.where(start < 0, start - start // spread * spread, start)
 
 
-@program(1, 2, 3, 4, 5)
+@compiled(1, 2, 3, 4, 5)
 def max_pool2d(
     x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
 ) -> tuple[Array, Array]:
@@ -93,7 +93,7 @@ def max_pool2d(
     return best, where
 
 
-@program(1, 3, 4, 5, 6, 7)
+@compiled(1, 3, 4, 5, 6, 7)
 def max_pool2d_backward(
     grad: Array,
     shape: Shape,
@@ -173,7 +173,7 @@ def _window_sums(x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, ou
     return padded
 
 
-@program(1, 2, 3, 4, 5, 6, 7)
+@compiled(1, 2, 3, 4, 5, 6, 7)
 def avg_pool2d(
     x: Array,
     kernel: Pair,
@@ -192,7 +192,7 @@ def avg_pool2d(
     return (total / jnp.asarray(divisor, total.dtype)).astype(x.dtype)
 
 
-@program(1, 2, 3, 4, 5, 6, 7, 8)
+@compiled(1, 2, 3, 4, 5, 6, 7, 8)
 def avg_pool2d_backward(
     grad: Array,
     shape: Shape,

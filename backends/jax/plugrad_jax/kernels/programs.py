@@ -50,6 +50,11 @@ def program(function: Kernel, *static: int) -> Kernel:
     return compiled
 
 
+def compiled(*static: int) -> Callable[[Kernel], Kernel]:
+    """`program` as a decorator."""
+    return lambda function: program(function, *static)
+
+
 def rejecting(kinds: str, name: str, function: Kernel) -> Kernel:
     """A function whose first argument must not be of some kinds of dtype, as NumPy says them."""
 

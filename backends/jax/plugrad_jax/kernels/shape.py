@@ -8,33 +8,34 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad_jax.kernels.program import Array, program, require_values
+from plugrad_jax.kernels.placement import require_values
+from plugrad_jax.kernels.programs import Array, compiled
 from plugrad_jax.kernels.views import diagonal_backward
 
 Shape = tuple[int, ...]
 
 
-@program(1)
+@compiled(1)
 def cat(arrays: list[Array], dim: int) -> Array:
     return lax.concatenate(arrays, dim)
 
 
-@program(1)
+@compiled(1)
 def stack(arrays: list[Array], dim: int) -> Array:
     return jnp.stack(arrays, dim)
 
 
-@program(1)
+@compiled(1)
 def flip(array: Array, dims: Shape) -> Array:
     return lax.rev(array, dims)
 
 
-@program(1, 2)
+@compiled(1, 2)
 def roll(array: Array, shifts: Shape, dims: Shape) -> Array:
     return jnp.roll(array, shifts, dims) if dims else jnp.roll(array, shifts[0])
 
 
-@program(1)
+@compiled(1)
 def repeat(array: Array, repeats: Shape) -> Array:
     return jnp.tile(array, repeats)
 
@@ -49,23 +50,23 @@ def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     return _repeat_interleave(repeats, output_size)
 
 
-@program()
+@compiled()
 def _least_and_sum(repeats: Array) -> tuple[Array, Array]:
     return jnp.min(repeats, initial=0), jnp.sum(repeats)
 
 
-@program(1)
+@compiled(1)
 def _repeat_interleave(repeats: Array, output_size: int) -> Array:
     numbers = lax.iota(repeats.dtype, repeats.size)
     return jnp.repeat(numbers, repeats, total_repeat_length=output_size)
 
 
-@program(1)
+@compiled(1)
 def tril(array: Array, diagonal: int) -> Array:
     return jnp.tril(array, diagonal)
 
 
-@program(1)
+@compiled(1)
 def triu(array: Array, diagonal: int) -> Array:
     return jnp.triu(array, diagonal)
 
@@ -82,14 +83,14 @@ def ordered(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     return values, indices
 
 
-@program(1, 2)
+@compiled(1, 2)
 def sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     if array.ndim == 0:
         return array, jnp.zeros((), jnp.int64)
     return ordered(array, dim, descending)
 
 
-@program(1, 2, 3)
+@compiled(1, 2, 3)
 def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if array.ndim == 0:
         return array, jnp.zeros((), jnp.int64)
@@ -97,7 +98,7 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     return lax.slice_in_dim(values, 0, k, 1, dim), lax.slice_in_dim(indices, 0, k, 1, dim)
 
 
-@program(1, 2, 3)
+@compiled(1, 2, 3)
 def diag_embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     length = array.shape[-1] + abs(offset)
     sizes = list(array.shape[:-1])
@@ -106,13 +107,13 @@ def diag_embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     return diagonal_backward(array, tuple(sizes), offset, dim1, dim2)
 
 
-@program(1)
+@compiled(1)
 def clone(array: Array, keep_strides: bool) -> Array:
     """In memory of its own: what `plugrad_jax.jit` donates may be the original's."""
     return jnp.copy(array)
 
 
-@program(1)
+@compiled(1)
 def cast(array: Array, dtype: Any) -> Array:
     """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
     if array.dtype == dtype:

@@ -13,22 +13,22 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad_jax.kernels.program import Array, program
+from plugrad_jax.kernels.programs import Array, compiled
 
 Shape = tuple[int, ...]
 
 
-@program(2)
+@compiled(2)
 def _put_index(array: Array, source: Array, dim: int, index: Any) -> Array:
     return lax.dynamic_update_index_in_dim(array, source, index, dim, allow_negative_indices=False)
 
 
-@program(3)
+@compiled(3)
 def _put_run(array: Array, source: Array, start: Any, dim: int) -> Array:
     return lax.dynamic_update_slice_in_dim(array, source, start, dim, allow_negative_indices=False)
 
 
-@program(3, 4)
+@compiled(3, 4)
 def _put_steps(array: Array, source: Array, start: Any, dim: int, step: int) -> Array:
     """What lies between the steps is taken along: the run is updated as a whole."""
     count = source.shape[dim]
@@ -42,7 +42,7 @@ def _put_steps(array: Array, source: Array, start: Any, dim: int, step: int) -> 
     )
 
 
-@program(2, 3, 4)
+@compiled(2, 3, 4)
 def diagonal_scatter(array: Array, source: Array, offset: int, dim1: int, dim2: int) -> Array:
     rows, columns = array.shape[dim1], array.shape[dim2]
     i = lax.broadcasted_iota(jnp.int32, (rows, columns), 0)
@@ -54,7 +54,7 @@ def diagonal_scatter(array: Array, source: Array, offset: int, dim1: int, dim2: 
     return jnp.moveaxis(matrices, (-2, -1), (dim1, dim2))
 
 
-@program(2, 3)
+@compiled(2, 3)
 def _put_strided(array: Array, source: Array, size: Shape, stride: Shape, offset: Any) -> Array:
     cells = jnp.full(size, offset, jnp.int64)
     for dim, step in enumerate(stride):

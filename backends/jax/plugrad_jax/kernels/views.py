@@ -12,7 +12,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad_jax.kernels.program import Array, program
+from plugrad_jax.kernels.programs import Array, compiled, program
 
 Shape = tuple[int, ...]
 
@@ -20,42 +20,42 @@ Shape = tuple[int, ...]
 _PARTS: Final = 64
 
 
-@program(1)
+@compiled(1)
 def view(array: Array, size: Shape) -> Array:
     return lax.reshape(array, size)
 
 
-@program(1)
+@compiled(1)
 def permute(array: Array, dims: Shape) -> Array:
     return lax.transpose(array, dims)
 
 
-@program(1, 2)
+@compiled(1, 2)
 def transpose(array: Array, dim0: int, dim1: int) -> Array:
     return jnp.swapaxes(array, dim0, dim1) if array.ndim else array
 
 
-@program()
+@compiled()
 def t(array: Array) -> Array:
     return array.T
 
 
-@program(1)
+@compiled(1)
 def squeeze(array: Array, dims: Shape) -> Array:
     return lax.squeeze(array, dims)
 
 
-@program(1)
+@compiled(1)
 def unsqueeze(array: Array, dim: int) -> Array:
     return lax.expand_dims(array, (dim,))
 
 
-@program(1)
+@compiled(1)
 def expand(array: Array, size: Shape) -> Array:
     return jnp.broadcast_to(array, size)
 
 
-@program(1)
+@compiled(1)
 def select(array: Array, dim: int, index: Any) -> Array:
     return lax.dynamic_index_in_dim(array, index, dim, False, allow_negative_indices=False)
 
@@ -72,10 +72,10 @@ def _run(array: Array, start: Any, dim: int, length: int, step: int) -> Array:
     return run if step == 1 else lax.slice_in_dim(run, 0, reach, step, dim)
 
 
-_part = program(2, 3, 4)(_run)
+_part = program(_run, 2, 3, 4)
 
 
-@program(1, 2)
+@compiled(1, 2)
 def split(array: Array, sizes: Shape, dim: int) -> tuple[Array, ...]:
     return tuple(lax.split(array, sizes, dim))
 
@@ -88,13 +88,13 @@ def unbind(array: Array, dim: int) -> tuple[Array, ...]:
     return tuple(found)
 
 
-@program(2, 3)
+@compiled(2, 3)
 def _unbound(array: Array, start: Any, dim: int, count: int) -> list[Array]:
     run = _run(array, start, dim, count, 1)
     return [lax.index_in_dim(run, i, dim, False) for i in range(count)]
 
 
-@program(1, 2, 3)
+@compiled(1, 2, 3)
 def diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     return jnp.diagonal(array, offset, dim1, dim2)
 
@@ -111,24 +111,24 @@ def as_strided(array: Array, size: Shape, stride: Shape, storage_offset: int) ->
     return _strided(array, storage_offset, size, stride)
 
 
-@program(2, 3)
+@compiled(2, 3)
 def _strided(array: Array, offset: Any, size: Shape, stride: Shape) -> Array:
     if 0 in size:
         return jnp.zeros(size, array.dtype)
     return array.reshape(-1)[_cells(size, stride, offset)]
 
 
-@program()
+@compiled()
 def view_as_real(array: Array) -> Array:
     return jnp.stack([lax.real(array), lax.imag(array)], -1)
 
 
-@program()
+@compiled()
 def view_as_complex(array: Array) -> Array:
     return lax.complex(array[..., 0], array[..., 1])
 
 
-@program(1, 2)
+@compiled(1, 2)
 def select_backward(grad: Array, input_sizes: Shape, dim: int, index: Any) -> Array:
     result = jnp.zeros(input_sizes, grad.dtype)
     return lax.dynamic_update_index_in_dim(result, grad, index, dim, allow_negative_indices=False)
@@ -140,7 +140,7 @@ def slice_backward(
     return _slice_backward(grad, start, input_sizes, dim, step)
 
 
-@program(2, 3, 4)
+@compiled(2, 3, 4)
 def _slice_backward(grad: Array, start: Any, input_sizes: Shape, dim: int, step: int) -> Array:
     result = jnp.zeros(input_sizes, grad.dtype)
     if grad.size == 0:
@@ -160,7 +160,7 @@ def _diagonal_places(sizes: Shape, offset: int) -> tuple[Array, Array]:
     return places + first[0], places + first[1]
 
 
-@program(1, 2, 3, 4)
+@compiled(1, 2, 3, 4)
 def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int) -> Array:
     others = [size for axis, size in enumerate(input_sizes) if axis not in (dim1, dim2)]
     matrices = (*others, input_sizes[dim1], input_sizes[dim2])
@@ -169,7 +169,7 @@ def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, d
     return jnp.moveaxis(result, (-2, -1), (dim1, dim2))
 
 
-@program(1, 2, 3, 4, 5, 6)
+@compiled(1, 2, 3, 4, 5, 6)
 def strided_sum(
     array: Array,
     size: Shape,

@@ -33,16 +33,14 @@ def scatter_reduce(
         flat = (index.reshape((-1,)), src.reshape((-1,)))
         return scatter_reduce(self.reshape((1,)), 0, *flat, reduce, include_self).reshape(())
     place = wrap_dim(dim, self.ndim)
-    length = sizes_of(self)[place]
     part = self
     taken = src
     for other, size in enumerate(sizes_of(index)):
         if other != place:
             part = part.narrow(other, 0, size)
         taken = taken.narrow(other, 0, size)
-    outside = F.logical_or(F.lt(index, 0), F.ge(index, length))
-    if outside.any().item():
-        raise RuntimeError(f"index out of bounds for dimension {dim} with size {length}")
+    # Reading at the indices finds one that is out of range, on asynchronous devices as well.
+    F.gather(self.detach(), place, index)
     reduced = _reduce(
         part.movedim(place, -1),
         index.movedim(place, -1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
@@ -83,15 +84,14 @@ def masked_select_backward(grad: Tensor, sizes: Sizes, mask: Tensor) -> Tensor:
 
 
 def masked_scatter_source_backward(grad: Tensor, mask: Tensor, sizes: Sizes) -> Tensor:
-    """The elements that were used, followed by zeros for those that were not."""
-    used = grad.masked_select(mask)
-    count = 1
-    for size in sizes:
-        count *= size
-    taken = sizes_of(used)[0]
-    if taken < count:
-        used = F.slice_backward(used, (count,), 0, 0, taken, 1)
-    return used.reshape(sizes)
+    """The elements that were used, followed by zeros for those that were not. The others go to a
+    place behind them: no shape depends on what the mask holds."""
+    count = math.prod(sizes)
+    shape = broadcast_shapes(sizes_of(grad), sizes_of(mask))
+    holds = mask.expand(shape).reshape((-1,))
+    places = F.where(holds, F.cumsum(holds, 0) - 1, count)
+    used = _zeros(grad, (count + 1,)).index_add(0, places, grad.expand(shape).reshape((-1,)))
+    return F.slice(used, 0, 0, count, 1).reshape(sizes)
 
 
 def take_backward(grad: Tensor, sizes: Sizes, index: Tensor) -> Tensor:

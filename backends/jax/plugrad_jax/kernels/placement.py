@@ -1,4 +1,5 @@
-"""How kernels become one XLA program each, and where such a program puts what it makes."""
+"""Programs that have no array to tell them where to put what they make; shapes that depend on
+values."""
 
 from __future__ import annotations
 
@@ -9,27 +10,11 @@ from typing import Any, Final
 import jax
 
 from plugrad_jax.devices import all_devices
-
-Array = Any
-Kernel = Callable[..., Any]
-
-
-def program(*static: int) -> Callable[[Kernel], Kernel]:
-    """Compile a kernel, anew for each value of the arguments at the positions `static`.
-
-    One dispatch of a compiled function costs a third of one of `jax.numpy`. Inside of somebody's
-    `jax.jit` the kernel becomes part of that program, as if it were written out there.
-    """
-
-    def decorate(kernel: Kernel) -> Kernel:
-        compiled: Kernel = jax.jit(kernel, static_argnums=static, inline=True)
-        return compiled
-
-    return decorate
+from plugrad_jax.kernels.programs import Array, Kernel
 
 
 def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
-    """`program` for a kernel that has no array to tell it the device: its last argument is the
+    """`compiled` for a kernel that has no array to tell it the device: its last argument is the
     device's index, which the wrapped function itself does not get."""
 
     def decorate(kernel: Kernel) -> Kernel:
@@ -38,13 +23,13 @@ def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
         @functools.wraps(kernel)
         def placed(*args: Any) -> Any:
             index = args[-1]
-            compiled = on_device.get(index)
-            if compiled is None:
-                compiled = jax.jit(
+            program = on_device.get(index)
+            if program is None:
+                program = jax.jit(
                     kernel, static_argnums=static, out_shardings=sharding(index), inline=True
                 )
-                on_device[index] = compiled
-            return compiled(*args[:-1])
+                on_device[index] = program
+            return program(*args[:-1])
 
         return placed
 
