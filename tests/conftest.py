@@ -16,7 +16,8 @@ import pytest
 JAX_SETTINGS = {
     "JAX_ENABLE_X64": "1",
     "XLA_FLAGS": "--xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0 "
-    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
 }
 for _name, _value in JAX_SETTINGS.items():
     os.environ.setdefault(_name, _value)

@@ -22,6 +22,7 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
 
     Raises:
         TypeError: it is no array of JAX, or of a dtype that plugrad does not have.
+        ValueError: it is spread over several devices.
 
     >>> import jax.numpy, plugrad_jax
     >>> plugrad_jax.from_jax(jax.numpy.ones(2))
@@ -32,8 +33,16 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
     dtype = getattr(plugrad, array.dtype.name, None)
     if not isinstance(dtype, plugrad.dtype):
         raise TypeError(f"from_jax(): plugrad has no dtype {array.dtype.name}")
-    traced = isinstance(array, jax.core.Tracer)
-    place = device(all_devices()[0] if traced else next(iter(array.devices())))
+    if isinstance(array, jax.core.Tracer):
+        place = device(all_devices()[0])
+    else:
+        devices = array.devices()
+        if len(devices) != 1:
+            raise ValueError(
+                f"from_jax(): the array is spread over {len(devices)} devices, and a tensor is on "
+                "one"
+            )
+        place = device(next(iter(devices)))
     made: Any = tensor_of(array, dtype, place)
     return made.requires_grad_() if requires_grad else made
 

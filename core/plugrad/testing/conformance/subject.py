@@ -53,6 +53,11 @@ class Subject:
             for op in all_operators():
                 op.forget_resolved()
 
+    def synchronize(self) -> None:
+        """Wait until all devices have done what was asked of them, and hear what they found."""
+        for device in self.devices:
+            self.backend.synchronize(device.index or 0)
+
     @functools.cached_property
     def availability(self) -> dict[str, Availability]:
         """How the backend computes each operator, by qualified name."""

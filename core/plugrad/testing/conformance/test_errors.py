@@ -61,8 +61,7 @@ def _failure(case: OpCase, error: OpError, subject: Subject, device: Any) -> Bas
 def _run_to_the_end(subject: Subject, case: OpCase, args: Any, kwargs: Any) -> None:
     """Call the function, and wait: what depends on values an asynchronous device finds later."""
     resolve(case.op)(*args, **kwargs)
-    for device in subject.devices:
-        subject.backend.synchronize(device.index or 0)
+    subject.synchronize()
 
 
 def test_tensors_of_two_devices_do_not_meet(subject: Subject) -> None:

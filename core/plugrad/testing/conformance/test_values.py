@@ -31,6 +31,7 @@ def compare(subject: Subject, trial: Trial) -> None:
         # A backend may take dtypes that the CPU does not take, but it must not fail otherwise.
         with suppress(*ERRORS):
             trial.run(trial.arguments(subject))
+            subject.synchronize()
         return
     if not {tensor.dtype.name for tensor in tensors_of(expected)} <= set(subject.dtypes):
         return  # a dtype that the backend does not have

@@ -1,0 +1,116 @@
+"""JAX's arrays as tensors and back, DLPack both ways, and which device is which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import plugrad
+import plugrad_jax
+
+
+def address(tensor: Any) -> int:
+    return int(plugrad_jax.to_jax(tensor).unsafe_buffer_pointer())
+
+
+def aligned(offset: int = 0) -> np.ndarray[Any, Any]:
+    """Eight numbers whose memory begins `offset` numbers behind a multiple of 64 bytes."""
+    room = np.empty(64, np.float32)
+    start = (-room.ctypes.data % 64) // 4 + offset
+    room[:] = 1
+    return room[start : start + 8]
+
+
+def test_devices_are_counted_as_jax_counts_them() -> None:
+    for index, device in enumerate(jax.devices()):
+        x = plugrad.ones(2, device=f"jax:{index}")
+        assert plugrad_jax.to_jax(x).devices() == {device}
+        assert plugrad_jax.device(device) == x.device
+    assert plugrad_jax.device("cpu", 2) == plugrad.device("jax", 2)
+
+
+def test_a_platform_or_device_that_is_not_there() -> None:
+    with pytest.raises(RuntimeError, match="out of range: JAX has 4 devices of platform 'cpu'"):
+        plugrad_jax.device("cpu", 4)
+    with pytest.raises(RuntimeError, match="nowhere"):
+        plugrad_jax.device("nowhere")
+
+
+def test_an_array_becomes_a_tensor_on_its_device_without_a_copy() -> None:
+    array = jax.device_put(np.arange(3, dtype=np.float32), jax.devices()[2])
+    x = plugrad_jax.from_jax(array)
+    assert str(x.device) == "jax:2"
+    assert x.dtype is plugrad.float32
+    assert plugrad_jax.to_jax(x) is array
+
+
+def test_writing_to_the_tensor_leaves_the_array_as_it_was() -> None:
+    array = jnp.zeros(3, np.float32)
+    x = plugrad_jax.from_jax(array)
+    x[1:] += 5
+    assert x.tolist() == [0, 5, 5]
+    assert array.tolist() == [0, 0, 0]
+
+
+def test_what_cannot_be_converted() -> None:
+    with pytest.raises(TypeError, match="no dtype uint32"):
+        plugrad_jax.from_jax(jnp.ones(2, np.uint32))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("x",))
+    spread = jax.device_put(
+        np.ones(4, np.float32),
+        jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x")),
+    )
+    with pytest.raises(ValueError, match="spread over 4 devices"):
+        plugrad_jax.from_jax(spread)
+
+
+def test_numpy_reads_a_tensor_through_dlpack_without_a_copy() -> None:
+    x = plugrad.arange(4.0, device="jax")
+    host = np.from_dlpack(x)
+    assert host.ctypes.data == address(x)
+    x += 1  # puts another array into the tensor
+    assert host.tolist() == [0, 1, 2, 3]
+    assert x.tolist() == [1, 2, 3, 4]
+
+
+def test_memory_of_numpy_is_taken_over_where_xla_can_use_it() -> None:
+    """XLA wants multiples of 64 bytes; what is elsewhere is copied."""
+    host = aligned()
+    shared = plugrad.from_dlpack(host, device="jax")
+    assert address(shared) == host.ctypes.data
+    shared += 1  # never written through
+    assert host[0] == 1
+    assert shared[0].item() == 2
+    host = aligned(1)
+    assert address(plugrad.from_dlpack(host, device="jax")) != host.ctypes.data
+
+
+def test_the_other_ways_in_copy() -> None:
+    host = aligned()
+    made = [
+        plugrad.tensor(host, device="jax"),
+        plugrad.from_numpy(host).to("jax"),
+        plugrad.from_dlpack(host, device="jax", copy=True),
+    ]
+    host[:] = 9
+    assert [x.sum().item() for x in made] == [8.0, 8.0, 8.0]
+
+
+def test_torch_shares_memory_both_ways(torch_oracle: Any) -> None:
+    x = plugrad.arange(4.0, device="jax")
+    theirs = torch_oracle.from_dlpack(x)
+    assert theirs.data_ptr() == address(x)
+    back = plugrad.from_dlpack(theirs, device="jax")
+    assert address(back) == address(x)
+    assert str(back.device) == "jax:0"
+
+
+def test_what_comes_back_to_the_host_is_ones_own() -> None:
+    x = plugrad.ones(3, device="jax")
+    host = x.cpu()
+    host += 1
+    assert x.tolist() == [1, 1, 1]
