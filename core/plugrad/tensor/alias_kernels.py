@@ -42,11 +42,12 @@ from plugrad.tensor.kernels import (
 )
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import (
+    cast,
     cast_array,
     check_inplace_cast,
     promote_with_scalar,
 )
-from plugrad.tensor.transfer import moved_array
+from plugrad.tensor.transfer import cast_first, moved_array
 
 
 @final
@@ -191,9 +192,12 @@ class CopyKernel:
         self.prepare(target, source, non_blocking)
         device = target.device
         active = find_backend(device.type)
-        array = source.array
         if source.device is not device:
+            if source.dtype is not target.dtype and cast_first(source, target.dtype, device):
+                source = cast(source, target.dtype)
             array = moved_array(source, device, non_blocking, not active.backend.mutable)
+        else:
+            array = source.array
         write_array(self.op, active, target, array, source.dtype)
         return target
 

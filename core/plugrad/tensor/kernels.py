@@ -312,12 +312,18 @@ class RawKernel:
             )
 
     def _mixed(self, position: int, device: Device, common: Device) -> NoReturn:
+        argument = self.op.schema.arguments[position].name
         if self.op.structure:
             raise_device_mismatch(common, device)
+        if argument == "mask" and self.op.name.startswith("masked_fill"):
+            raise RuntimeError(
+                f"expected self and mask to be on the same device, but got mask on {device} and "
+                f"self on {common}"
+            )
         name = self.op.full_name.replace(".", "_")
         raise RuntimeError(
             "Expected all tensors to be on the same device, but got "
-            f"{self.op.schema.arguments[position].name} is on {device}, different from other "
+            f"{argument} is on {device}, different from other "
             f"tensors on {common} (when checking argument in method "
             f"wrapper_{self.active.key_name}_{name})"
         )

@@ -91,6 +91,25 @@ def _through_dlpack(
     return found
 
 
+def cast_first(tensor: TensorBase, dtype: DType, device: Device) -> bool:
+    """Whether to cast before a move to another device and not after it: if that moves fewer bytes.
+
+    A device that lacks a dtype has a say: nothing is cast to it there, nor moved there in it.
+    """
+    first = dtype.itemsize <= tensor.dtype.itemsize
+    if first:
+        return _has(tensor.device, dtype) or not _has(device, tensor.dtype)
+    return not _has(device, tensor.dtype)
+
+
+def _has(device: Device, dtype: DType) -> bool:
+    try:
+        find_backend(device.type).backend.native_dtype(dtype)
+    except TypeError:
+        return False
+    return True
+
+
 def moved(tensor: TensorBase, device: Device, non_blocking: bool) -> TensorBase:
     """A copy of a tensor on another device, below autograd; on its own one, a plain copy."""
     if tensor.device is device:

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 import plugrad
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.primitives import core_primitives
 from plugrad.nn import functional as F
+from tests.core.devices.places import Places
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -58,6 +61,48 @@ def test_other_operators_name_the_argument() -> None:
     raises(
         ARGUMENT.format("index", "cpu", THERE, "index_select"),
         lambda: on(THERE, 2).index_select(0, plugrad.tensor([0])),
+    )
+
+
+INDEXED = [
+    lambda x, i: x.index_select(0, i),
+    lambda x, i: x.index_add(0, i, x[:1]),
+    lambda x, i: x.index_copy(0, i, x[:1]),
+    lambda x, i: x.index_fill(0, i, 1.0),
+    lambda x, i: x.gather(0, i.view(1, 1)),
+    lambda x, i: x.scatter(0, i.view(1, 1), x[:1, :1]),
+    lambda x, i: x.scatter_add(0, i.view(1, 1), x[:1, :1]),
+    lambda x, i: x.take(i),
+    lambda x, i: x.masked_select(i > 0),
+    lambda x, i: F.embedding(i, x),
+]
+
+
+@pytest.mark.parametrize("backend", ["places", "bare"])
+@pytest.mark.parametrize("call", INDEXED)
+def test_index_arguments_have_to_be_where_the_elements_are(call: Any, backend: str) -> None:
+    """Whether the backend has kernels, or the operators are decomposed."""
+
+    primitive = {name for op in core_primitives() for name in (op.name, op.full_name)}
+
+    class Bare(Places):
+        def kernels(self) -> Any:
+            return {name: kernel for name, kernel in super().kernels().items() if name in primitive}
+
+    activate_backend(Bare("bare"))
+    try:
+        x = plugrad.ones(2, 2, device=f"{backend}:1")
+        call(x, plugrad.tensor([1], device=f"{backend}:1"))
+        with pytest.raises(RuntimeError, match="same device"):
+            call(x, plugrad.tensor([1]))
+    finally:
+        deactivate_backend("bare")
+
+
+def test_a_mask_of_another_device() -> None:
+    raises(
+        f"expected self and mask to be on the same device, but got mask on cpu and self on {THERE}",
+        lambda: on(THERE, 2).masked_fill(on("cpu", 2) > 0, 1.0),
     )
 
 

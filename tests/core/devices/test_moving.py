@@ -79,6 +79,41 @@ def test_derivatives_of_a_move_and_a_copy(here: str, there: str) -> None:
     assert gradgradcheck(there_and_back, x)
 
 
+class Narrow(Places):
+    """Has no float64, as JAX by default, and GPUs of some makers."""
+
+    def native_dtype(self, dtype: Any) -> Any:
+        if dtype.name in ("float64", "complex128"):
+            raise TypeError(f"{dtype} is not supported on {self.name!r}")
+        return dtype.numpy
+
+    def from_host(self, array: Any, index: int) -> Any:
+        assert array.dtype.name != "float64", "an array of float64"
+        return super().from_host(array, index)
+
+
+def test_casts_are_where_both_dtypes_are() -> None:
+    activate_backend(Narrow("narrow"))
+    try:
+        wide = plugrad.tensor([1.0, 2.0], dtype=plugrad.float64, requires_grad=True)
+        y = wide.to("narrow:1", plugrad.float32)
+        (y * plugrad.tensor(3.0, dtype=plugrad.float64)).sum().backward()
+        assert (wide.grad.tolist(), wide.grad.dtype) == ([3.0, 3.0], plugrad.float64)
+        whole = plugrad.tensor([1, 2], device="narrow")
+        assert whole.to("cpu", plugrad.float64).tolist() == [1.0, 2.0]
+        assert plugrad.zeros(2, dtype=plugrad.float64).copy_(whole).tolist() == [1.0, 2.0]
+        assert plugrad.zeros(2, device="narrow").copy_(wide.detach()).tolist() == [1.0, 2.0]
+        back = plugrad.ones(2, device="narrow", requires_grad=True)
+        (back.to("cpu", plugrad.float64) * wide.detach()).sum().backward()
+        assert (back.grad.tolist(), back.grad.dtype) == ([1.0, 2.0], plugrad.float32)
+        target = plugrad.zeros(2, dtype=plugrad.float64)
+        source = plugrad.ones(2, device="narrow", requires_grad=True)
+        (target.copy_(source) * 2).sum().backward()
+        assert (source.grad.tolist(), source.grad.dtype) == ([2.0, 2.0], plugrad.float32)
+    finally:
+        deactivate_backend("narrow")
+
+
 def test_the_tensor_itself_if_it_is_there() -> None:
     x = plugrad.ones(2, device="places:1")
     assert x.to("places:1") is x

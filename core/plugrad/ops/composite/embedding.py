@@ -39,7 +39,7 @@ def embedding_dense_backward(
 ) -> Tensor:
     grad = widened(grad_output)
     width = sizes_of(grad)[-1]
-    where = host_index(indices).reshape(-1)
+    where = host_index(indices, grad_output).reshape(-1)
     rows = grad.reshape((where.size, width))
     if scale_grad_by_freq and where.size:
         counts = np.bincount(where, minlength=num_weights)[where].reshape((-1, 1))

@@ -12,7 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.device import CPU
 from plugrad.dtype import bool_, int32, int64
 from plugrad.ops.composite import positions
-from plugrad.ops.composite.positions import check_range, host_index, mask_tensor
+from plugrad.ops.composite.positions import check_device, check_range, host_index, mask_tensor
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -127,7 +127,7 @@ def bucketize_number(self: Any, boundaries: Tensor, out_int32: bool, right: bool
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     place = wrap_dim(dim, self.ndim)
     prepare.gather(self, dim, index, sparse_grad)
-    return positions.read(self, positions.along(sizes_of(self), place, host_index(index)))
+    return positions.read(self, positions.along(sizes_of(self), place, host_index(index, self)))
 
 
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -152,7 +152,7 @@ def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 def _scattered(self: Tensor, dim: int, index: Tensor) -> Any:
-    return positions.along(sizes_of(self), wrap_dim(dim, self.ndim), host_index(index))
+    return positions.along(sizes_of(self), wrap_dim(dim, self.ndim), host_index(index, self))
 
 
 def _corner(src: Tensor, index: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     prepare.index_select(self, dim, index)
     sizes = sizes_of(self)
     place = wrap_dim(dim, len(sizes))
-    where = host_index(index).reshape(-1)
+    where = host_index(index, self).reshape(-1)
     length = sizes[place] if sizes else 1
     if where.size and (where.min() < 0 or where.max() >= length):
         raise IndexError("index out of range in self")
@@ -180,7 +180,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     prepare.index_add(self, dim, index, source, alpha)
     place = wrap_dim(dim, self.ndim)
-    where = host_index(index).reshape(-1)
+    where = host_index(index, self).reshape(-1)
     check_range(where, sizes_of(self)[place] if self.ndim else 1, place)
     if alpha != 1:
         source = source * F.full((), alpha, dtype=source.dtype, device=source.device)
@@ -190,7 +190,7 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any)
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     prepare.index_copy(self, dim, index, source)
     place = wrap_dim(dim, self.ndim)
-    where = host_index(index).reshape(-1)
+    where = host_index(index, self).reshape(-1)
     try:
         check_range(where, sizes_of(self)[place] if self.ndim else 1, place)
     except RuntimeError as error:
@@ -212,7 +212,7 @@ def index_fill(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
 def _filled(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
     place = wrap_dim(dim, self.ndim)
     length = sizes_of(self)[place] if self.ndim else 1
-    where = host_index(index).reshape(-1)
+    where = host_index(index, self).reshape(-1)
     check_range(where, length, place, True)
     written = np.zeros(length, np.bool_)
     written[where] = True
@@ -276,6 +276,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 
 def _positions_of_mask(self: Tensor, mask: Tensor) -> tuple[Tensor, Any]:
     """The tensor in the common shape, and the positions of what the mask selects there."""
+    check_device(mask, self)
     shape = broadcast_shapes(sizes_of(self), sizes_of(mask))
     selected = np.flatnonzero(np.broadcast_to(host_array(mask), shape))
     return (self if shape == sizes_of(self) else self.expand(shape)), selected

@@ -18,6 +18,7 @@ from plugrad.dtype import bool_, int64
 from plugrad.ops.prepare.views import contiguous_strides
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array
+from plugrad.tensor.kernels import raise_device_mismatch
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -26,9 +27,17 @@ Sizes = tuple[int, ...]
 Array = Any
 
 
-def host_index(index: TensorBase) -> Array:
-    """An index tensor's elements on the host, int64."""
+def host_index(index: TensorBase, of: TensorBase | None = None) -> Array:
+    """An index tensor's elements on the host, int64; RuntimeError if it is not where `of` is."""
+    if of is not None:
+        check_device(index, of)
     return np.asarray(host_array(index)).astype(np.int64)
+
+
+def check_device(index: TensorBase, of: TensorBase) -> None:
+    """RuntimeError if an index or a mask is on another device than what it is for."""
+    if index.device is not of.device:
+        raise_device_mismatch(of.device, index.device)
 
 
 def index_tensor(positions: Array, like: TensorBase) -> TensorBase:

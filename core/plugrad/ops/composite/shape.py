@@ -38,7 +38,7 @@ from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
 from plugrad.tensor.promotion import cast
-from plugrad.tensor.transfer import moved
+from plugrad.tensor.transfer import cast_first, moved
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -339,13 +339,12 @@ def to_device(self: Tensor, device: Device, non_blocking: bool) -> TensorBase:
 def _moved(
     self: Tensor, device: Device | None, dtype: DType | None, non_blocking: bool, copy: bool
 ) -> Tensor:
-    """Casts before the move, or after it, whichever moves fewer bytes."""
     kind = self.dtype if dtype is None else dtype
     target = self.device if device is None else canonical_device(device)
     result = self
-    if kind is not self.dtype and kind.itemsize <= self.dtype.itemsize:
-        result = F._to_copy(result, kind)
     if target is not self.device:
+        if kind is not self.dtype and cast_first(self, kind, target):
+            result = F._to_copy(result, kind)
         result = F._to_device(result, target, non_blocking)
     if kind is not result.dtype:
         result = F._to_copy(result, kind)

@@ -10,6 +10,7 @@ from plugrad.device import Device
 from plugrad.dtype import COMPLEX, DType
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.shape import is_skipped
+from plugrad.tensor.transfer import cast_first
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -64,13 +65,11 @@ def selection_backward(grad: Tensor, sizes: Sizes, dim: int, indices: Tensor) ->
     return C.call_scatter_src(zeros, dim, indices, grad)
 
 
-def copy_backward(grad: Tensor, device: Device) -> Tensor:
-    return grad if grad.device is device else F._to_device(grad, device)
-
-
 def to_copy_backward(grad: Tensor, dtype: DType, device: Device) -> Tensor:
     """The gradient in the input's dtype and on its device; a real input takes the real part."""
     if grad.device is not device:
+        if grad.dtype is not dtype and cast_first(grad, dtype, device):
+            grad = to_copy_backward(grad, dtype, grad.device)
         grad = F._to_device(grad, device)
     if grad.dtype is dtype:
         return grad
