@@ -311,3 +311,40 @@ def test_plugrad_compile_captures() -> None:
     step = plugrad.compile(lambda x: x * 2, device="jax")
     assert isinstance(step, plugrad_jax.Captured)
     np.testing.assert_array_equal(values(step(ones(2))), [2, 2])
+
+
+def test_checkpoints_draw_the_same_numbers_again() -> None:
+    checkpoint = plugrad.utils.checkpoint.checkpoint
+    w = ones(8).requires_grad_()
+
+    def block(x: Any) -> Any:
+        return plugrad.nn.functional.dropout(x, 0.5)
+
+    @plugrad_jax.jit
+    def step() -> Any:
+        y = checkpoint(block, w * 2, use_reentrant=False)
+        y.sum().backward()
+        return y
+
+    y = values(step())
+    np.testing.assert_array_equal(values(w.grad), y)
+
+
+def test_an_optimizer_that_is_not_found_is_asked_for() -> None:
+    class Hidden:
+        __slots__ = ("optimizer",)
+
+    w = ones(2).requires_grad_()
+    hidden = Hidden()
+    hidden.optimizer = plugrad.optim.Adam([w])
+
+    def step(x: Any) -> None:
+        (w * x).sum().backward()
+        hidden.optimizer.step()
+
+    with pytest.raises(CaptureError, match=r"Adam, is taken that was not found.*state=optimizer"):
+        plugrad_jax.jit(step)(ones(2))
+    captured = plugrad_jax.jit(step, state=hidden.optimizer)
+    for _ in range(3):
+        captured(ones(2))
+    assert hidden.optimizer.state[w]["step"] == 3

@@ -25,8 +25,8 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
         ValueError: it is spread over several devices.
 
     >>> import jax.numpy, plugrad_jax
-    >>> plugrad_jax.from_jax(jax.numpy.ones(2))
-    tensor([1., 1.], device='jax')
+    >>> plugrad_jax.from_jax(jax.numpy.ones(2)).tolist()
+    [1.0, 1.0]
     """
     if not isinstance(array, jax.Array):
         raise TypeError(f"from_jax(): expected a jax.Array, got {type(array).__name__}")

@@ -9,7 +9,7 @@ the stream. A key that is no tracer is split while tracing, and becomes a consta
 from __future__ import annotations
 
 import secrets
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jax
 import jax.core
@@ -34,6 +34,13 @@ def typed_key(key: Key) -> Any:
 def _split(key: Key) -> tuple[Key, Key]:
     following, drawn = jax.random.key_data(jax.random.split(typed_key(key)))
     return following, drawn
+
+
+class _TracedState(NamedTuple):
+    """The position in a stream whose key is not known yet."""
+
+    seed: int
+    key: Key
 
 
 class JaxGenerator:
@@ -87,13 +94,21 @@ class JaxGenerator:
         """The seed the stream started from."""
         return self._seed
 
-    def get_state(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The position in the stream as bytes: the seed, then the key. Waits for the device."""
+    def get_state(self) -> Any:
+        """The position in the stream as bytes: the seed, then the key. Waits for the device.
+
+        While the key is being traced it has no bytes, and only `set_state` can read the result.
+        """
+        if isinstance(self.key, jax.core.Tracer):
+            return _TracedState(self._seed, self.key)
         seed = np.array([self._seed], np.uint64).view(np.uint8)
         return np.concatenate([seed, np.asarray(self.key).view(np.uint8)])
 
     def set_state(self, state: Any) -> None:
         """Go to a position that `get_state` gave; RuntimeError for anything else."""
+        if isinstance(state, _TracedState):
+            self._seed, self.key = state
+            return
         data = np.ascontiguousarray(state)
         if data.dtype != np.uint8 or data.size != _STATE_BYTES:
             raise RuntimeError(

@@ -208,7 +208,38 @@ def jit(fn: None = ..., *, donate: bool = ..., state: Any = ...) -> Callable[[F]
 
 
 def jit(fn: Any = None, *, donate: bool = True, state: Any = ()) -> Any:
-    """Run a function as one XLA program."""
+    """A function over tensors as one program of XLA: a whole training step, say.
+
+    The function is run once on stand-ins for arrays. What it computes becomes the program, with
+    the state that it reaches as inputs; what it changes, tensors, gradients, optimizers, random
+    numbers, is changed by every run. See docs/backends/jax_jit.md.
+
+    Args:
+        fn: the function; without it, the result is a decorator. It may be a method.
+        donate: whether the program may write over the arrays that it replaces.
+        state: modules, optimizers and tensors, also in lists, tuples and dicts, that the function
+            uses; needed only where it reaches them in a way that cannot be followed.
+
+    Returns:
+        a `Captured`, which is called as the function is.
+
+    Raises:
+        CaptureError: when called, if the function asks for values of tensors, changes Python
+            values, or leaves a tensor behind. Nothing has changed then.
+        RuntimeError: when called with tensors on other devices.
+
+    >>> import plugrad, plugrad_jax
+    >>> w = plugrad.ones(2, device="jax", requires_grad=True)
+    >>> @plugrad_jax.jit
+    ... def step(x):
+    ...     loss = (w * x).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> step(plugrad.full((2,), 3.0, device="jax")).item()
+    6.0
+    >>> w.grad.tolist()
+    [3.0, 3.0]
+    """
     if fn is None:
         return functools.partial(jit, donate=donate, state=state)
     return Captured(fn, donate, state)

@@ -6,8 +6,10 @@ the first run of the program changes tensors in the same way as every later one.
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -143,10 +145,21 @@ class Tracing:
         self._keys = keys
         self._put_numbers(values)
         args, kwargs = self.call.arguments(raw)
-        with listening(self.recorder), plugrad.autograd.set_multithreading_enabled(False):
+        with (
+            listening(self.recorder),
+            plugrad.autograd.set_multithreading_enabled(False),
+            _optimizers_seen(self._check_optimizer),
+        ):
             returned = self.function(*args, **kwargs)
         self._note_changes(returned)
         return self.changes.results
+
+    def _check_optimizer(self, optimizer: Any, *_: Any) -> None:
+        if not any(optimizer is known for known in self.roots.optimizers):
+            raise CaptureError(
+                f"{self.name}: the step of an optimizer, {type(optimizer).__name__}, is taken that "
+                "was not found: name it, jit(..., state=optimizer)"
+            )
 
     def _put_numbers(self, values: list[Array]) -> None:
         for number, value in zip(self.numbers, values, strict=True):
@@ -336,6 +349,20 @@ class Tracing:
             # Cycles of tensors and nodes are no leak.
             gc.collect()
             self.recorder.check_left(set())
+
+
+@contextlib.contextmanager
+def _optimizers_seen(check: Callable[..., None]) -> Iterator[None]:
+    """Call `check(optimizer, ...)` before each step of an optimizer of plugrad-nn."""
+    optimizers = sys.modules.get("plugrad_nn.optim.optimizer")
+    if optimizers is None:
+        yield
+        return
+    handle = optimizers.register_optimizer_step_pre_hook(check)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -101,7 +101,7 @@ class Optimizer:
         Args:
             closure: evaluates the model again and returns the loss, which `step` returns.
         """
-        for hook in self._step_pre_hooks.values():
+        for hook in (*_global_pre_hooks.values(), *self._step_pre_hooks.values()):
             hook(self, (closure,), {})
         loss = None
         if closure is not None:
@@ -190,6 +190,14 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
+
+
+_global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """`hook(optimizer, args, kwargs)` runs before every step of every optimizer."""
+    return add_hook(_global_pre_hooks, hook)
 
 
 def as_number(name: str, value: float | Tensor) -> float:
