@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from plugrad_cuda.kernels import expressions
 from plugrad_cuda.kernels.family import Family, not_implemented, number, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
@@ -28,10 +29,6 @@ def _threshold_backward(xp: Any, grad: Array, x: Array, limit: Any) -> Any:
 
 def _integer_threshold_backward(xp: Any, grad: Array, x: Array, limit: Any) -> Any:
     return xp.where(x <= limit, 0, grad)
-
-
-def _hardtanh(xp: Any, a: Array, low: Any, high: Any) -> Any:
-    return xp.minimum(xp.maximum(a, low), high)
 
 
 def _hardtanh_backward(xp: Any, grad: Array, x: Array, low: Any, high: Any) -> Any:
@@ -76,16 +73,12 @@ def _gelu_by_tanh_backward(xp: Any, grad: Array, x: Array) -> Any:
     return grad * (slope + t + 1) * 0.5
 
 
-def _sigmoid(xp: Any, x: Array) -> Any:
-    return xp.reciprocal(xp.exp(-x) + 1)
-
-
 def _silu(xp: Any, x: Array) -> Any:
-    return _sigmoid(xp, x) * x
+    return expressions.sigmoid(xp, x) * x
 
 
 def _silu_backward(xp: Any, grad: Array, x: Array) -> Any:
-    s = _sigmoid(xp, x)
+    s = expressions.sigmoid(xp, x)
     return grad * s * ((1 - s) * x + 1)
 
 
@@ -96,15 +89,11 @@ def _softplus(xp: Any, x: Array, beta: Any, limit: Any) -> Any:
 
 def _softplus_backward(xp: Any, grad: Array, x: Array, beta: Any, limit: Any) -> Any:
     scaled = x * beta
-    return xp.where(scaled > limit, grad, grad * _sigmoid(xp, scaled))
+    return xp.where(scaled > limit, grad, grad * expressions.sigmoid(xp, scaled))
 
 
 def _log_sigmoid(xp: Any, x: Array) -> Any:
     return xp.minimum(x, 0.0) - xp.log1p(xp.exp(-xp.abs(x)))
-
-
-def _shifted_exp(xp: Any, x: Array, largest: Array) -> Any:
-    return xp.exp(x - largest)
 
 
 def _shifted_minus_log(xp: Any, x: Array, largest: Array, total: Array) -> Any:
@@ -142,7 +131,7 @@ class Activation(Family):
         self.fused_threshold = self.fused(_threshold)
         self.float_threshold_backward = self.fused(_threshold_backward)
         self.integer_threshold_backward = self.fused(_integer_threshold_backward)
-        self.fused_hardtanh = self.fused(_hardtanh)
+        self.fused_hardtanh = self.fused(expressions.clamp)
         self.hardtanh_backward = self.fused(_hardtanh_backward)
         self.leaky_relu = self.fused(_leaky_relu)
         self.fused_leaky_relu_backward = self.fused(_leaky_relu_backward)
@@ -154,7 +143,7 @@ class Activation(Family):
         self.softplus = self.fused(_softplus)
         self.softplus_backward = self.fused(_softplus_backward)
         self.log_sigmoid = self.fused(_log_sigmoid)
-        self.shifted_exp = self.fused(_shifted_exp)
+        self.shifted_exp = self.fused(expressions.shifted_exp)
         self.shifted_minus_log = self.fused(_shifted_minus_log)
         self.softmax_gradient = self.fused(_softmax_gradient)
         self.log_softmax_gradient = self.fused(_log_softmax_gradient)

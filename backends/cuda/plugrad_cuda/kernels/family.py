@@ -8,33 +8,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.dtype import from_numpy
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
 FLOAT32: Final = np.dtype(np.float32)
 INT64: Final = np.dtype(np.int64)
 _FLOAT16: Final = np.dtype(np.float16)
 
-_TORCH_NAMES: Final = {
-    "bool": "Bool",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
-
 
 def not_implemented(name: str, dtype: Any) -> NotImplementedError:
     """PyTorch's error for a kernel that lacks a dtype."""
-    return NotImplementedError(
-        f"\"{name}\" not implemented for '{_TORCH_NAMES.get(dtype.name, dtype.name)}'"
-    )
+    return NotImplementedError(f"\"{name}\" not implemented for '{from_numpy(dtype).scalar_name}'")
 
 
 def is_bfloat16(a: Array) -> bool:

@@ -5,127 +5,14 @@ What is more than one of CuPy's functions is fused into one launch.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
+from plugrad_cuda.kernels import expressions
 from plugrad_cuda.kernels.family import Family, is_bfloat16, not_implemented, number, rejecting
 from plugrad_cuda.kernels.family import scalar as typed
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
 _INTEGRAL: Final = "biu"
-
-
-def _cube(xp: Any, a: Array) -> Any:
-    return a * a * a
-
-
-def _rsqrt(xp: Any, a: Array) -> Any:
-    return xp.reciprocal(xp.sqrt(a))
-
-
-def _reciprocal_square(xp: Any, a: Array) -> Any:
-    return xp.reciprocal(a * a)
-
-
-def _sigmoid(xp: Any, a: Array) -> Any:
-    return xp.reciprocal(xp.exp(-a) + 1)
-
-
-def _floor_divide(xp: Any, a: Array, b: Array) -> Any:
-    """By the exact remainder: the quotient of 1 and 0.1 rounds to 10, but 9 fit."""
-    rest = xp.fmod(a, b)
-    quotient = (a - rest) / b
-    quotient = xp.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
-    whole = xp.floor(quotient)
-    whole = xp.where(quotient - whole > 0.5, whole + 1, whole)
-    whole = xp.where(quotient == 0, xp.copysign(quotient * 0, a / b), whole)
-    return xp.where(b == 0, a / b, whole)
-
-
-def _remainder(xp: Any, a: Array, b: Array) -> Any:
-    rest = xp.fmod(a, b)
-    return xp.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
-
-
-def _truncated_quotient(xp: Any, a: Array, b: Array) -> Any:
-    quotient = xp.floor_divide(a, b)
-    inexact = (quotient * b != a) & ((a < 0) != (b < 0))
-    return xp.where(inexact, quotient + 1, quotient)
-
-
-def _divide_truncated(xp: Any, a: Array, b: Array) -> Any:
-    return xp.trunc(a / b)
-
-
-def _integer_power(xp: Any, a: Array, b: Array) -> Any:
-    """With a negative exponent the truncated reciprocal, and PyTorch's 0 for base 0."""
-    power = xp.power(a, xp.abs(b))
-    return xp.where((b >= 0) | (a == 1) | (a + 1 == 0), power, a * 0)
-
-
-def _float_signs(xp: Any, a: Array) -> Any:
-    """PyTorch's sign of nan is 0."""
-    return xp.where(a > 0, 1.0, xp.where(a < 0, -1.0, xp.where(a == 0, a, 0.0)))
-
-
-def _complex_signs(xp: Any, a: Array) -> Any:
-    return xp.where(a == 0, a, a / xp.abs(a))
-
-
-def _frac(xp: Any, a: Array) -> Any:
-    return a - xp.trunc(a)
-
-
-def _round_up_to(xp: Any, a: Array, scale: Any) -> Any:
-    return xp.rint(a / scale) * scale
-
-
-def _round_down_to(xp: Any, a: Array, scale: Any) -> Any:
-    return xp.rint(a * scale) / scale
-
-
-def _real_angle(xp: Any, a: Array) -> Any:
-    return xp.where(a < 0, math.pi, xp.where(xp.isnan(a), a, 0.0))
-
-
-def _lerp(xp: Any, start: Array, end: Array, weight: Any) -> Any:
-    """From the nearer end, so that weight 1 gives `end` exactly."""
-    difference = end - start
-    near = xp.abs(weight) < 0.5
-    return xp.where(near, start + difference * weight, end - difference * (1 - weight))
-
-
-def _addcmul(xp: Any, a: Array, b: Array, c: Array, value: Any) -> Any:
-    return a + b * value * c
-
-
-def _addcdiv(xp: Any, a: Array, b: Array, c: Array, value: Any) -> Any:
-    return a + b * value / c
-
-
-def _rsub(xp: Any, a: Array, value: Any, alpha: Any) -> Any:
-    return value - a * alpha
-
-
-def _clamp(xp: Any, a: Array, low: Any, high: Any) -> Any:
-    return xp.minimum(xp.maximum(a, low), high)
-
-
-def _nan_to_num(xp: Any, a: Array, nan: Any, posinf: Any, neginf: Any) -> Any:
-    kept = xp.where(a == math.inf, posinf, xp.where(a == -math.inf, neginf, a))
-    return xp.where(xp.isnan(a), nan, kept)
-
-
-def _left_shift(xp: Any, a: Array, b: Array, bits: int) -> Any:
-    inside = (b >= 0) & (b < bits)
-    return xp.where(inside, xp.left_shift(a, xp.where(inside, b, b * 0)), a * 0)
-
-
-def _right_shift(xp: Any, a: Array, b: Array, bits: int) -> Any:
-    """What is shifted by too much is all sign."""
-    inside = (b >= 0) & (b < bits)
-    sign = xp.where(a < 0, a * 0 - 1, a * 0)
-    return xp.where(inside, xp.right_shift(a, xp.where(inside, b, b * 0)), sign)
 
 
 # Operator to the function of CuPy that is it.
@@ -198,31 +85,40 @@ class Pointwise(Family):
         def complementary_error_function(xp: Any, a: Array) -> Any:
             return erfc(a)
 
-        self.cube = self.fused(_cube)
-        self.rsqrt = self.fused(_rsqrt)
-        self.reciprocal_square = self.fused(_reciprocal_square)
-        self.sigmoid = self.fused(_sigmoid)
+        self.cube = self.fused(expressions.cube)
+        self.rsqrt = self.fused(expressions.rsqrt)
+        self.reciprocal_square = self.fused(expressions.reciprocal_square)
+        self.sigmoid = self.fused(expressions.sigmoid)
         self.erf = self.fused(error_function)
         self.erfc = self.fused(complementary_error_function)
-        self.float_floor_divide = self.fused(_floor_divide)
-        self.float_remainder = self.fused(_remainder)
-        self.truncated_quotient = self.fused(_truncated_quotient)
-        self.float_divide_truncated = self.fused(_divide_truncated)
-        self.integer_power = self.fused(_integer_power)
-        self.float_signs = self.fused(_float_signs)
-        self.complex_signs = self.fused(_complex_signs)
-        self.frac = self.fused(_frac)
-        self.round_up_to = self.fused(_round_up_to)
-        self.round_down_to = self.fused(_round_down_to)
-        self.real_angle = self.fused(_real_angle)
-        self.lerp = self.fused(_lerp)
-        self.fused_addcmul = self.fused(_addcmul)
-        self.addcdiv = self.fused(_addcdiv)
-        self.fused_rsub = self.fused(_rsub)
-        self.both_clamped = self.fused(_clamp)
-        self.fused_nan_to_num = self.fused(_nan_to_num)
-        self.fused_left_shift = self.fused(_left_shift)
-        self.fused_right_shift = self.fused(_right_shift)
+        xp = self.xp
+        self.floor_divide = self.division(
+            "div_floor_cuda", xp.floor_divide, self.fused(expressions.floor_divide)
+        )
+        self.divide_truncated = self.division(
+            "div_trunc_cuda",
+            self.fused(expressions.truncated_quotient),
+            self.fused(expressions.divide_truncated),
+        )
+        self.remainder = self.division(
+            "remainder_cuda", xp.remainder, self.fused(expressions.remainder)
+        )
+        self.fmod = self.division("fmod_cuda", xp.fmod, self.fused(expressions.fmod))
+        self.integer_power = self.fused(expressions.integer_power)
+        self.float_signs = self.fused(expressions.float_signs)
+        self.complex_signs = self.fused(expressions.complex_signs)
+        self.frac = self.fused(expressions.frac)
+        self.round_up_to = self.fused(expressions.round_up_to)
+        self.round_down_to = self.fused(expressions.round_down_to)
+        self.real_angle = self.fused(expressions.real_angle)
+        self.lerp = self.fused(expressions.lerp)
+        self.fused_addcmul = self.fused(expressions.addcmul)
+        self.addcdiv = self.fused(expressions.addcdiv)
+        self.fused_rsub = self.fused(expressions.rsub)
+        self.both_clamped = self.fused(expressions.clamp)
+        self.fused_nan_to_num = self.fused(expressions.nan_to_num)
+        self.fused_left_shift = self.fused(expressions.left_shift)
+        self.fused_right_shift = self.fused(expressions.right_shift)
 
     def kernels(self) -> dict[str, Kernel]:
         xp = self.xp
@@ -359,40 +255,19 @@ class Pointwise(Family):
             return self.xp.true_divide(a, b)
         return self.floor_divide(a, b) if rounding_mode == "floor" else self.divide_truncated(a, b)
 
-    def floor_divide(self, a: Array, b: Any) -> Any:
-        kind = a.dtype.kind
-        if kind in "bc":
-            raise not_implemented("div_floor_cuda", a.dtype)
-        if kind in "iu":
-            self.check_divisor(b)
-            return self.xp.floor_divide(a, b)
-        return self.float_floor_divide(a, self.plain(b))
+    def division(self, refused: str, of_integers: Kernel, of_floats: Kernel) -> Kernel:
+        """A kernel that divides to a whole number, or gives what is left."""
 
-    def divide_truncated(self, a: Array, b: Any) -> Any:
-        kind = a.dtype.kind
-        if kind in "bc":
-            raise not_implemented("div_trunc_cuda", a.dtype)
-        if kind in "iu":
+        def kernel(a: Array, b: Any) -> Any:
+            kind = a.dtype.kind
+            if kind in "bc":
+                raise not_implemented(refused, a.dtype)
+            if kind not in "iu":
+                return of_floats(a, self.plain(b))
             self.check_divisor(b)
-            return self.truncated_quotient(a, self.plain(b))
-        return self.float_divide_truncated(a, self.plain(b))
+            return of_integers(a, self.plain(b))
 
-    def remainder(self, a: Array, b: Any) -> Any:
-        kind = a.dtype.kind
-        if kind in "bc":
-            raise not_implemented("remainder_cuda", a.dtype)
-        if kind in "iu":
-            self.check_divisor(b)
-            return self.xp.remainder(a, b)
-        return self.float_remainder(a, self.plain(b))
-
-    def fmod(self, a: Array, b: Any) -> Any:
-        kind = a.dtype.kind
-        if kind in "bc":
-            raise not_implemented("fmod_cuda", a.dtype)
-        if kind in "iu":
-            self.check_divisor(b)
-        return self.xp.fmod(a, b)
+        return kernel
 
     def plain(self, value: Any) -> Any:
         """A NumPy scalar as a Python number, which does not decide on a fused kernel's dtype."""

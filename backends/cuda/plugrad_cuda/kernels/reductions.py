@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrad_cuda.kernels import expressions
 from plugrad_cuda.kernels.family import INT64, Family, accumulator, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace, Shape
 
@@ -31,10 +32,6 @@ def _finite_or_zero(xp: Any, a: Array) -> Any:
     return xp.where(xp.isfinite(a), a, 0.0)
 
 
-def _shifted_exp(xp: Any, a: Array, top: Array) -> Any:
-    return xp.exp(a - top)
-
-
 def _log_plus(xp: Any, total: Array, top: Array) -> Any:
     return xp.log(total) + top
 
@@ -52,7 +49,7 @@ class Reductions(Family):
         self.square_deviation = self.fused(_square_deviation)
         self.without_nan = self.fused(_without_nan)
         self.finite_or_zero = self.fused(_finite_or_zero)
-        self.shifted_exp = self.fused(_shifted_exp)
+        self.shifted_exp = self.fused(expressions.shifted_exp)
         self.log_plus = self.fused(_log_plus)
         self.magnitude_power = self.fused(_magnitude_power)
 
