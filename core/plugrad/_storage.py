@@ -5,6 +5,9 @@ from __future__ import annotations
 # Interpreted: it is asked for seldom.
 from typing import Any
 
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.tensor.functionalize import group_of, memory_of
+
 
 class UntypedStorage:
     """The memory that a tensor and its views share, as bytes; `Tensor.untyped_storage` gives it.
@@ -23,7 +26,8 @@ class UntypedStorage:
 
     def __init__(self, tensor: Any) -> None:
         self.device = tensor.device
-        self._array = _owner(tensor.array)
+        self._tensor = tensor if tensor.keyset & FUNCTIONALIZE_BIT else None
+        self._array = _owner(memory_of(tensor))
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 if there is none.
@@ -51,10 +55,14 @@ class UntypedStorage:
         return self.nbytes()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self._array is other._array
+        return isinstance(other, UntypedStorage) and self._memory() is other._memory()
 
     def __hash__(self) -> int:
-        return id(self._array)
+        return id(self._memory())
+
+    def _memory(self) -> object:
+        """What is one for all that share it: arrays that cannot be written to come and go."""
+        return self._array if self._tensor is None else group_of(self._tensor)
 
 
 def _owner(array: Any) -> Any:

@@ -116,6 +116,18 @@ def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     return tuple(found.strides), found.offset
 
 
+def memory_of(tensor: TensorBase) -> Any:
+    """The array that stands for the memory behind a tensor."""
+    place = alias_of(tensor)
+    return tensor.array if place is None else place.cell.array
+
+
+def group_of(tensor: TensorBase) -> object:
+    """What is the same object for tensors that would share memory, and only for these."""
+    place = alias_of(tensor)
+    return tensor if place is None else place.cell
+
+
 def take_over(tensor: TensorBase, source: TensorBase) -> None:
     """Let a tensor have the array of another one, and share what is written to either."""
     if tensor.keyset & keys.FUNCTIONALIZE_BIT:
@@ -148,7 +160,8 @@ def rebind(target: TensorBase, array: Any) -> None:
                     if found is not None:
                         note_array(found)
             if place.steps:
-                root = put_back(_like(target, cell.array), place.steps, _like(target, array))
+                steps = _steps_of_write(target, place)
+                root = put_back(_like(target, cell.array), steps, _like(target, array))
                 cell.array = root.array
             else:
                 cell.array = array
@@ -165,6 +178,21 @@ def rebind(target: TensorBase, array: Any) -> None:
             target.replace_array(array)
     finally:
         state.kept = kept
+
+
+def _steps_of_write(target: TensorBase, place: Alias) -> list[Step]:
+    """What a write takes backwards: where elements may repeat, places in memory.
+
+    In `x.expand(2, 3)[0]` is each element once; it is `expand` that cannot be taken backwards.
+    """
+    if place.repeats:
+        for step in place.steps:
+            if step[0].namespace != "plugrad":
+                return place.steps
+        strides, offset = layout_of(target)
+        memory = _to_memory(place, target)
+        return [*memory, named_step(AS_STRIDED, (sizes_of(target), strides, offset, (), 0))]
+    return place.steps
 
 
 def _replayed(place: Alias, tensor: TensorBase) -> TensorBase:

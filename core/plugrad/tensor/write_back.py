@@ -99,25 +99,12 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
         return call("view_as_complex", value)
     if name == "view_as_complex":
         return call("view_as_real", value)
-    if name == "expand":
-        return _unexpand(source, value)
     return _by_numbers(step, source, value)
 
 
-def _unexpand(source: TensorBase, value: TensorBase) -> TensorBase:
-    """Where a dimension was repeated, its first element: who may write there writes one value."""
-    sizes = sizes_of(source)
-    while len(sizes_of(value)) > len(sizes):
-        value = call("select.int", value, 0, 0)
-    for dim, size in enumerate(sizes):
-        if sizes_of(value)[dim] != size:
-            value = call("slice.Tensor", value, dim, 0, 1, 1)
-    return value
-
-
 def _by_numbers(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
-    """For views that nothing is known of: which elements they take they tell when they are given
-    their numbers."""
+    """For views from elsewhere: which elements they take they tell when they are given their
+    numbers."""
     count = source.numel()
     arange = find_operator("plugrad::arange")
     assert arange is not None

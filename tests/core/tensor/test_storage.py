@@ -26,3 +26,14 @@ def test_a_storage_counts_bytes() -> None:
     assert storage.element_size() == 1
     assert storage.device == plugrad.device("cpu")
     assert plugrad.zeros(0).untyped_storage().data_ptr() == 0
+
+
+def test_tensors_that_cannot_be_written_to_tell_who_shares_what_is_written(immutable: str) -> None:
+    x = plugrad.zeros(2, 3, device=immutable)
+    storage = x.untyped_storage()
+    row = x[1]
+    assert row.untyped_storage() == x.t().untyped_storage() == storage
+    row.add_(1)
+    assert row.untyped_storage() == storage
+    assert x.clone().untyped_storage() != storage
+    assert row.untyped_storage().nbytes() == 24
