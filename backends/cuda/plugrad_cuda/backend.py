@@ -64,8 +64,11 @@ class CudaBackend(Backend):
         return library.facts()
 
     def kernels(self) -> Mapping[str, Kernel]:
-        """CuPy's, and fused ones in their place; none without a GPU."""
-        if not library.device_count():
+        """CuPy's, and fused ones in their place. Without a GPU too, so that it can be told what
+        there is a kernel for; none without CuPy."""
+        try:
+            library.cupy()
+        except ImportError:
             return {}
         from plugrad_cuda import fused
         from plugrad_cuda.kernels import array_kernels
@@ -73,7 +76,7 @@ class CudaBackend(Backend):
 
         found: dict[str, Kernel] = array_kernels(CupyNamespace(check=self._check))
         found.update(fused.kernels(found, fused.CuPyRuntime(self._check)))
-        if library.device_count() == 1:
+        if library.device_count() <= 1:
             return found
         return {name: on_device_of_arrays(kernel) for name, kernel in found.items()}
 

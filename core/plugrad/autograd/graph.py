@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
+from plugrad.autograd.engine.streams import warn_of_mismatch
 from plugrad.autograd.properties import output_nr
 from plugrad.autograd.saved_tensors import (
     allow_mutation_on_saved_tensors,
@@ -33,6 +34,7 @@ __all__ = [
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
@@ -275,6 +277,13 @@ class _OneOfAll:
 
     def __call__(self, grad: Any) -> None:
         self.gathering.put(self.index, grad)
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn, once, where a leaf's gradient is accumulated on another stream than it was
+    computed on; by default so. It happens where an accumulator outlives the forward it was made in.
+    """
+    warn_of_mismatch(bool(enabled))
 
 
 class _FirstGradient:

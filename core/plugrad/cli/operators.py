@@ -172,14 +172,16 @@ def _cell(report: OperatorReport, backend: str) -> str:
 
 
 def _usable_backends() -> list[ActiveBackend]:
-    """Every installed backend that can be activated, and those that are active by hand."""
+    """Every installed backend that can be activated, and those that are active by hand; with a
+    device to compute on."""
     for name in get_manager().backends():
         try:
             find_backend(name)
         except Exception:
             # `plugrad doctor` tells why; the others are still of interest.
             continue
-    return sorted(active_backends(), key=lambda active: active.name)
+    usable = [active for active in active_backends() if active.backend.device_count()]
+    return sorted(usable, key=lambda active: active.name)
 
 
 def _summary(reports: list[OperatorReport], names: list[str]) -> str:

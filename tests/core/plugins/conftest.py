@@ -111,8 +111,8 @@ def hidden_plugins() -> Iterator[None]:
     """As if no real plugin had been loaded: neither its modules nor its backends."""
     hidden = {
         name: module
-        for name, module in sys.modules.items()
-        if getattr(module, "__name__", "").startswith("plugrad_")
+        for name, module in list(sys.modules.items())  # some import others when they are asked
+        if str(getattr(module, "__name__", "")).startswith("plugrad_")
     }
     backends = [active.backend for active in active_backends()]
     for name in hidden:

@@ -23,7 +23,12 @@ def test_without_a_driver(install: Install) -> None:
     assert backend.device_count() == 0
     assert str(backend.problem()).startswith("driver not found: install NVIDIA's driver")
     assert backend.describe() == {"CuPy": "14.2", "CUDA runtime": "12.9", "driver": "none"}
-    assert dict(backend.kernels()) == {}
+
+
+def test_kernels_can_be_told_without_a_gpu() -> None:
+    code = "from plugrad_cuda.backend import CudaBackend as B; k = B().kernels();"
+    check = "assert {'mul', 'sum', '_softmax', 'convolution'} <= k.keys()"
+    assert subprocess.run([sys.executable, "-c", code + check]).returncode == 0
 
 
 def test_without_cupy(monkeypatch: pytest.MonkeyPatch, install: Install) -> None:
@@ -33,6 +38,7 @@ def test_without_cupy(monkeypatch: pytest.MonkeyPatch, install: Install) -> None
     assert library.device_count() == 0
     assert "pip install 'plugrad-cuda[cuda12x]'" in str(library.problem())
     assert library.facts() == {}
+    assert dict(CudaBackend().kernels()) == {}
 
 
 def test_with_a_driver_that_is_too_old(install: Install) -> None:
@@ -60,8 +66,12 @@ def test_a_driver_that_comes_later_is_found(install: Install) -> None:
 def test_choosing_it_raises_why(install: Install) -> None:
     import plugrad
 
+    class WithoutKernels(CudaBackend):
+        def kernels(self) -> dict[str, Any]:
+            return {}
+
     install(FakeCupy(driver=0))
-    activate_backend(CudaBackend())
+    activate_backend(WithoutKernels())
     try:
         for choose in (
             lambda: plugrad.zeros(2, device="cuda"),

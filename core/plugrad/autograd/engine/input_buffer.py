@@ -9,7 +9,7 @@ from mypy_extensions import i64, mypyc_attr
 from plugrad._generated.calls import call_add_Tensor
 from plugrad._generated.pointwise_binary import OP_add__Tensor
 from plugrad.autograd.engine.ownership import is_unshared
-from plugrad.autograd.engine.streams import Arrival, lend, stream_on
+from plugrad.autograd.engine.streams import Arrival, lend, note_mismatch, stream_on
 from plugrad.device import CPU, Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import queue_of, streams_of
@@ -118,6 +118,8 @@ class InputBuffer:
             return
         here = streams.current()
         goal = stream_on(consumer, grad.device)
+        if goal is not None and goal != here:
+            note_mismatch(consumer)
         arrivals = self.arrivals
         if arrivals is None:
             arrivals = {}

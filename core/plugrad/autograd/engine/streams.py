@@ -8,13 +8,22 @@ caller's streams wait for all that took part.
 
 from __future__ import annotations
 
-from typing import Any, final
+import warnings
+from typing import Any, Final, final
 
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend, streams_of
 from plugrad.dispatch.streams import STREAMS, DeviceStreams
-from plugrad.graph.node import Node
+from plugrad.graph.node import MAX_SEQUENCE_NR, Node
 from plugrad.tensor.base import TensorBase
+
+MISMATCH: Final = (
+    "The AccumulateGrad node's stream does not match the stream of the node that produced the "
+    "incoming gradient. Streams then wait for each other, and a CUDA graph cannot be captured if "
+    "the node's stream is the default one. The node is that of an earlier forward, which something "
+    "keeps alive: a loss, say. Delete it; or, if the streams differ on purpose, call "
+    "plugrad.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)."
+)
 
 
 @final
@@ -42,6 +51,32 @@ class Arrival:
 def lend(grad: TensorBase, stream: Any) -> None:
     """A gradient's memory is in use on a stream that it was not made on."""
     find_backend(grad.device.type).backend.record_stream(grad.array, stream)
+
+
+@final
+class _Mismatch:
+    """Whether to warn of leaves that are accumulated into elsewhere than their gradients come
+    from; once is enough."""
+
+    def __init__(self) -> None:
+        self.warn: bool = True
+        self.warned: bool = False
+
+
+_mismatch: Final = _Mismatch()
+
+
+def warn_of_mismatch(enabled: bool) -> None:
+    """Whether to warn of it from now on."""
+    _mismatch.warn = enabled
+    _mismatch.warned = False
+
+
+def note_mismatch(consumer: Node) -> None:
+    """A gradient comes from another stream than its consumer's."""
+    if _mismatch.warn and not _mismatch.warned and consumer._number == MAX_SEQUENCE_NR:
+        _mismatch.warned = True
+        warnings.warn(MISMATCH, UserWarning, stacklevel=1)
 
 
 def stream_on(node: Node, device: Device) -> Any:

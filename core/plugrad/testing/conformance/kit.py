@@ -185,11 +185,11 @@ class Kit:
 
 
 def _usable_backends() -> list[str]:
-    """Every installed backend that can be activated."""
+    """Every installed backend that can be activated and has a device."""
     names = []
     for name in get_manager().backends():
         try:
-            find_backend(name)
+            find_backend(name).device(None)
         except Exception:
             continue  # `plugrad doctor` tells why
         names.append(name)

@@ -40,7 +40,7 @@ class Subject:
         self.devices: list[Any] = [
             self.active.device(index) for index in range(self.backend.device_count())
         ]
-        self.device: Any = self.devices[0]
+        self.device: Any = self.devices[0] if self.devices else self.active.device(None)
         self.without_fallback()
 
     def __repr__(self) -> str:

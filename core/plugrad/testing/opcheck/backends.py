@@ -46,12 +46,12 @@ def _on_host(values: Any) -> list[Any]:
 def _compare(call: Call, name: str, expected: list[Any]) -> str:
     try:
         active = find_backend(name)
+        device = active.device(None)  # or why there is none
     except Exception as error:
         return f"SKIPPED: the backend cannot be used: {error}"
     reason = _reason_to_skip(call, active)
     if reason:
         return f"SKIPPED: {reason}"
-    device = active.device(None)
     moved = tuple(
         mapped(
             lambda tensor: tensor.detach().to(device),

@@ -8,6 +8,7 @@ overwrites what another may still read, or is given memory that another may stil
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -148,6 +149,37 @@ def test_a_leaf_s_gradient_is_accumulated_on_the_stream_of_its_accumulator(
     y.backward()
     assert where(streams, "add_") == {"side"}
     assert (x.grad * 1).tolist() == [5.0]
+
+
+def test_an_accumulator_that_outlived_its_stream_is_warned_of(streams: StreamsBackend) -> None:
+    warn = plugrad.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch
+    x = made(2.0)
+    keep = x * 2  # with an accumulator on the default stream
+    side = streams.stream("side")
+
+    def elsewhere() -> None:
+        with on(side):
+            (x * 3).sum().backward()
+        wait_for(side)
+
+    try:
+        warn(False)
+        with warnings.catch_warnings(record=True) as none:
+            warnings.simplefilter("always")
+            elsewhere()
+        warn(True)
+        with warnings.catch_warnings(record=True) as once:
+            warnings.simplefilter("always")
+            (x * 3).sum().backward()
+            elsewhere()
+            elsewhere()
+    finally:
+        warn(True)
+    assert [str(one.message)[:52] for one in none] == []
+    assert [str(one.message)[:52] for one in once] == [
+        "The AccumulateGrad node's stream does not match the "
+    ]
+    assert keep.shape == x.shape
 
 
 def test_the_caller_s_stream_comes_before_and_after(streams: StreamsBackend) -> None:
