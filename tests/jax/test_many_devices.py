@@ -14,33 +14,15 @@ import plugrad
 from plugrad.autograd.engine.engine import ENGINE
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.library import custom_op
+from tests.core.autograd.devices.graphs import SECONDS, then
 
 DEVICES = [f"jax:{index}" for index in range(4)]
-SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)
 def no_threads_are_left() -> Iterator[None]:
     yield
     ENGINE.stop()
-
-
-class Then(plugrad.autograd.Function):
-    """The identity; its backward calls a function."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any, function: Any) -> Any:
-        ctx.function = function
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        ctx.function(grads[0])
-        return grads[0], None
-
-
-def then(x: Any, function: Any) -> Any:
-    return Then.apply(x, function)
 
 
 PAIRS = [("cpu", "jax:1"), ("jax:2", "cpu"), ("jax:0", "jax:3")]

@@ -114,7 +114,7 @@ class WorkersBackend(Backend):
         device_at = parameters.index("device") if "device" in parameters else -1
 
         def kernel(*args: Any) -> Any:
-            arrays = [value for value in _leaves(args) if isinstance(value, Promise)]
+            arrays = [value for value in leaves(args) if isinstance(value, Promise)]
             device: int = arrays[0].device if arrays else args[device_at]
 
             def work() -> Any:
@@ -154,9 +154,10 @@ class WorkersBackend(Backend):
         self.streams[index].submit(lambda: None).result()
 
 
-def _leaves(value: Any) -> list[Any]:
+def leaves(value: Any) -> list[Any]:
+    """What tuples and lists hold, and those in them."""
     if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in _leaves(item)]
+        return [leaf for item in value for leaf in leaves(item)]
     return [value]
 
 

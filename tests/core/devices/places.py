@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.plugins import Backend
+from tests.core.backends.workers import leaves
 
 DEVICES = 3
 Array = np.ndarray[Any, Any]
@@ -111,19 +112,13 @@ def _placed(raw: Callable[..., Any]) -> Callable[..., Any]:
     device_at = parameters.index("device") if "device" in parameters else -1
 
     def kernel(*args: Any) -> Any:
-        arrays = [leaf for leaf in _leaves(args) if isinstance(leaf, Placed)]
+        arrays = [leaf for leaf in leaves(args) if isinstance(leaf, Placed)]
         device = arrays[0].device if arrays else args[device_at]
         assert all(array.device == device for array in arrays), "a kernel got arrays of two devices"
         with np.errstate(all="ignore"):
             return _wrapped(raw(*[_opened(value) for value in args]), device)
 
     return kernel
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in _leaves(item)]
-    return [value]
 
 
 def _opened(value: Any) -> Any:
