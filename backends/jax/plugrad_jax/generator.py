@@ -83,7 +83,8 @@ class JaxGenerator:
 
     def _set_key(self, words: Any) -> None:
         with jax.core.ensure_compile_time_eval():
-            self.key = jax.device_put(words, all_devices()[self.index], may_alias=False)
+            # JAX reads the memory later: it gets some that nobody else writes to.
+            self.key = jax.device_put(np.array(words), all_devices()[self.index])
 
     def seed(self) -> int:
         """Start again from a seed that the operating system picks; returns it."""
