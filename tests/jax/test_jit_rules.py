@@ -348,3 +348,41 @@ def test_an_optimizer_that_is_not_found_is_asked_for() -> None:
     for _ in range(3):
         captured(ones(2))
     assert hidden.optimizer.state[w]["step"] == 3
+
+
+def test_a_schedule_within_the_step_is_refused() -> None:
+    layer = plugrad.nn.Linear(2, 1).to("jax")
+    optimizer = plugrad.optim.SGD(layer.parameters(), lr=0.1)
+    schedule = plugrad.optim.lr_scheduler.StepLR(optimizer, 1)
+
+    def step(x: Any) -> None:
+        layer(x).sum().backward()
+        optimizer.step()
+        schedule.step()
+
+    with pytest.raises(CaptureError, match=r"sets 'lr' of an optimizer.*set it outside"):
+        plugrad_jax.jit(step)(ones(1, 2))
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    assert schedule.last_epoch == 0
+
+
+def test_what_a_step_sets_on_its_object() -> None:
+    class Trainer:
+        def __init__(self) -> None:
+            self.calls = 0
+            self.last: Any = None
+
+        def keep(self, x: Any) -> None:
+            self.last = x * 2
+
+        def count(self, x: Any) -> None:
+            self.calls += 1
+
+    trainer = Trainer()
+    keep = plugrad_jax.jit(trainer.keep)
+    for value in (1.0, 3.0, 4.0):
+        keep(ones(2) * value)
+        np.testing.assert_array_equal(values(trainer.last), [2 * value] * 2)
+    with pytest.raises(CaptureError, match=r"changes .*'calls'.* from 0 to 1"):
+        plugrad_jax.jit(trainer.count)(ones(2))
+    assert trainer.calls == 0

@@ -21,6 +21,11 @@ from plugrad_jax.capture.numbers import Number
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), plugrad.dtype, type(...))
 MAX_DEPTH: Final = 6
+MANY: Final = 256
+
+
+# What comes last: if there is one object more or less, it is somewhere else.
+_END: Final = (object(),)
 
 
 def is_module(value: object) -> bool:
@@ -71,7 +76,8 @@ class Roots:
         """Remember which objects are where."""
         self._place_holders = [holder for holder, _ in self._places]
         self._place_keys = [key for _, key in self._places]
-        self._sized = [holder for _, holder in self.holders]
+        walked = {*map(id, self._dicts), *map(id, self._lists)}
+        self._sized = [holder for _, holder in self.holders if id(holder) not in walked]
         self._alive = list(self._objects())
         self._lengths = list(map(len, self._sized))
 
@@ -81,6 +87,7 @@ class Roots:
             chain.from_iterable(self._lists),
             [cell.cell_contents for cell in self._cells],
             map(getitem, self._place_holders, self._place_keys),
+            _END,
         )
 
     def same_objects(self) -> bool:
@@ -115,6 +122,9 @@ class Roots:
         elif depth > MAX_DEPTH:
             self.signature.append((name, id(value)))
         elif isinstance(value, (dict, list, tuple)):
+            if len(value) > MANY and not _is_state(value):
+                self.signature.append((name, id(value)))  # data, and no state
+                return
             self._once(value, name, functools.partial(self._add_container, depth=depth))
         elif isinstance(value, functools.partial):
             self.add(value.func, name, depth + 1)
@@ -222,6 +232,7 @@ class Roots:
         """The user's own object: what it holds that is state, or that the step looks at."""
         self.signature.append((name, type(value)))
         fields = value.__dict__
+        self.holders.append((name, fields))
         used = self._used_names(type(value))
         for key, item in list(fields.items()):
             # Plain values that the step's code names decide what is traced.
@@ -266,10 +277,10 @@ def _is_users(value: Any) -> bool:
     """Whether to look into an object: no class or module, and of no library that we know."""
     if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
         return False
-    return (
-        _home(type(value).__module__) not in LIBRARIES
-        and type(getattr(value, "__dict__", None)) is dict
-    )
+    home = _home(type(value).__module__)
+    if home in LIBRARIES and home != "plugrad_nn":  # which has schedules
+        return False
+    return type(getattr(value, "__dict__", None)) is dict
 
 
 def _home(module: str | None) -> str:
