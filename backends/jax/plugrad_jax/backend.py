@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from plugrad.dtype import DType
-from plugrad.plugins import ArrayNamespaceBackend, Backend, DeviceQueue
+from plugrad.plugins import Backend, DeviceQueue
 from plugrad_jax.deferred import raise_found
 from plugrad_jax.devices import all_devices
 from plugrad_jax.generator import JaxGenerator
@@ -91,10 +91,8 @@ class JaxBackend(Backend):
         return len(all_devices())
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """What follows from the array API standard, and our own kernels in place of it."""
-        with jax.enable_x64(True):
-            derived = ArrayNamespaceBackend(jnp, "jax", devices=all_devices()).kernels()
-        return wide_kernels({**derived, **all_kernels()})
+        """Every kernel of `plugrad_jax.kernels`."""
+        return wide_kernels(all_kernels())
 
     def as_array(self, value: Any) -> Array:
         """Tracers are arrays; of NumPy's scalars arrays are made."""
