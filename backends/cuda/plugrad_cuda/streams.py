@@ -6,6 +6,7 @@ here, too. Kernels go to it, and the engine runs a node of backward on the strea
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -211,9 +212,11 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that threads work on which chose none: it waits for no other here."""
-    cuda = library.require().cuda
-    return wrap(cuda.Stream.null, index_of(device))
+    """The stream of threads that chose none: CUDA's legacy one, which all of them share; with
+    CUPY_CUDA_PER_THREAD_DEFAULT_STREAM=1 in the environment each thread's own."""
+    streams = library.require().cuda.Stream
+    own = os.environ.get("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "0") not in ("", "0")
+    return wrap(streams.ptds if own else streams.null, index_of(device))
 
 
 def set_stream(stream: Stream | None) -> None:
