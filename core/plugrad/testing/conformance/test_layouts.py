@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from plugrad.testing.conformance.compare import assert_matches
 from plugrad.testing.conformance.derivatives import first
 from plugrad.testing.conformance.matrix import each
@@ -16,9 +18,16 @@ def test_variation(subject: Subject, trial: Trial) -> None:
     actual, (args, _) = trial.run(trial.arguments(subject))
     assert_matches(subject, actual, expected, trial.case)
     for ours, theirs in zip(args, wanted_args, strict=True):
-        if hasattr(theirs, "array"):
+        # Which of several elements a place in memory keeps is not defined.
+        if hasattr(theirs, "array") and not _overlaps(theirs):
             assert_matches(subject, ours, theirs, where="argument afterwards: ")
     if has_gradient(trial):
         found = first(trial, trial.arguments(subject))
         wanted = first(trial, trial.expected_arguments(subject))
         assert_matches(subject, found, wanted, trial.case, where="gradient: ", slack=5)
+
+
+def _overlaps(tensor: Any) -> bool:
+    """Whether a tensor on the CPU has several elements at one place in memory."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    return any(step == 0 and size > 1 for size, step in steps)
