@@ -1,8 +1,9 @@
 """What a stranger gets: builds the wheels, installs them far from the checkout, certifies there.
 
 A fresh virtual environment in a temporary folder gets the wheels of every distribution and of the
-example backends. In it the conformance kit runs against the backends, the demo trains on one, and
-each scaffold is made, built, installed and tested. Nothing there can see the sources.
+example backends. In it the conformance kit runs against the backends, the demo trains on two, and
+each scaffold is made, built, installed and tested. Nothing there can see the sources. plugrad-cuda
+is there without CuPy: a backend that cannot be used must not disturb the others.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from workspace import BUILD_WHEEL, DISTRIBUTIONS, EXAMPLES, PYTHON, ROOT, Workspace, say
+from workspace import BACKENDS, BUILD_WHEEL, DISTRIBUTIONS, EXAMPLES, PYTHON, ROOT, Workspace, say
 
 SCAFFOLDS = (
     ("backend", "acme"),
@@ -25,6 +26,11 @@ SCAFFOLDS = (
 )
 CONFORMANCE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs")
 KIT = (*CONFORMANCE, "plugrad.testing.conformance")
+# Finite differences want 64 bits; programs that run once are better compiled soon than well.
+JAX = {
+    "JAX_ENABLE_X64": "1",
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+}
 
 
 class Away:
@@ -60,6 +66,10 @@ class Away:
             say(f"FAILED: {title}")
         return passed
 
+    def begin(self, title: str, *command: str | Path, **environment: str) -> Beside:
+        """Start a check that runs beside the others."""
+        return Beside(title, self, [str(part) for part in command], environment)
+
     def install(self, *wanted: str | Path) -> None:
         self.need(self.python, "-m", "pip", "install", "--quiet", *wanted)
 
@@ -81,13 +91,53 @@ class Away:
         return self.check(f"its tests: {package.name}", self.python, "-m", "pytest", "-q", package)
 
 
+def kit(away: Away, reports: Path, backend: str, level: str) -> list[str | Path]:
+    """The command that certifies a backend."""
+    return [
+        away.python,
+        *KIT,
+        f"--plugrad-backend={backend}",
+        f"--plugrad-level={level}",
+        f"--plugrad-report={reports / backend}.html",
+    ]
+
+
+class Beside:
+    """A check in a process of its own; what it prints is shown when it is asked for."""
+
+    def __init__(
+        self, title: str, away: Away, command: list[str], environment: dict[str, str]
+    ) -> None:
+        self.title = title
+        self.log = away.folder / "beside.log"
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                command,
+                cwd=away.work,
+                env={**away.environment, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def passed(self) -> bool:
+        """Wait for it, and say how it went."""
+        code = self.process.wait()
+        say(self.title)
+        print(self.log.read_text(errors="replace"), flush=True)
+        if code:
+            say(f"FAILED: {self.title}")
+        return code == 0
+
+
 def main(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install()
     with tempfile.TemporaryDirectory(prefix="plugrad-") as temporary:
         away = Away(Path(temporary))
         say(f"a fresh environment in {away.folder}")
-        folders = (*DISTRIBUTIONS, *EXAMPLES)
+        optional = [folder for folder, _ in BACKENDS.values()]
+        folders = (*DISTRIBUTIONS, *optional, *EXAMPLES)
         away.install("pytest", *(workspace.wheel(folder, workspace.mode()) for folder in folders))
         # The wheels are there: now what their extras want.
         away.install("hypothesis", *DISTRIBUTIONS.values())
@@ -96,15 +146,11 @@ def main(arguments: Sequence[str]) -> int:
         reports.mkdir(parents=True)
         command = away.python.with_name("plugrad")
         results = [away.check("plugrad doctor", command, "doctor")]
+        jax = away.begin("the kit: jax, level full", *kit(away, reports, "jax", "full"), **JAX)
         for backend, level in (("cpu", "full"), ("strict", "core"), ("numbers", "core")):
             results.append(
                 away.check(
-                    f"the kit: {backend}, level {level}",
-                    away.python,
-                    *KIT,
-                    f"--plugrad-backend={backend}",
-                    f"--plugrad-level={level}",
-                    f"--plugrad-report={reports / backend}.html",
+                    f"the kit: {backend}, level {level}", *kit(away, reports, backend, level)
                 )
             )
         results.append(
@@ -115,10 +161,11 @@ def main(arguments: Sequence[str]) -> int:
                 "--plugrad-op=special::gammaln",
             )
         )
-        results.append(
-            away.check("the demo on backend strict", command, "demo", "--backend", "strict")
-        )
+        for backend in ("strict", "jax"):
+            title = f"the demo on backend {backend}"
+            results.append(away.check(title, command, "demo", "--backend", backend))
         results += [away.scaffold(*package) for package in SCAFFOLDS]
+        results.append(jax.passed())
     say(f"{sum(results)} of {len(results)} checks passed; certificates: build/certificates")
     return 0 if all(results) else 1
 
