@@ -7,7 +7,7 @@ To be run again when operators, their kernels or decompositions have changed, af
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from plugrad.dispatch.availability import Availability, availability, needs_of, 
 from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.primitives import core_primitives, is_primitive
+from plugrad_cuda.kernels import array_kernels
+from plugrad_cuda.kernels.namespace import CupyNamespace
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
 OPS = Path(plugrad.__file__).parent / "ops"
@@ -42,7 +44,7 @@ same of the backends that are installed where it runs.
 * *gradient*: the result has one; `by parts` says that it follows from those of the operators that
   it is made of.
 * *level*: `core` is what every backend must be able to do, `full` what the CPU can.
-* *cpu*: the NumPy backend. *array API*: a backend from a namespace of the array API standard, here
+* *cpu*, *jax*, *cuda*: plugrad's own backends. *array API*: a backend from a namespace of the array API standard, here
   NumPy's. *core only*: one that has kernels for the core primitives and for nothing else. `native`
   is a kernel, `derived` an in-place operator made from the functional one and a copy, `decomposed`
   made of operators that the backend can do in turn. Otherwise it says which kernels are missing.
@@ -52,22 +54,32 @@ same of the backends that are installed where it runs.
 """
 
 
-class _CorePrimitives(Backend):
-    """A backend with kernels for the core primitives; it is only asked which."""
+class _Kernels(Backend):
+    """A backend with kernels of these names; it is only asked which."""
 
-    def __init__(self) -> None:
-        super().__init__("core_only", array_type=np.ndarray)
+    def __init__(self, name: str, kernels: Iterable[str]) -> None:
+        super().__init__(name, array_type=np.ndarray)
+        self._kernels = dict.fromkeys(kernels, np.asarray)
 
     def kernels(self) -> dict[str, Any]:
-        return {op.full_name: np.asarray for op in core_primitives()}
+        return self._kernels
+
+
+def _cuda_kernels() -> Iterable[str]:
+    """The kernels of plugrad-cuda, whose backend has none where there is no GPU."""
+    return array_kernels(CupyNamespace())
 
 
 @contextmanager
 def _backends() -> Iterator[dict[str, ActiveBackend]]:
-    others = (Backend.from_array_namespace(np, "array_api_page"), _CorePrimitives())
-    active = [activate_backend(backend) for backend in others]
-    yield {"cpu": find_backend("cpu"), "array API": active[0], "core only": active[1]}
-    for backend in others:
+    others = {
+        "cuda": _Kernels("cuda_page", _cuda_kernels()),
+        "array API": Backend.from_array_namespace(np, "array_api_page"),
+        "core only": _Kernels("core_only", [op.full_name for op in core_primitives()]),
+    }
+    installed = {name: find_backend(name) for name in ("cpu", "jax")}
+    yield installed | {title: activate_backend(backend) for title, backend in others.items()}
+    for backend in others.values():
         deactivate_backend(backend.name)
 
 
