@@ -134,7 +134,8 @@ class Roots:
             self.add(value.__func__, name, depth + 1)
             self.add(value.__self__, f"{name}.__self__", depth + 1)
         elif isinstance(value, types.FunctionType):
-            if _home(value.__module__) in LIBRARIES:
+            # A step may come from a library, as that of the demo: then its closure counts.
+            if depth and _home(value.__module__) in LIBRARIES:
                 self.signature.append((name, id(value)))
             else:
                 self._once(value, name, functools.partial(self._add_function, depth=depth))
