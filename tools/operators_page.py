@@ -44,10 +44,11 @@ same of the backends that are installed where it runs.
 * *gradient*: the result has one; `by parts` says that it follows from those of the operators that
   it is made of.
 * *level*: `core` is what every backend must be able to do, `full` what the CPU can.
-* *cpu*, *jax*, *cuda*: plugrad's own backends. *array API*: a backend from a namespace of the array API standard, here
-  NumPy's. *core only*: one that has kernels for the core primitives and for nothing else. `native`
-  is a kernel, `derived` an in-place operator made from the functional one and a copy, `decomposed`
-  made of operators that the backend can do in turn. Otherwise it says which kernels are missing.
+* *cpu*, *jax*, *cuda*: plugrad's own backends. *array API*: a backend from a namespace of the array
+  API standard, here NumPy's. *core only*: one that has kernels for the core primitives and for
+  nothing else. `native` is a kernel, `derived` an in-place operator made from the functional one
+  and a copy, `decomposed` made of operators that the backend can do in turn. Otherwise it says
+  which kernels are missing.
 * *made of*: what the decomposition calls directly, for real numbers; a dash if that is nothing, but
   arrays go to the host or come from there. *Primitives*, {primitives} of them, have no
   decomposition; {core} are of level core.
