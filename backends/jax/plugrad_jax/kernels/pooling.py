@@ -93,6 +93,21 @@ def max_pool2d(
     return best, where
 
 
+def _tiled_backward(grad: Array, shape: Shape, indices: Array, kernel: Pair, out: Pair) -> Array:
+    """Windows side by side: every element asks whether it was the greatest of its own, in one
+    pass."""
+    extent = (out[0] * kernel[0], out[1] * kernel[1])
+    places = lax.broadcasted_iota(indices.dtype, extent, 0) * shape[-1]
+    places += lax.broadcasted_iota(indices.dtype, extent, 1)
+    places = places.reshape(out[0], kernel[0], out[1], kernel[1])
+    chosen = indices[..., :, None, :, None] == places
+    spread = jnp.where(chosen, grad[..., :, None, :, None], jnp.zeros((), grad.dtype))
+    result = spread.reshape(*shape[:-2], *extent)
+    rest = [(0, 0, 0)] * (len(shape) - 2)
+    rest += [(0, shape[-2] - extent[0], 0), (0, shape[-1] - extent[1], 0)]
+    return lax.pad(result, jnp.zeros((), grad.dtype), rest)
+
+
 @compiled(1, 3, 4, 5, 6, 7)
 def max_pool2d_backward(
     grad: Array,
@@ -106,6 +121,9 @@ def max_pool2d_backward(
 ) -> Array:
     """Small windows are gone through tap by tap: adding at indices is slow on most devices."""
     height, width = shape[-2:]
+    tiled = step == kernel and pad == (0, 0) and spread == (1, 1)
+    if tiled and out[0] * kernel[0] <= height and out[1] * kernel[1] <= width:
+        return _tiled_backward(grad, shape, indices, kernel, out)
     if kernel[0] * kernel[1] > _TAPS:
         flat = grad.reshape(-1, out[0] * out[1])
         planes = lax.broadcasted_iota(indices.dtype, flat.shape, 0)
