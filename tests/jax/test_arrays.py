@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import jax
@@ -11,6 +14,7 @@ import pytest
 
 import plugrad
 import plugrad_jax
+from plugrad.dispatch.active_backends import find_backend
 
 
 def address(tensor: Any) -> int:
@@ -114,3 +118,34 @@ def test_what_comes_back_to_the_host_is_ones_own() -> None:
     host = x.cpu()
     host += 1
     assert x.tolist() == [1, 1, 1]
+
+
+def test_a_platform_that_jax_has_not_got_is_a_problem_of_the_backend() -> None:
+    code = """
+import plugrad
+from plugrad_jax.backend import JaxBackend
+
+backend = JaxBackend()
+assert backend.device_count() == 0
+assert "JAX_PLATFORMS" in backend.problem()
+assert backend.describe()["JAX"]
+try:
+    plugrad.ones(2, device="jax")
+except RuntimeError as error:
+    print("JAX starts no platform" in str(error))
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "JAX_PLATFORMS": "nowhere"},
+    )
+    assert run.stdout.strip() == "True", run.stderr
+
+
+def test_the_backend_tells_its_devices() -> None:
+    facts = find_backend("jax").backend.describe()
+    assert facts["JAX"] == jax.__version__
+    assert facts["jax:3"] == "cpu:3"
+    assert facts["64-bit numbers"] == ("on" if jax.config.jax_enable_x64 else "off")

@@ -12,6 +12,7 @@ import numpy as np
 
 from plugrad.dtype import DType
 from plugrad.plugins import Backend, DeviceQueue
+from plugrad_jax import devices
 from plugrad_jax.deferred import raise_found
 from plugrad_jax.devices import all_devices
 from plugrad_jax.generator import JaxGenerator
@@ -84,11 +85,20 @@ class JaxBackend(Backend):
             if not isinstance(wide, bool):
                 raise TypeError(f"x64 must be true or false, got {wide!r}")
             _jax.config.update("jax_enable_x64", wide)
-        # What functions give outside of traces: the core takes these without asking.
-        self.array_type = type(jnp.zeros((), bool, device=all_devices()[0]))
+        if devices.problem() is None:
+            # What functions give outside of traces: the core takes these without asking.
+            self.array_type = type(jnp.zeros((), bool, device=all_devices()[0]))
 
     def device_count(self) -> int:
-        return len(all_devices())
+        return 0 if devices.problem() is not None else len(all_devices())
+
+    def problem(self) -> str | None:
+        """What JAX says if it cannot start the platform that it is told to use."""
+        return devices.problem()
+
+    def describe(self) -> Mapping[str, str]:
+        """JAX's versions, the platform and kind of each device, and the 64-bit switch."""
+        return devices.describe()
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Every kernel of `plugrad_jax.kernels`."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import jax
 import jax.extend.backend
 
 import plugrad
+from plugrad_jax.precision import is_wide
 
 
 @functools.cache
@@ -22,6 +24,30 @@ def all_devices() -> tuple[Any, ...]:
     for platform in jax.extend.backend.backends():
         found += [device for device in jax.local_devices(backend=platform) if device not in found]
     return tuple(found)
+
+
+def problem() -> str | None:
+    """Why JAX has no device, and what mends it; None if it has one."""
+    try:
+        all_devices()
+    except Exception as error:  # JAX fails in several ways, with assertions among them
+        said = str(error).partition("\n")[0] or type(error).__name__
+        return (
+            f"JAX starts no platform ({said}): install JAX for the one that JAX_PLATFORMS names, "
+            "or unset JAX_PLATFORMS"
+        )
+    return None
+
+
+def describe() -> dict[str, str]:
+    """Versions, and what each device is."""
+    facts = {"JAX": jax.__version__, "jaxlib": metadata.version("jaxlib")}
+    if problem() is None:
+        for index, each in enumerate(all_devices()):
+            kind = "" if each.device_kind == each.platform else f", {each.device_kind}"
+            facts[str(_named(index))] = f"{each.platform}:{each.id}{kind}"
+    facts["64-bit numbers"] = "on" if is_wide() else "off"
+    return facts
 
 
 @functools.cache
