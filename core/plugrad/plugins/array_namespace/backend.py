@@ -15,7 +15,7 @@ from plugrad.plugins.array_namespace import host
 from plugrad.plugins.array_namespace.creation import Creation, Writing
 from plugrad.plugins.array_namespace.elementwise import Elementwise
 from plugrad.plugins.array_namespace.family import Family, Kernel
-from plugrad.plugins.array_namespace.indexing import Indexing, Sorting
+from plugrad.plugins.array_namespace.indexing import Indexing, Sorting, Strides
 from plugrad.plugins.array_namespace.linalg import Linalg
 from plugrad.plugins.array_namespace.namespace import Array, Namespace
 from plugrad.plugins.array_namespace.reductions import Reductions
@@ -85,7 +85,7 @@ class ArrayNamespaceBackend(Backend):
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Those that follow from the namespace's functions, and those given."""
         found: dict[str, Kernel] = {}
-        for family in (*FAMILIES, Writing) if self.mutable else FAMILIES:
+        for family in (*FAMILIES, Writing if self.mutable else Strides):
             for name, kernel in family(self.namespace).kernels().items():
                 found[name] = self._refusing(name, kernel)
         return found | marked_kernels(self) | self._own_kernels

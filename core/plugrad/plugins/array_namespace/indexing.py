@@ -200,6 +200,25 @@ class Indexing(Family):
         return self.xp.where(mask, self.ns.operand(value, a), a)
 
 
+class Strides(Indexing):
+    """What gives parts of a memory; only for arrays of which nobody expects that they share it."""
+
+    def kernels(self) -> dict[str, Kernel]:
+        return {"_as_strided": self.as_strided} if self.there(self.as_strided) else {}
+
+    @needs(*ALONG)
+    def as_strided(self, a: Array, size: Shape, stride: Shape, storage_offset: int) -> Array:
+        if 0 in size:
+            return self.xp.zeros(size, dtype=a.dtype, device=a.device)
+        places = self.xp.reshape(self._range(1, a), (1,) * len(size))
+        places = places + self.ns.scalar(storage_offset, places)
+        for dim, (length, step) in enumerate(zip(size, stride, strict=True)):
+            shape = tuple(length if axis == dim else 1 for axis in range(len(size)))
+            along = self.xp.reshape(self._range(length, a), shape)
+            places = places + along * self.ns.scalar(step, places)
+        return self._pick(a, places)
+
+
 class Sorting(Family):
     """What follows from `argsort`."""
 
