@@ -24,7 +24,7 @@ BARE = T((2,), requires_grad=False)
 WHOLE = T((2,), low=1, dtype="int64")
 # Calls of what the tables of samples have no case for: random numbers, devices, memory.
 OTHERS: dict[str, tuple[Any, ...]] = {
-    "empty_strided": ((2, 3), (3, 1)),
+    "empty_strided": ((2, 3), (1, 2)),
     "empty_like": (M,),
     "new_empty": (M, (2,)),
     "rand_like": (M,),
