@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.local_state import current_state
 from plugrad.ops.formulas.pointwise_unary import conjugate, zero_where
 
 if TYPE_CHECKING:
@@ -71,11 +72,14 @@ def _exclusive_products(x: Tensor, dim: int) -> Tensor:
 def prod_backward(
     grad: Tensor, x: Tensor, result: Tensor, dim: int | None, keepdim: bool
 ) -> Tensor:
-    """result / x; with zeros among the factors, the products of all others."""
+    """result / x; with zeros among the factors, the products of all others.
+
+    Whether there are zeros only the host is asked: another device would have to be waited for.
+    """
     if x.ndim == 0:
         return grad
     grad = _restore(grad, x.ndim, dim, keepdim)
-    if not F.any(x == 0).item():
+    if x.device.is_host and not F.any(x == 0).item():
         return grad * conjugate(_restore(result, x.ndim, dim, keepdim) / x)
     if dim is not None:
         return grad * conjugate(_exclusive_products(x, dim))
@@ -223,12 +227,34 @@ def cumsum_backward(grad: Tensor, dim: int) -> Tensor:
 
 
 def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
-    """Divides by the element; with zeros among them, product by product."""
+    """Divides by the element; with zeros among them, product by product.
+
+    Whether there are zeros only the host is asked: another device would have to be waited for.
+    """
     if x.ndim == 0:
         return grad
-    if not F.any(x == 0).item():
-        return cumsum_backward(grad * conjugate(result), dim) / conjugate(x)
+    if x.device.is_host:
+        if not F.any(x == 0).item():
+            return cumsum_backward(grad * conjugate(result), dim) / conjugate(x)
+    elif not current_state().grad_enabled:
+        return _cumprod_backward_by_masks(grad, conjugate(x), conjugate(result), dim)
     return _cumprod_backward_with_zeros(grad, conjugate(x), dim)
+
+
+def _cumprod_backward_by_masks(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
+    """Before the first zero, as if there were none: what comes later is 0. At the first zero, the
+    products of all others, up to the second. Behind it nothing counts.
+
+    That is the value only: its own derivative at a zero is another one.
+    """
+    is_zero = x == 0
+    zeros = F.cumsum(is_zero, dim)
+    first = F.logical_and(is_zero, zeros == 1)
+    divided = F.where(is_zero, F.ones_like(x), x)
+    before = zero_where(zeros != 0, cumsum_backward(grad * result, dim) / divided)
+    others = F.cumprod(F.where(first, F.ones_like(x), x), dim)
+    at_first = F.sum(zero_where(zeros != 1, grad * others), [dim], True)
+    return before + zero_where(F.logical_not(first), at_first)
 
 
 def _cumprod_backward_with_zeros(grad: Tensor, x: Tensor, dim: int) -> Tensor:
