@@ -158,6 +158,14 @@ class AutogradMeta:
         self.post_hooks: dict[int, Any] | None = None
 
 
+def _keep_until_here(value: object) -> None:
+    """Do nothing, with a value that lives until then.
+
+    A compiled assignment frees what an attribute was before it puts the new value in place.
+    Freeing an array may let other threads go on, as JAX does, and these must not find it there.
+    """
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TensorBase:
     """The fields of a tensor."""
@@ -238,8 +246,10 @@ class TensorBase:
     @final
     def replace_array(self, array: Any) -> None:
         """Put another array in place of this one, as set_data and immutable backends do."""
+        former: Any = self.array
         self.array = array
         self._sizes = None
+        _keep_until_here(former)
 
     @final
     def needs_grad(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from plugrad._generated.calls import call_add_Tensor
 from plugrad._generated.pointwise_binary import OP_add__Tensor
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from plugrad.dispatch.trace import Trace
 
 
-@mypyc_attr(free_list_len=1)
 @final
 class InputBuffer:
     """One slot per input of a node; an implicit addition for gradients that meet in one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from plugrad.autograd.engine.primitives import Bell, Primitives
 from plugrad.graph.node import Node
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 FIRST: Final = (1 << 62) - 1
 
 
-@mypyc_attr(free_list_len=1)
 @final
 class NodeTask:
     """A node with its inputs, on behalf of a graph task.
