@@ -29,7 +29,8 @@ KIT = (*CONFORMANCE, "plugrad.testing.conformance")
 # Finite differences want 64 bits; programs that run once are better compiled soon than well.
 JAX = {
     "JAX_ENABLE_X64": "1",
-    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 }
 
 

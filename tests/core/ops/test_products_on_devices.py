@@ -17,6 +17,8 @@ FACTORS = {
     "last": [2.0, 1.5, 3.0, 0.0],
     "two zeros": [2.0, 0.0, 3.0, 0.0],
     "all": [0.0, 0.0, 0.0, 0.0],
+    "one factor": [0.0],
+    "none": [],
 }
 PRODUCTS: dict[str, Callable[[Any], Any]] = {
     "prod": lambda x: x.prod(),
@@ -34,8 +36,8 @@ def test_gradients_are_right_with_zeros(
         [[each, each + 1] for each in factors],
         dtype=plugrad.float64,
         device=second_backend,
-        requires_grad=True,
-    )
+    ).reshape(len(factors), 2)
+    x.requires_grad_()
     assert gradcheck(product, x)
     assert gradgradcheck(product, x)
 

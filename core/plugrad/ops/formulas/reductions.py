@@ -60,7 +60,7 @@ def mean_backward(grad: Tensor, shape: Any, dim: Any, keepdim: bool) -> Tensor:
 def _exclusive_products(x: Tensor, dim: int) -> Tensor:
     """For each element, the product of all the others along a dimension."""
     size = x.shape[dim]
-    if size == 1:
+    if size <= 1:
         return F.ones_like(x)
     one = F.ones_like(F.narrow(x, dim, 0, 1))
     before = F.cumprod(F.cat([one, F.narrow(x, dim, 0, size - 1)], dim), dim)
@@ -231,7 +231,7 @@ def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tenso
 
     Whether there are zeros only the host is asked: another device would have to be waited for.
     """
-    if x.ndim == 0:
+    if x.ndim == 0 or x.shape[dim] == 0:
         return grad
     if x.device.is_host:
         if not F.any(x == 0).item():
