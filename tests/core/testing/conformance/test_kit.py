@@ -291,3 +291,12 @@ def test_every_operator_of_the_core_is_tried() -> None:
         if op.level == "core" and op.namespace == "plugrad" and op.qualified_name not in tried
     }
     assert untried == DRAWN_OR_UNSPECIFIED | MOVES
+
+
+def test_what_a_plugins_kernel_refuses_is_no_fault_of_the_backend() -> None:
+    from plugrad.testing.conformance.kit import is_refused_by_a_plugin
+
+    refused = NotImplementedError("\"gamma\" not implemented for 'ComplexFloat'")
+    assert is_refused_by_a_plugin("special::gamma", refused)
+    assert not is_refused_by_a_plugin("plugrad::exp", refused)
+    assert not is_refused_by_a_plugin("special::gamma", NotImplementedError("no such kernel"))
