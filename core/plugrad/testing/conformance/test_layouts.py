@@ -16,9 +16,10 @@ from plugrad.testing.conformance.variations import has_gradient, variations
 def test_variation(subject: Subject, trial: Trial) -> None:
     expected, (wanted_args, _) = trial.run(trial.expected_arguments(subject))
     actual, (args, _) = trial.run(trial.arguments(subject))
-    assert_matches(subject, actual, expected, trial.case)
+    # Which of several elements a place in memory keeps is not defined.
+    if not any(expected is given and _overlaps(given) for given in wanted_args):
+        assert_matches(subject, actual, expected, trial.case)
     for ours, theirs in zip(args, wanted_args, strict=True):
-        # Which of several elements a place in memory keeps is not defined.
         if hasattr(theirs, "array") and not _overlaps(theirs):
             assert_matches(subject, ours, theirs, where="argument afterwards: ")
     if has_gradient(trial):
