@@ -312,8 +312,11 @@ def docs(arguments: Sequence[str]) -> int:
 
 
 def bench(arguments: Sequence[str]) -> int:
+    backends = tested_backends()
     workspace = Workspace()
-    workspace.install()
+    workspace.install(backends)
+    if "jax" in backends:
+        workspace.group("bench")
     workspace.oracle()
     where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
     return call(PYTHON, "-m", "benchmarks", *(arguments or where))
