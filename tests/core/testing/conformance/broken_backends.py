@@ -149,7 +149,7 @@ def with_shared_scratch(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class AliasingBackend(SoundBackend):
-    def from_host(self, array: Array, index: int) -> Array:
+    def copy_from_host(self, array: Array, index: int, non_blocking: bool = False) -> Array:
         return array
 
 
