@@ -8,7 +8,7 @@ from tests.core.testing.conformance.runs import run_kit_on
 from tests.cuda.host_namespace import CudaKernelsBackend
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_certified_at_level_full() -> None:
     run = run_kit_on(CudaKernelsBackend(), "--plugrad-level=full")
     assert not run.failures

@@ -81,7 +81,7 @@ def samples() -> list[Any]:
             case,
             sample,
             id=f"{case.op}-{number}",
-            marks=[pytest.mark.slow] if number else [],
+            marks=[pytest.mark.long] if number else [],
         )
         for case in core_cases()
         for number, sample in enumerate(case.samples)

@@ -9,7 +9,7 @@ from tests.cuda.emulation.runtime import Emulation
 from tests.cuda.fused.conftest import EmulatedBackend
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_certified_at_level_full(emulation: Emulation) -> None:
     emulation.check = True
     try:
