@@ -44,7 +44,9 @@ ANY_ENGINE = {
 
 
 # Modules about views and writes; they run on backends with immutable arrays, too, but for what is
-# marked `strided`: it is about memory and its layout, or about the host's.
+# marked `strided`: it is about memory and its layout, or about the host's; or `one_thread`: an
+# undefined gradient has no device, so hooks see it on the caller's thread, sooner or later, as in
+# PyTorch.
 ANY_ARRAYS = {
     "test_allow_mutation",
     "test_backward",
@@ -74,7 +76,8 @@ ANY_ARRAYS = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
-    if module in ANY_ARRAYS and metafunc.definition.get_closest_marker("strided") is None:
+    apart = any(map(metafunc.definition.get_closest_marker, ("strided", "one_thread")))
+    if module in ANY_ARRAYS and not apart:
         metafunc.parametrize("arrays", ["mutable", *immutable_backends()], indirect=True)
     if metafunc.module.__name__.rpartition(".")[2] not in ANY_ENGINE:
         return

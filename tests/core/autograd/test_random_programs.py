@@ -48,12 +48,14 @@ def test_writes_to_tensors_and_views(program: Program, torch_oracle: ModuleType)
 
 
 @quick
+@pytest.mark.one_thread
 @given(program=programs(HOOKS))
 def test_hooks_and_functions(program: Program, torch_oracle: ModuleType) -> None:
     assert_same(program, torch_oracle)
 
 
 @quick
+@pytest.mark.one_thread
 @given(program=programs())
 def test_everything_together(program: Program, torch_oracle: ModuleType) -> None:
     assert_same(program, torch_oracle)
@@ -61,6 +63,7 @@ def test_everything_together(program: Program, torch_oracle: ModuleType) -> None
 
 @settings(quick, max_examples=3000)
 @pytest.mark.slow
+@pytest.mark.one_thread
 @given(program=programs(max_steps=24))
 def test_many_long_programs(program: Program, torch_oracle: ModuleType) -> None:
     assert_same(program, torch_oracle)

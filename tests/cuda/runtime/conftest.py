@@ -27,6 +27,7 @@ def _forget() -> None:
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[FakeCupy], FakeCupy]]:
     """Puts a stand-in in CuPy's place."""
+    deactivate_backend("cuda")  # other tests may have asked for it, and learned that it has no GPU
 
     def put(fake: FakeCupy) -> FakeCupy:
         monkeypatch.setitem(sys.modules, "cupy", fake)
