@@ -6,7 +6,7 @@ import pytest
 
 
 def test_the_page_is_not_stale() -> None:
-    for library in ("jax", "cupy"):
+    for library in ("plugrad_jax", "plugrad_cuda", "cupy"):
         pytest.importorskip(library)
     from tools.operators_page import PAGE, render
 
