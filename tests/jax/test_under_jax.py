@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -85,3 +86,19 @@ def test_what_is_no_array_is_named() -> None:
         to_jax(plugrad.ones(1))
     with pytest.raises(TypeError, match=r"to_jax\(\): expected a Tensor, got ndarray"):
         to_jax(X)
+
+
+def test_after_a_trace_backward_has_its_threads_again() -> None:
+    def gradient(array: Any) -> Any:
+        x = from_jax(array, requires_grad=True)
+        (x * x).sum().backward()
+        return to_jax(x.grad)
+
+    np.testing.assert_array_equal(jax.jit(gradient)(jnp.asarray(X)), 2 * X)
+    assert plugrad.autograd.is_multithreading_enabled()
+    names: list[str] = []
+    x = plugrad.ones(2, device="jax:1", requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda grad: names.append(threading.current_thread().name))
+    y.sum().backward()
+    assert names == ["plugrad-jax:1"]

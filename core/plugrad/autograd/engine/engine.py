@@ -418,12 +418,12 @@ class Engine:
     def _enqueue(self, task: GraphTask, node: Node, inputs: InputBuffer) -> None:
         """Queue a node whose inputs are complete, while only this thread works on the pass."""
         device = inputs.device()
-        if device.is_host or not task.snapshot.multithreading:
+        if device.is_host or task.bound or not task.snapshot.multithreading:
             task.outstanding_tasks += 1
             task.home.push(NodeTask(task, node, inputs))
             return
         if queue_of(device).is_bound():
-            task.snapshot.multithreading = False
+            task.bound = True
             self._enqueue(task, node, inputs)
             return
         self._share(task)
@@ -476,7 +476,7 @@ class Engine:
         """Put a task into the queue of the thread that is to run it, and its work into the order
         that the devices keep."""
         try:
-            if device.is_host or not task.snapshot.multithreading:
+            if device.is_host or task.bound or not task.snapshot.multithreading:
                 worker = task.worker
                 if worker is None:
                     task.home.put(item)

@@ -60,6 +60,7 @@ class GraphTask:
         home: the queue that the owner, the thread which waits for the pass, takes its work from.
         worker: the owner, if it is the thread of a device.
         devices: the threads that were given work.
+        bound: whether all nodes run on the owner's thread, for a device that is bound to it.
         streams: those that take part, where devices have some.
         number: of the pass, among those that somebody asked about; -1 before.
     """
@@ -86,6 +87,7 @@ class GraphTask:
         self.error: BaseException | None = None
         self.worker: DeviceThread | None = None
         self.devices: list[DeviceThread] = []
+        self.bound: bool = False
         self.streams: PassStreams | None = PassStreams() if STREAMS.active else None
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
