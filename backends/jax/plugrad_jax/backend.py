@@ -87,7 +87,8 @@ class JaxBackend(Backend):
             _jax.config.update("jax_enable_x64", wide)
         if devices.problem() is None:
             # What functions give outside of traces: the core takes these without asking.
-            self.array_type = type(jnp.zeros((), bool, device=all_devices()[0]))
+            with jax.core.eval_context():  # who chooses the backend first may be tracing
+                self.array_type = type(jnp.zeros((), bool, device=all_devices()[0]))
 
     def device_count(self) -> int:
         return 0 if devices.problem() is not None else len(all_devices())
