@@ -13,7 +13,6 @@ from __future__ import annotations
 # Interpreted: mypyc subclasses no built-in exception.
 import contextlib
 import itertools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 from plugrad.autograd.engine.callbacks import current_graph_task_id
 from plugrad.autograd.grad_mode import enable_grad
 from plugrad.autograd.saved_tensors import saved_tensors_hooks
+from plugrad.dispatch.local_state import current_state
 from plugrad.graph.saved_tensor import SavedTensor, make_saved_tensor
 from plugrad.tensor.base import TensorBase, detached
 
@@ -40,9 +40,6 @@ class CheckpointError(RuntimeError):
 _outside = itertools.count(2)
 
 
-_groups = threading.local()
-
-
 class GraphExecGroup:
     """Context manager: the backward passes within it count as one, for what checkpoints recompute.
 
@@ -58,21 +55,16 @@ class GraphExecGroup:
     """
 
     def __enter__(self) -> None:
-        if _current_group() is not None:
+        state = current_state()
+        if state.checkpoint_group:
             raise RuntimeError(
                 "GraphExecGroup contexts cannot be nested. Tried to enter a GraphExecGroup "
                 "while one is in force already."
             )
-        _groups.number = -next(_outside)
+        state.checkpoint_group = -next(_outside)
 
     def __exit__(self, *exc_info: object) -> None:
-        _groups.number = None
-
-
-def _current_group() -> int | None:
-    """The number of the group in force on this thread, or None."""
-    number: int | None = getattr(_groups, "number", None)
-    return number
+        current_state().checkpoint_group = 0
 
 
 class _Enough(BaseException):
@@ -140,8 +132,8 @@ class Region:
             raise self._explain(error) from error
 
     def _take(self, slot: _Slot) -> TensorBase:
-        group = _current_group()
-        number = current_graph_task_id() if group is None else group
+        group = current_state().checkpoint_group
+        number = group or current_graph_task_id()
         if number == -1:
             return self._take_outside(slot)
         if number not in slot.values:
@@ -149,7 +141,7 @@ class Region:
             # for the other could be waiting for oneself, if the function runs a pass of its own.
             self._recompute(number, slot)
         value = slot.values[number]
-        if value is None and group is not None:
+        if value is None and group:
             raise RuntimeError(
                 "Performing two backward calls that overlap (i.e. require the same saved "
                 "activation in order to compute gradients) is not allowed while under the same "

@@ -41,6 +41,7 @@ class LocalState:
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
         function_modes: the modes that see every call of a function, innermost last; None for none.
         array_log: who is told of tensors that get other arrays; see `tensor/array_log.py`.
+        checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,7 @@ class LocalState:
         self.overrides_off: i64 = 0
         self.function_modes: tuple[Any, ...] | None = None
         self.array_log: Any = None
+        self.checkpoint_group: i64 = 0
 
 
 @final
@@ -135,6 +137,7 @@ class Snapshot:
         self.function_modes = state.function_modes
         self.devices: Chosen | None = chosen_devices()
         self.array_log: Any = state.array_log
+        self.checkpoint_group: i64 = state.checkpoint_group
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -151,6 +154,7 @@ class Snapshot:
         state.function_modes = self.function_modes
         choose_devices(self.devices)
         state.array_log = self.array_log
+        state.checkpoint_group = self.checkpoint_group
 
 
 @final

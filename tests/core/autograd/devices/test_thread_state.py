@@ -245,3 +245,44 @@ def test_state_travels_to_the_pool(toy: ToyBackend) -> None:
     y = then(leaf("cpu"), nested(MAX_DEPTH + 1)).sum()
     y.backward()
     assert seen == [(True, False), (False, False)]
+
+
+@pytest.mark.parametrize("places", [["cpu"], ["toy:0"], ["toy:0", "toy:1"]], ids="+".join)
+@pytest.mark.parametrize("nested", [False, True], ids=["beside", "nested"])
+def test_passes_in_a_group_recompute_once(toy: ToyBackend, places: list[str], nested: bool) -> None:
+    checkpoint = plugrad.utils.checkpoint
+    runs: list[str] = []
+
+    def block(x: Any) -> Any:
+        runs.append(threading.current_thread().name)
+        y = x.sin()
+        return y, y.cos()
+
+    def around(x: Any) -> Any:
+        return checkpoint.checkpoint(block, x, use_reentrant=False) if nested else block(x)
+
+    def gradients() -> list[Any]:
+        found = []
+        for x, (y, z) in zip(xs, results, strict=True):
+            (grad,) = plugrad.autograd.grad(z.sum(), y)
+            found += plugrad.autograd.grad(y, x, grad)
+        return [grad.tolist() for grad in found]
+
+    def run() -> list[Any]:
+        return [checkpoint.checkpoint(around, x, use_reentrant=False) for x in xs]
+
+    xs = [leaf(place) for place in places]
+    results = run()
+    apart = gradients()
+    without = len(runs)
+    runs.clear()
+    results = run()
+    with checkpoint.GraphExecGroup():
+        assert gradients() == apart
+    # Forward ran the block once for each place; each pass of its own would run it again.
+    repeated = len(runs) - len(places)
+    assert without - len(places) == 2 * repeated
+    assert set(runs[len(places) :]) == (
+        {"MainThread"} if places == ["cpu"] else {f"plugrad-{place}" for place in places}
+    )
+    assert current_state().checkpoint_group == 0
