@@ -12,7 +12,6 @@ for Document Processing, 2006.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -20,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from plugrad.plugins.windows import Windows, convolution_windows
 from plugrad_cpu.kernels.floating_errors import quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
@@ -34,11 +34,10 @@ _WASTE: Final = 1.8
 
 
 class _Geometry:
-    """Where the windows of a convolution lie.
+    """How the windows of a convolution are laid out as columns.
 
     Attributes:
-        padded: spatial sizes of the padded input.
-        out: spatial sizes of the output.
+        windows: where they stand.
         runs: whether windows are taken as runs through the padded batch.
         cells: spatial sizes of an image within such a batch. The padding behind a row, or an
             image, is also that in front of the next one, so there is but one of both.
@@ -46,33 +45,21 @@ class _Geometry:
         reach: how far a window's last element is behind its first.
     """
 
-    def __init__(
-        self, sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> None:
-        self.sizes = sizes
-        self.kernel = kernel
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
-        self.out = tuple(
-            (size - d * (k - 1) - 1) // s + 1
-            for size, k, s, d in zip(self.padded, kernel, stride, dilation, strict=True)
-        )
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        kernel, padding = windows.kernel, windows.padding
+        self.sizes = windows.sizes
+        self.out = windows.out
         self.positions = math.prod(self.out)
-        self.cells = tuple(size + p for size, p in zip(sizes, padding, strict=True))
+        self.cells = tuple(size + p for size, p in zip(self.sizes, padding, strict=True))
         self.area = math.prod(self.cells)
         self.steps = tuple(math.prod(self.cells[i + 1 :]) for i in range(len(kernel)))
-        self.shifts = tuple(step * d for step, d in zip(self.steps, dilation, strict=True))
+        self.shifts = tuple(step * d for step, d in zip(self.steps, windows.dilation, strict=True))
         self.lead = sum(step * p for step, p in zip(self.steps, padding, strict=True))
         self.reach = sum(step * (k - 1) for step, k in zip(self.shifts, kernel, strict=True))
         fits = all(o <= n for o, n in zip(self.out, self.cells, strict=True))
-        unit = all(s == 1 for s in stride)
+        unit = all(s == 1 for s in windows.stride)
         self.runs = unit and fits and self.area <= _WASTE * self.positions
-
-    def taps(self) -> Iterator[Ints]:
-        """The filter's elements, as indices into its spatial dimensions."""
-        return itertools.product(*(range(k) for k in self.kernel))
 
     def columns_per_sample(self) -> int:
         return self.area if self.runs else self.positions
@@ -81,29 +68,30 @@ class _Geometry:
         """The windows of (N, C, *sizes): (groups, C / groups * taps, columns)."""
         count, channels = x.shape[:2]
         size = x.itemsize
+        kernel = self.windows.kernel
         if self.runs:
             batch, images = self._batch(channels, count, x.dtype)
             images[self._inside(self.sizes)] = x.swapaxes(0, 1)
             view = as_strided(
                 batch,
-                (channels, *self.kernel, batch.shape[1] - self.reach),
+                (channels, *kernel, batch.shape[1] - self.reach),
                 (batch.strides[0], *(shift * size for shift in self.shifts), size),
             )
         else:
-            padded = np.zeros((channels, count, *self.padded), x.dtype)
-            padded[self._interior()] = x.swapaxes(0, 1)
+            padded = np.zeros((channels, count, *self.windows.padded()), x.dtype)
+            padded[self.windows.interior()] = x.swapaxes(0, 1)
             spatial = padded.strides[2:]
             view = as_strided(
                 padded,
-                (channels, *self.kernel, count, *self.out),
+                (channels, *kernel, count, *self.out),
                 (
                     padded.strides[0],
-                    *(s * d for s, d in zip(spatial, self.dilation, strict=True)),
+                    *(s * d for s, d in zip(spatial, self.windows.dilation, strict=True)),
                     padded.strides[1],
-                    *(s * t for s, t in zip(spatial, self.stride, strict=True)),
+                    *(s * t for s, t in zip(spatial, self.windows.stride, strict=True)),
                 ),
             )
-        rows = channels * math.prod(self.kernel)
+        rows = channels * math.prod(kernel)
         return view.reshape(groups, rows // groups, -1)
 
     def collect(self, product: Array, count: int) -> Array:
@@ -131,20 +119,21 @@ class _Geometry:
 
     def fold(self, columns: Array, count: int) -> Array:
         """Adds columns (C * taps, columns) up where their windows lie: (N, C, *sizes)."""
-        channels = columns.shape[0] // math.prod(self.kernel)
+        windows = self.windows
+        channels = columns.shape[0] // math.prod(windows.kernel)
         if self.runs:
             batch, images = self._batch(channels, count, columns.dtype)
             length = columns.shape[1]
             by_tap = columns.reshape(channels, -1, length)
-            for number, tap in enumerate(self.taps()):
+            for number, tap in enumerate(windows.taps()):
                 start = sum(shift * t for shift, t in zip(self.shifts, tap, strict=True))
                 batch[:, start : start + length] += by_tap[:, number]
             return images[self._inside(self.sizes)].swapaxes(0, 1)
-        padded = np.zeros((channels, count, *self.padded), columns.dtype)
+        padded = np.zeros((channels, count, *windows.padded()), columns.dtype)
         by_tap = columns.reshape(channels, -1, count, *self.out)
-        for number, tap in enumerate(self.taps()):
-            padded[self._window(tap)] += by_tap[:, number]
-        return padded[self._interior()].swapaxes(0, 1)
+        for number, read in enumerate(windows.reads()):
+            padded[read] += by_tap[:, number]
+        return padded[windows.interior()].swapaxes(0, 1)
 
     def _batch(self, channels: int, count: int, dtype: Any) -> tuple[Array, Array]:
         """A batch of zeros (C, length) for runs, and its images as a view (C, N, *cells)."""
@@ -154,19 +143,6 @@ class _Geometry:
     def _inside(self, sizes: Ints) -> tuple[slice, ...]:
         """The first `sizes` elements of each spatial dimension."""
         return (slice(None), slice(None), *(slice(size) for size in sizes))
-
-    def _interior(self) -> tuple[slice, ...]:
-        """The padded input without its padding."""
-        spatial = (slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True))
-        return (slice(None), slice(None), *spatial)
-
-    def _window(self, tap: Ints) -> tuple[slice, ...]:
-        """The elements of the padded input that one tap of the filter meets."""
-        spatial = (
-            slice(t * d, t * d + (o - 1) * s + 1, s)
-            for t, d, o, s in zip(tap, self.dilation, self.out, self.stride, strict=True)
-        )
-        return (slice(None), slice(None), *spatial)
 
 
 def _chunks(geometry: _Geometry, rows: int, count: int) -> Iterator[slice]:
@@ -246,20 +222,15 @@ def convolution(
             output_padding,
             groups,
         ).astype(x.dtype)
-    kernel = weight.shape[2:]
-    if not transposed:
-        geometry = _Geometry(x.shape[2:], kernel, stride, padding, dilation)
-        return _forward(x, weight, bias, geometry, groups)
-    sizes = tuple(
-        (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
-        for n, s, p, d, k, extra in zip(
-            x.shape[2:], stride, padding, dilation, kernel, output_padding, strict=True
-        )
+    windows = convolution_windows(
+        x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
     )
-    geometry = _Geometry(sizes, kernel, stride, padding, dilation)
+    geometry = _Geometry(windows)
+    if not transposed:
+        return _forward(x, weight, bias, geometry, groups)
     out = _input_gradient(x, weight, geometry, groups)
     if bias is not None:
-        out += bias.reshape(-1, *(1 for _ in kernel))
+        out += bias.reshape(-1, *(1 for _ in stride))
     return out
 
 
@@ -292,20 +263,16 @@ def convolution_backward(
     if x.dtype.kind == "c":
         x = x.conj()
         weight = weight.conj()
-    kernel = weight.shape[2:]
+    read, made = (grad, x) if transposed else (x, grad)
+    windows = Windows(read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:])
+    geometry = _Geometry(windows)
     to_input = to_weight = to_bias = None
-    if transposed:
-        geometry = _Geometry(grad.shape[2:], kernel, stride, padding, dilation)
-        if mask[0]:
-            to_input = _forward(grad, weight, None, geometry, groups)
-        if mask[1]:
-            to_weight = _weight_gradient(x, grad, weight.shape, geometry, groups)
-    else:
-        geometry = _Geometry(x.shape[2:], kernel, stride, padding, dilation)
-        if mask[0]:
-            to_input = _input_gradient(grad, weight, geometry, groups)
-        if mask[1]:
-            to_weight = _weight_gradient(grad, x, weight.shape, geometry, groups)
+    if mask[0] and transposed:
+        to_input = _forward(grad, weight, None, geometry, groups)
+    elif mask[0]:
+        to_input = _input_gradient(grad, weight, geometry, groups)
+    if mask[1]:
+        to_weight = _weight_gradient(made, read, weight.shape, geometry, groups)
     if mask[2]:
         to_bias = np.add.reduce(grad, (0, *range(2, grad.ndim)))
     return to_input, to_weight, to_bias

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad.ops.composite.positions import zero_like
-from plugrad.ops.composite.windows import Windows, in_dtype_of, widened
+from plugrad.ops.composite.windows import fold_windows, in_dtype_of, open_windows, widened
 from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.windows import Windows, convolution_windows
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -27,16 +28,6 @@ def _prod(sizes: Ints) -> int:
     return result
 
 
-def _windows(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Windows:
-    out = tuple(
-        [
-            (sizes[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1
-            for i in range(len(sizes))
-        ]
-    )
-    return Windows(sizes, kernel, stride, padding, dilation, out)
-
-
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """Of as many matrices as there are groups."""
     if sizes_of(a)[0] == 1:
@@ -46,7 +37,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 def _columns(x: Tensor, windows: Windows, groups: int) -> Tensor:
     """What the windows read, (groups, taps, batch * windows)."""
-    opened = windows.open(x, zero_like(x))
+    opened = open_windows(x, windows, zero_like(x))
     count = len(windows.sizes)
     inner = tuple(range(1, 2 + count))
     turned = opened.permute((*inner, 0, *range(2 + count, 2 + 2 * count)))
@@ -80,7 +71,8 @@ def _to_input(grad: Tensor, weight: Tensor, windows: Windows, groups: int) -> Te
     apart = product.reshape((channels, *windows.kernel, batch, *windows.out))
     count = len(windows.sizes)
     taps = tuple(range(1, 1 + count))
-    return windows.fold(apart.permute((1 + count, 0, *taps, *range(2 + count, 2 + 2 * count))))
+    turned = apart.permute((1 + count, 0, *taps, *range(2 + count, 2 + 2 * count)))
+    return fold_windows(turned, windows)
 
 
 def _to_weight(grad: Tensor, x: Tensor, shape: Ints, windows: Windows, groups: int) -> Tensor:
@@ -104,25 +96,12 @@ def convolution(
     )
     steps, pads, spreads, extras = checked[3], checked[4], checked[5], checked[7]
     x, w = widened(input), widened(weight)
-    kernel = sizes_of(w)[2:]
-    sizes = sizes_of(x)[2:]
-    if transposed:
-        grown = tuple(
-            [
-                (sizes[i] - 1) * steps[i]
-                - 2 * pads[i]
-                + spreads[i] * (kernel[i] - 1)
-                + extras[i]
-                + 1
-                for i in range(len(sizes))
-            ]
-        )
-        windows = Windows(grown, kernel, steps, pads, spreads, sizes)
-        out = _to_input(x, w, windows, groups)
-    else:
-        out = _correlate(x, w, _windows(sizes, kernel, steps, pads, spreads), groups)
+    windows = convolution_windows(
+        sizes_of(x)[2:], sizes_of(w)[2:], steps, pads, spreads, transposed, extras
+    )
+    out = (_to_input if transposed else _correlate)(x, w, windows, groups)
     if bias is not None:
-        out = out + widened(bias).reshape((-1,) + (1,) * len(kernel))
+        out = out + widened(bias).reshape((-1,) + (1,) * len(windows.kernel))
     return in_dtype_of(out, input)
 
 
@@ -139,37 +118,21 @@ def convolution_backward(
     groups: int,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    checked: tuple[Any, ...] = prepare.convolution_backward(
-        grad_output,
-        input,
-        weight,
-        bias_sizes,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        mask,
-    )
-    steps, pads, spreads = checked[3], checked[4], checked[5]
+    spatial = len(sizes_of(weight)) - 2
+    steps, pads, spreads = prepare.convolution_steps(spatial, stride, padding, dilation)
     grad, x, w = widened(grad_output), widened(input).conj(), widened(weight).conj()
-    kernel = sizes_of(w)[2:]
+    read, made = (grad, x) if transposed else (x, grad)
+    windows = Windows(sizes_of(read)[2:], sizes_of(w)[2:], steps, pads, spreads, sizes_of(made)[2:])
     to_input: Tensor | None = None
     to_weight: Tensor | None = None
     to_bias: Tensor | None = None
-    read = grad if transposed else x
-    sizes = sizes_of(read)[2:]
-    out = sizes_of(x if transposed else grad)[2:]
-    windows = Windows(sizes, kernel, steps, pads, spreads, out)
     if mask[0]:
-        made = (_correlate if transposed else _to_input)(grad, w, windows, groups)
-        to_input = in_dtype_of(made, input)
+        back = _correlate if transposed else _to_input
+        to_input = in_dtype_of(back(grad, w, windows, groups), input)
     if mask[1]:
-        outer, inner = (x, grad) if transposed else (grad, x)
-        made = _to_weight(outer, inner, sizes_of(w), windows, groups)
-        to_weight = in_dtype_of(made, weight)
+        filters = _to_weight(made, read, sizes_of(w), windows, groups)
+        to_weight = in_dtype_of(filters, weight)
     if mask[2]:
-        made = grad.sum(dim=(0, *range(2, grad.ndim)), dtype=grad.dtype)
-        to_bias = in_dtype_of(made, grad_output)
+        total = grad.sum(dim=(0, *range(2, grad.ndim)), dtype=grad.dtype)
+        to_bias = in_dtype_of(total, grad_output)
     return to_input, to_weight, to_bias

@@ -13,8 +13,9 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.composite.positions import index_tensor, zero_like
-from plugrad.ops.composite.windows import Windows, in_dtype_of, widened
+from plugrad.ops.composite.windows import fold_windows, in_dtype_of, open_windows, widened
 from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.windows import Windows
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host
 
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
-def _windows(sizes: Ints, kernel: Ints, step: Ints, pad: Ints, spread: Ints, out: Ints) -> Windows:
-    return Windows(sizes[-2:], kernel, step, pad, spread, out)
+def _windows(self: TensorBase, pairs: tuple[Any, ...]) -> Windows:
+    """Of the pairs that `prepare.pooling_windows` returns."""
+    kernel, step, pad, spread, out = pairs
+    return Windows(sizes_of(self)[-2:], kernel, step, pad, spread, out)
 
 
 def _positions(windows: Windows) -> Any:
@@ -46,16 +49,16 @@ def max_pool2d_with_indices(
     checked: tuple[Any, ...] = prepare.max_pool2d_with_indices(
         self, kernel_size, stride, padding, dilation, ceil_mode
     )
-    kernel, step, pad, spread, out = checked[1:]
-    windows = _windows(sizes_of(self), kernel, step, pad, spread, out)
+    windows = _windows(self, checked[1:])
+    count = windows.kernel[0] * windows.kernel[1]
     floating = self.dtype.category >= FLOATING
     least: Any = -math.inf if floating else iinfo(self.dtype).min
-    opened = windows.open(self, F.full((), least, dtype=self.dtype, device=self.device))
-    taps = opened.reshape((*sizes_of(self)[:-2], kernel[0] * kernel[1], *out))
+    fill = F.full((), least, dtype=self.dtype, device=self.device)
+    opened = open_windows(self, windows, fill)
+    taps = opened.reshape((*sizes_of(self)[:-2], count, *windows.out))
     dim = self.ndim - 2
     best = taps.amax(dim=(dim,), keepdim=True)
     places = index_tensor(_positions(windows), self)
-    count = kernel[0] * kernel[1]
     # Counted down, the first of equal taps is the greatest; windows with nan point at the last one.
     numbers = np.arange(count, 0, -1).reshape((count, 1, 1))
     nothing = F.zeros((), dtype=int64, device=self.device)
@@ -79,37 +82,27 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    checked: tuple[Any, ...] = prepare.max_pool2d_with_indices_backward(
-        grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices
+    windows = _windows(
+        self,
+        prepare.pooling_windows(
+            "max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode
+        ),
     )
-    kernel, step, pad, spread, out = checked[3:]
-    windows = _windows(sizes_of(self), kernel, step, pad, spread, out)
     grad = widened(grad_output)
     dim = self.ndim - 2
     chosen = indices.unsqueeze(dim) == index_tensor(_positions(windows), self)
     taps = F.where(chosen, grad.unsqueeze(dim), zero_like(grad))
-    folded = windows.fold(taps.reshape((*sizes_of(self)[:-2], *kernel, *out)))
-    return in_dtype_of(folded, grad_output)
-
-
-def _counts(windows: Windows, axis: int, count_include_pad: bool) -> Any:
-    """How many elements each window averages, along one dimension."""
-    size, pad = windows.sizes[axis], windows.padding[axis]
-    start = np.arange(windows.out[axis]) * windows.stride[axis] - pad
-    end = np.minimum(start + windows.kernel[axis], size + pad)
-    if count_include_pad:
-        return end - start
-    return np.minimum(end, size) - np.maximum(start, 0)
+    taps = taps.reshape((*sizes_of(self)[:-2], *windows.kernel, *windows.out))
+    return in_dtype_of(fold_windows(taps, windows), grad_output)
 
 
 def _divisor(
     windows: Windows, like: TensorBase, count_include_pad: bool, divisor_override: int | None
 ) -> Any:
     """What each window's sum is divided by."""
-    if divisor_override is not None:
-        return divisor_override
-    rows = _counts(windows, 0, count_include_pad).reshape((-1, 1))
-    counts = rows * _counts(windows, 1, count_include_pad)
+    counts = windows.divisor(count_include_pad, divisor_override)
+    if isinstance(counts, int):
+        return counts
     return from_host(counts.astype(like.dtype.numpy), like.dtype, like.device)
 
 
@@ -125,11 +118,10 @@ def avg_pool2d(
     checked: tuple[Any, ...] = prepare.avg_pool2d(
         self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
-    kernel, step, pad, spread, out = checked[1:6]
-    windows = _windows(sizes_of(self), kernel, step, pad, spread, out)
+    windows = _windows(self, checked[1:6])
     x = widened(self)
     first = self.ndim - 2
-    total = windows.open(x, zero_like(x)).sum(dim=(first, first + 1), dtype=x.dtype)
+    total = open_windows(x, windows, zero_like(x)).sum(dim=(first, first + 1), dtype=x.dtype)
     divisor = _divisor(windows, x, count_include_pad, divisor_override)
     rounding = None if self.dtype.category >= FLOATING else "trunc"
     return in_dtype_of(F.div(total, divisor, rounding_mode=rounding), self)
@@ -145,21 +137,13 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
-    checked: tuple[Any, ...] = prepare.avg_pool2d_backward(
-        grad_output,
+    windows = _windows(
         self,
-        kernel_size,
-        stride,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override,
+        prepare.pooling_windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode),
     )
-    kernel, step, pad, spread, out = checked[2:7]
-    windows = _windows(sizes_of(self), kernel, step, pad, spread, out)
     grad = widened(grad_output)
     share = grad / _divisor(windows, grad, count_include_pad, divisor_override)
     first = self.ndim - 2
     taps = share.unsqueeze(first).unsqueeze(first)
-    spread_out = taps.expand((*sizes_of(self)[:-2], *kernel, *out))
-    return in_dtype_of(windows.fold(spread_out), grad_output)
+    spread_out = taps.expand((*sizes_of(self)[:-2], *windows.kernel, *windows.out))
+    return in_dtype_of(fold_windows(spread_out, windows), grad_output)

@@ -7,6 +7,7 @@ from typing import Any
 from plugrad.dtype import BOOL, FLOATING, DType, float32, int32, int64
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.cpp_names import CPP_NAMES
+from plugrad.ops.windows import window_count
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import to_dtype
 
@@ -111,9 +112,7 @@ def convolution(
     x = sizes_of(input)
     w = sizes_of(weight)
     spatial = len(w) - 2
-    stride = _per_dimension("stride", stride, spatial)
-    padding = _per_dimension("padding", padding, spatial)
-    dilation = _per_dimension("dilation", dilation, spatial)
+    stride, padding, dilation = convolution_steps(spatial, stride, padding, dilation)
     output_padding = _per_dimension("output_padding", output_padding, spatial)
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
@@ -155,10 +154,19 @@ def convolution_backward(
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[object, ...]:
     spatial = len(sizes_of(weight)) - 2
-    stride = _per_dimension("stride", stride, spatial)
-    padding = _per_dimension("padding", padding, spatial)
-    dilation = _per_dimension("dilation", dilation, spatial)
+    stride, padding, dilation = convolution_steps(spatial, stride, padding, dilation)
     return (grad_output, input, weight, stride, padding, dilation, transposed, groups, output_mask)
+
+
+def convolution_steps(
+    spatial: int, stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Stride, padding and dilation, each for every spatial dimension."""
+    return (
+        _per_dimension("stride", stride, spatial),
+        _per_dimension("padding", padding, spatial),
+        _per_dimension("dilation", dilation, spatial),
+    )
 
 
 def _per_dimension(name: str, values: tuple[int, ...], spatial: int) -> tuple[int, ...]:
@@ -257,16 +265,7 @@ def pair(name: str, values: tuple[int, ...]) -> tuple[int, int]:
     raise RuntimeError(f"{name} must either be a single int, or a tuple of two ints")
 
 
-def pooled_size(size: int, kernel: int, padding: int, stride: int, dilation: int, up: bool) -> int:
-    """How many windows fit; with `up` the last one may reach over the end, but not start there."""
-    free = size + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if up else 0)
-    count = free // stride + 1
-    if up and (count - 1) * stride >= size + padding:
-        count -= 1
-    return count
-
-
-def _windows(
+def pooling_windows(
     operator: str,
     self: TensorBase,
     kernel_size: tuple[int, ...],
@@ -297,7 +296,7 @@ def _windows(
             )
     shape = sizes_of(self)
     sizes = [
-        pooled_size(shape[len(shape) - 2 + i], kernel[i], pad[i], step[i], spread[i], ceil_mode)
+        window_count(shape[len(shape) - 2 + i], kernel[i], step[i], pad[i], spread[i], ceil_mode)
         for i in range(2)
     ]
     if min(sizes) < 1:
@@ -332,7 +331,7 @@ def max_pool2d_with_indices(
     _check_images(self)
     if self.dtype.category == BOOL:
         raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
-    windows = _windows("max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode)
+    windows = pooling_windows("max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode)
     return (self, *windows)
 
 
@@ -346,7 +345,7 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: TensorBase,
 ) -> tuple[object, ...]:
-    windows = _windows("max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode)
+    windows = pooling_windows("max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode)
     return (grad_output, sizes_of(self), indices, *windows)
 
 
@@ -364,7 +363,7 @@ def avg_pool2d(
     _check_images(self)
     if self.dtype.category == BOOL:
         raise NotImplementedError("\"avg_pool2d_out_frame\" not implemented for 'Bool'")
-    windows = _windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode)
+    windows = pooling_windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode)
     return (self, *windows, count_include_pad, divisor_override)
 
 
@@ -378,7 +377,7 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> tuple[object, ...]:
-    windows = _windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode)
+    windows = pooling_windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode)
     return (grad_output, sizes_of(self), *windows, count_include_pad, divisor_override)
 
 
