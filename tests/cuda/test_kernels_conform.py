@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.testing.conformance.runs import run_kit_on
-from tests.cuda.host_namespace import CudaKernelsBackend
+from tests.core.testing.conformance.runs import run_kit
 
 
 @pytest.mark.long
-def test_certified_at_level_full() -> None:
-    run = run_kit_on(CudaKernelsBackend(), "--plugrad-level=full")
+def test_certified_at_level_full(kernels_device: str) -> None:
+    run = run_kit(f"--plugrad-backend={kernels_device}", "--plugrad-level=full")
     assert not run.failures
-    certificate = run.certificates["cudakernels"]
+    certificate = run.certificates[kernels_device]
     assert certificate.certified("full"), certificate

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.testing.conformance.runs import run_kit_on
+from tests.core.testing.conformance.runs import run_kit
 from tests.cuda.emulation.runtime import Emulation
-from tests.cuda.fused.conftest import EmulatedBackend
 
 
 @pytest.mark.long
-def test_certified_at_level_full(emulation: Emulation) -> None:
-    emulation.check = True
-    try:
-        run = run_kit_on(EmulatedBackend(emulation), "--plugrad-level=full")
-    finally:
-        emulation.check = False
+def test_certified_at_level_full(
+    emulated_device: str, emulation: Emulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emulation, "check", True)
+    run = run_kit(f"--plugrad-backend={emulated_device}", "--plugrad-level=full")
     assert not run.failures
-    certificate = run.certificates["emulated"]
+    certificate = run.certificates[emulated_device]
     assert certificate.certified("full"), certificate

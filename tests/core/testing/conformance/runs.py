@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 from plugrad.testing.conformance.certificate import Certificate
 from plugrad.testing.conformance.kit import PACKAGE
+from tests.core.backends.conftest import activated
 
 
 @dataclass
@@ -76,8 +76,5 @@ def run_kit(*arguments: str, topics: tuple[str, ...] = ()) -> Run:
 
 def run_kit_on(backend: Backend, *arguments: str, topics: tuple[str, ...] = ()) -> Run:
     """Run it on a backend that is active for as long."""
-    activate_backend(backend)
-    try:
-        return run_kit(f"--plugrad-backend={backend.name}", *arguments, topics=topics)
-    finally:
-        deactivate_backend(backend.name)
+    with activated(backend) as name:
+        return run_kit(f"--plugrad-backend={name}", *arguments, topics=topics)
