@@ -5,6 +5,8 @@ The oracle is the operator itself, run eagerly on the same values.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jax
@@ -16,19 +18,57 @@ from plugrad.tensor.base import TensorBase, needs_grad, wrap
 from plugrad.testing.cases import OpCase, OpSample, core_cases, flatten, resolve, seed_of
 from plugrad.testing.conformance.subject import DeviceArguments
 
-# What has a shape, or an answer for Python, that depends on values.
-DATA_DEPENDENT: Final = {
-    "allclose": "the answer is Python's",
-    "equal": "the answer is Python's",
-    "Tensor.cpu": "it is a copy to another backend",
-    "Tensor.to": "it is a copy to another backend",
-    "index_put": "values for a mask have a gradient of as many elements as it has ones",
-    "argwhere": "as many rows as there are elements that are not zero",
-    "nonzero": "as many rows as there are elements that are not zero",
-    "masked_select": "as many elements as the mask has ones",
-    "index": "a mask takes as many elements as it has ones",
-    "one_hot": "without num_classes there are as many as the greatest index says",
-    "repeat_interleave": "without output_size the repeats say how many there are",
+
+@dataclass(frozen=True)
+class Refused:
+    """Samples of an operator that no program can hold.
+
+    Attributes:
+        samples: their numbers; None for all of them.
+        error: what JAX raises, with `match` in its message.
+    """
+
+    why: str
+    samples: tuple[int, ...] | None
+    error: type[Exception]
+    match: str
+
+    def holds(self, number: int) -> bool:
+        return self.samples is None or number in self.samples
+
+
+def shaped_by_values(why: str, *samples: int) -> Refused:
+    error, match = jax.errors.ConcretizationTypeError, "shape of its result depends on the values"
+    return Refused(why, samples or None, error, match)
+
+
+def copied_to_the_host(*samples: int) -> Refused:
+    error, match = jax.errors.TracerArrayConversionError, "__array__"
+    return Refused("it is a copy to another backend", samples or None, error, match)
+
+
+# What docs/backends/jax_jit.md says of them is under "What a program cannot do".
+REFUSED: Final = {
+    "allclose": Refused(
+        "the answer is Python's", None, jax.errors.TracerArrayConversionError, "__array__"
+    ),
+    # Of those of different shape the answer is known before.
+    "equal": Refused(
+        "the answer is Python's", (0, 1), jax.errors.TracerBoolConversionError, "boolean conversion"
+    ),
+    "Tensor.cpu": copied_to_the_host(),
+    "Tensor.to": copied_to_the_host(3, 4, 6),
+    "argwhere": shaped_by_values("as many rows as there are elements that are not zero"),
+    "nonzero": shaped_by_values("as many rows as there are elements that are not zero"),
+    "masked_select": shaped_by_values("as many elements as the mask has ones"),
+    "index": shaped_by_values("a mask takes as many elements as it has ones", 5, 6, 7, 8),
+    "index_put": shaped_by_values(
+        "the gradient of values put at a mask has as many elements as it has ones", 3, 4
+    ),
+    "one_hot": shaped_by_values("the greatest index says how many classes there are", 0),
+    "repeat_interleave": shaped_by_values(
+        "without output_size the repeats say how many there are", 3, 4, 6
+    ),
 }
 
 
@@ -79,24 +119,25 @@ def forward_and_backward(case: OpCase, sample: OpSample, made: DeviceArguments) 
 def samples() -> list[Any]:
     """The first of each case is tried always, the others when long tests are asked for.
 
-    Arrays are contiguous here, so that what goes by another layout has to be left out.
+    They are numbered through all cases of an operator. Arrays are contiguous here, so that what
+    goes by another layout has to be left out.
     """
-    return [
-        pytest.param(
-            case,
-            sample,
-            id=f"{case.op}-{number}",
-            marks=[pytest.mark.long] if number else [],
-        )
-        for case in core_cases()
-        for number, sample in enumerate(case.samples)
-        if case.op != "as_strided" or sample.args[0].strides == "contiguous"
-    ]
+    numbers: Counter[str] = Counter()
+    found = []
+    for case in core_cases():
+        for place, sample in enumerate(case.samples):
+            number = numbers[case.op]
+            numbers[case.op] += 1
+            if case.op != "as_strided" or sample.args[0].strides == "contiguous":
+                marks = [pytest.mark.long] if place else []
+                name = f"{case.op}-{number}"
+                found.append(pytest.param(case, sample, number, id=name, marks=marks))
+    return found
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("case", "sample"), samples())
-def test_traced_as_eager(case: OpCase, sample: OpSample) -> None:
+@pytest.mark.parametrize(("case", "sample", "number"), samples())
+def test_traced_as_eager(case: OpCase, sample: OpSample, number: int) -> None:
     recorded = Recorded(seed_of(case, sample))
     try:
         eager = forward_and_backward(case, sample, recorded)
@@ -108,12 +149,13 @@ def test_traced_as_eager(case: OpCase, sample: OpSample) -> None:
     def step(arrays: list[Any]) -> list[Any]:
         return forward_and_backward(case, sample, Replayed(recorded, arrays))
 
-    try:
-        with jax.enable_x64(True):  # plugrad's integers have 64 bits
-            traced = jax.jit(step)(recorded.arrays)
-    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
-        assert case.op in DATA_DEPENDENT
-        return
+    refused = REFUSED.get(case.op)
+    with jax.enable_x64(True):  # plugrad's integers have 64 bits
+        if refused is not None and refused.holds(number):
+            with pytest.raises(refused.error, match=refused.match):
+                jax.jit(step)(recorded.arrays)
+            return
+        traced = jax.jit(step)(recorded.arrays)
     assert len(traced) == len(eager)
     for ours, theirs in zip(traced, eager, strict=True):
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
