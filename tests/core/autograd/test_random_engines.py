@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import plugrad
 from plugrad.testing import NaiveEngine
 from plugrad.testing.random_programs import Features, Program, difference, programs, run_program
+from tests.core.drawing import drawn
 
-quick = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+quick = drawn(150, HealthCheck.function_scoped_fixture)
 SEVERAL_PASSES = Features(writes=False, changes=False, faults=False)
 ONE_PASS = Features(passes=False, faults=False)
 

@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import plugrad
 from plugrad.testing import naive_backward, naive_grad
 from plugrad.testing.random_graphs import Program, programs
+from tests.core.drawing import drawn
 
 try:
     import torch
 except ImportError:
     torch = None  # type: ignore[assignment]  # the oracle is optional
 
-quick = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+quick = drawn(150)
 
 
 def weights(outputs: list[Any], library: Any, seed: int) -> list[Any]:

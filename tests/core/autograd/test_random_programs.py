@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import plugrad
 from plugrad.testing.random_programs import (
@@ -16,14 +16,9 @@ from plugrad.testing.random_programs import (
     programs,
     run_program,
 )
+from tests.core.drawing import drawn
 
-quick = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+quick = drawn(150, HealthCheck.function_scoped_fixture)
 
 PURE = Features(writes=False, functions=False, hooks=False, faults=False, changes=False)
 WRITES = Features(functions=False, hooks=False, passes=False, faults=False)
@@ -61,7 +56,7 @@ def test_everything_together(program: Program, torch_oracle: ModuleType) -> None
     assert_same(program, torch_oracle)
 
 
-@settings(quick, max_examples=3000)
+@drawn(3000, HealthCheck.function_scoped_fixture)
 @pytest.mark.slow
 @pytest.mark.one_thread
 @given(program=programs(max_steps=24))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import plugrad
 from plugrad.autograd.checkpoint import checkpoint
@@ -17,13 +17,9 @@ from plugrad.autograd.saved_tensors import (
     saved_tensors_hooks,
 )
 from plugrad.testing.random_graphs import Program, programs
+from tests.core.drawing import drawn
 
-quick = settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+quick = drawn(60)
 
 
 def gradients(program: Program, run: Callable[[Program], list[Any]]) -> list[Any]:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import plugrad
+from tests.core.drawing import drawn
 
 try:
     import torch
@@ -207,12 +208,7 @@ def assert_same_elements(ours: Any, theirs: Any) -> None:
     )
 
 
-@settings(
-    max_examples=300,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@drawn(300, HealthCheck.data_too_large)
 @given(steps)
 def test_programs_of_views_and_writes_agree_with_torch(program: list[Any]) -> None:
     ours, theirs = Run(plugrad), Run(torch)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plugrad.dispatch.schema import (
@@ -19,6 +19,7 @@ from plugrad.dispatch.schema import (
     SchemaType,
     parse_schema,
 )
+from tests.core.drawing import drawn
 
 
 def traits(text: str) -> set[str]:
@@ -340,7 +341,7 @@ def schemas(draw: st.DrawFn) -> FunctionSchema:
     )
 
 
-@settings(deadline=None)
+@drawn(100)
 @given(schemas())
 def test_any_schema_round_trips_through_its_text(schema: FunctionSchema) -> None:
     parsed = parse_schema(str(schema))
@@ -350,7 +351,7 @@ def test_any_schema_round_trips_through_its_text(schema: FunctionSchema) -> None
         assert argument.kwarg_only is original.kwarg_only
 
 
-@settings(deadline=None)
+@drawn(100)
 @given(st.text(alphabet="fTensorint()[],.*?!=->:|1\"' a_", max_size=40))
 def test_any_text_is_a_schema_or_a_schema_error(text: str) -> None:
     try:

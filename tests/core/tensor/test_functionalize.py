@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import plugrad
+from tests.core.drawing import drawn
 
 Both = Callable[[Callable[[str], Any]], tuple[Any, Any]]
 
@@ -301,9 +302,7 @@ WRITES = st.sampled_from(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@drawn(60, HealthCheck.function_scoped_fixture)
 @given(program=st.lists(st.tuples(st.integers(0, 5), STEPS, WRITES), min_size=1, max_size=6))
 def test_any_program_of_views_and_writes_gives_what_memory_gives(
     program: list[Any], on_both: Both

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import plugrad
+from tests.core.drawing import drawn
 
 MASK = [[True, False, True], [False, True, False]]
 
@@ -178,7 +179,7 @@ def with_tensors(index: tuple[Any, ...], lib: Any) -> tuple[Any, ...]:
     return tuple(lib.tensor(i) if isinstance(i, np.ndarray) else i for i in index)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(case=indices(), data=st.data())
 def test_any_index_reads_writes_and_differentiates_as_in_torch(
     torch_oracle: ModuleType, case: tuple[tuple[int, ...], tuple[Any, ...]], data: st.DataObject

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import plugrad
 from plugrad.tensor.printing import array_text, get_printoptions
+from tests.core.drawing import drawn
 
 REAL = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
@@ -60,7 +61,7 @@ shapes = st.lists(st.sampled_from([0, 1, 1, 2, 3, 5, 7, 12]), max_size=4).map(tu
 long_vectors = st.integers(1, 1500).map(lambda length: (length,))
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(
     shape=shapes | long_vectors,
     dtype=st.sampled_from([*REAL, *COMPLEX, *INTEGER, "bool"]),
@@ -81,7 +82,7 @@ def test_elements_print_as_in_torch(
     assert array_text(ours.numpy(), 7) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(
     shape=shapes | long_vectors,
     precision=st.integers(0, 8),

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import plugrad
 from plugrad.testing.random_programs import Features, Program, difference, programs, run_program
 from tests.core.autograd.devices.toy import LateBackend, ToyBackend
+from tests.core.drawing import drawn
 
-quick = settings(
-    max_examples=80,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+quick = drawn(80, HealthCheck.function_scoped_fixture)
 SEVERAL_PASSES = Features(writes=False, changes=False, faults=False, devices=3)
 ONE_PASS = Features(passes=False, faults=False, devices=3)
 
