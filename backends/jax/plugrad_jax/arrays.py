@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 import plugrad
-from plugrad.plugins.tracing import tensor_of
+from plugrad.plugins.tracing import listener, tensor_of
 from plugrad_jax.devices import all_devices, device
 
 
@@ -61,5 +61,8 @@ def to_jax(tensor: Any) -> Any:
         raise TypeError(f"to_jax(): expected a Tensor, got {type(tensor).__name__}")
     if tensor.device.type != "jax":
         raise TypeError(f"to_jax(): the tensor is on device {tensor.device}: move it first")
+    watching = listener()
+    if watching is not None:
+        watching.note(tensor)
     inside: Any = tensor
     return inside.array

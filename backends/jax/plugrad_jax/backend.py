@@ -136,6 +136,10 @@ class JaxBackend(Backend):
         raise_found()
         return host
 
+    def has_values(self, array: Array) -> bool:
+        """Tracers have none."""
+        return not isinstance(array, jax.core.Tracer)
+
     def copy_from_host(self, array: HostArray, index: int, non_blocking: bool = False) -> Array:
         """`from_host`, which copies; JAX never waits for it."""
         return self.from_host(array, index)

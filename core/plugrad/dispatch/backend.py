@@ -156,6 +156,11 @@ class Backend:
         result: np.ndarray[Any, Any] = array
         return result
 
+    def has_values(self, array: Any) -> bool:
+        """Whether `to_host` could be asked for an array; not while it stands in for others, in a
+        function that is traced. `x[i]` with a tensor `i` without values does not ask for it."""
+        return True
+
     def copy_from_host(
         self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
     ) -> Any:

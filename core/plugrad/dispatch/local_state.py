@@ -99,23 +99,28 @@ def trace_new_threads(trace: Trace | None) -> None:
 
 
 @final
-class InferenceBlocks:
-    """How many threads are in inference mode: while none is, new tensors do not ask for theirs."""
+class Watch:
+    """How many threads are in inference mode or have an array log that hears of new tensors: while
+    none is, tensors that are made or read do not ask for their thread's state."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.open: i64 = 0
+        self.threads: i64 = 0
+
+    def change(self, difference: int) -> None:
+        """There are so many threads more."""
+        with self.lock:
+            self.threads += difference
 
 
-INFERENCE_BLOCKS: Final = InferenceBlocks()
+WATCH: Final = Watch()
 
 
 def set_inference_mode(state: LocalState, mode: bool) -> None:
     """Say whether a thread's new tensors are inference tensors."""
     if mode is state.inference_mode:
         return
-    with INFERENCE_BLOCKS.lock:
-        INFERENCE_BLOCKS.open += 1 if mode else -1
+    WATCH.change(1 if mode else -1)
     state.inference_mode = mode
 
 

@@ -1,7 +1,8 @@
 """What a plugin needs that traces steps: runs them on stand-ins for arrays, to see what they do.
 
-`Listener` sees every operator that is called and every node that runs backward; `listening` has
-one listen to this thread. `Before`, `put_arrays` and the others give tensors other arrays.
+`Listener` sees every operator that is called, every node that runs backward and what happens to
+tensors beside; `listening` has one listen to this thread. `Before`, `put_arrays` and the others
+give tensors other arrays.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import Any
 
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
-from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.trace import Trace as Listener
+from plugrad.dispatch.local_state import WATCH, current_state
+from plugrad.dispatch.trace import Trace
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, wrap
 from plugrad.tensor.exchange import (
@@ -36,6 +37,7 @@ __all__ = [
     "cell_of",
     "drop_gradients",
     "generators",
+    "listener",
     "listening",
     "mode",
     "put_arrays",
@@ -46,11 +48,32 @@ __all__ = [
 ]
 
 
-class listening:
-    """Context manager: a listener hears of what this thread does, and its method `note(tensor)` of
-    each tensor that is about to get another array."""
+class Listener(Trace):
+    """Hears of what a thread does; whoever wants to know overrides methods of it.
 
-    def __init__(self, listener: Any) -> None:
+    Those of `Trace` hear of operators and nodes and let them run.
+    """
+
+    def note(self, tensor: Any) -> None:
+        """The tensor is about to get another array, or somebody asks for the one it has."""
+
+    def made(self, tensor: Any) -> None:
+        """The tensor is new; it may have no contents yet."""
+
+    def read(self, tensor: Any) -> None:
+        """Python is about to see the tensor's values, or another backend to get them."""
+
+    def selected(self, tensor: Any) -> None:
+        """The tensor is an `x[i]` that is a copy, since the backend does not know `i`'s value."""
+
+    def stored(self, value: Any) -> None:
+        """A value was assigned to such an `x[i]`."""
+
+
+class listening:
+    """Context manager: a listener hears of what this thread does."""
+
+    def __init__(self, listener: Listener) -> None:
         self.listener = listener
         self.log: Any = None
 
@@ -60,11 +83,18 @@ class listening:
         state.trace = self.listener
         self.log = state.array_log
         state.array_log = self.listener
+        WATCH.change(1)
 
     def __exit__(self, *exc_info: object) -> None:
         state = current_state()
         state.trace = self.listener.outer
         state.array_log = self.log
+        WATCH.change(-1)
+
+
+def listener() -> Any:
+    """Who listens to this thread, or None."""
+    return current_state().array_log
 
 
 def mode() -> tuple[bool, bool]:

@@ -3,6 +3,9 @@
 On backends with immutable arrays a write is another array in the tensor, so a trace would leave
 tensors with the tracer's arrays behind. A thread's `array_log` is told before, and notes what they
 had as a `FormerArray`, which puts it back.
+
+It hears of more: of tensors that are made, and of those whose values Python sees, by `note_made`
+and `note_read` in `base.py`; and of `x[i]` that had to be a copy, since nobody knows `i` yet.
 """
 
 from __future__ import annotations
@@ -46,3 +49,17 @@ def note_array(tensor: TensorBase) -> None:
     log = current_state().array_log
     if log is not None:
         log.note(tensor)
+
+
+def note_selected(tensor: TensorBase) -> None:
+    """Tell it of a copy that would be a view, did one know the index."""
+    log = current_state().array_log
+    if log is not None:
+        log.selected(tensor)
+
+
+def note_stored(value: object) -> None:
+    """Tell it of a value that was assigned by such an index."""
+    log = current_state().array_log
+    if log is not None:
+        log.stored(value)

@@ -18,7 +18,7 @@ from mypy_extensions import i16, i64, mypyc_attr
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.keys import AUTOGRAD_KEYS, FUNCTIONALIZE_BIT
-from plugrad.dispatch.local_state import INFERENCE_BLOCKS, current_state
+from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import DType
 from plugrad.tensor.size import Size, as_size
 
@@ -401,7 +401,23 @@ def tensor_class() -> Any:
 def empty_shell(cls: Any) -> TensorBase:
     """A tensor of a class, without contents."""
     made: TensorBase = _classes.new(cls)
+    if WATCH.threads > 0:
+        note_made(made)
     return made
+
+
+def note_made(tensor: TensorBase) -> None:
+    """Tell the thread's array log, if there is one, of a new tensor, which may have no contents."""
+    log = current_state().array_log
+    if log is not None:
+        log.made(tensor)
+
+
+def note_read(tensor: TensorBase) -> None:
+    """Tell the thread's array log, if there is one, that Python is about to see values."""
+    log = current_state().array_log
+    if log is not None:
+        log.read(tensor)
 
 
 def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:
@@ -414,8 +430,10 @@ def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> Tensor
     result.array = array
     result.dtype = dtype
     result.device = device
-    if INFERENCE_BLOCKS.open > 0 and current_state().inference_mode:
-        keyset = keyset & ~AUTOGRAD_KEYS
+    if WATCH.threads > 0:
+        note_made(result)
+        if current_state().inference_mode:
+            keyset = keyset & ~AUTOGRAD_KEYS
     result.keyset = keyset
     return result
 

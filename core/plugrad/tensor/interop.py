@@ -19,7 +19,7 @@ from plugrad.dispatch.active_backends import (
     find_backend,
 )
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.base import (
@@ -27,6 +27,7 @@ from plugrad.tensor.base import (
     empty_shell,
     materialize_meta,
     needs_grad,
+    note_read,
     sizes_of,
     tensor_class,
     wrap,
@@ -43,6 +44,8 @@ _FIELDS: Final = frozenset(
 
 def host_array(tensor: TensorBase) -> Any:
     """The elements in a NumPy array; shares memory if the backend's arrays live on the host."""
+    if WATCH.threads > 0:
+        note_read(tensor)
     return find_backend(tensor.device.type).to_host(tensor.array)
 
 
@@ -366,6 +369,8 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
     """
     if needs_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if WATCH.threads > 0:
+        note_read(self)
     return find_backend(self.device.type).backend.to_dlpack(self.array, **options)
 
 

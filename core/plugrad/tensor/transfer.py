@@ -10,8 +10,9 @@ import numpy as np
 
 from plugrad.device import CPU, Device, accelerator_type, as_device
 from plugrad.dispatch.active_backends import ActiveBackend, active_backends, find_backend
+from plugrad.dispatch.local_state import WATCH
 from plugrad.dtype import DType
-from plugrad.tensor.base import TensorBase, sizes_of, wrap
+from plugrad.tensor.base import TensorBase, note_read, sizes_of, wrap
 from plugrad.tensor.promotion import cast_array
 
 _HOST_MEMORY: Final = 1
@@ -49,6 +50,8 @@ def moved_array(tensor: TensorBase, device: Device, non_blocking: bool, own: boo
     array = tensor.array
     if source is target:
         return target.copy_to_device(array, index, non_blocking)
+    if WATCH.threads > 0:
+        note_read(tensor)
     if device.type == "meta":
         if tensor.device is not CPU:
             # Sizes and dtype are all that is asked for: no device has to be waited for.

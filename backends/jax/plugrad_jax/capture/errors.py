@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import linecache
-from types import TracebackType
+import sys
+from types import FrameType, TracebackType
 from typing import Final
 
 import jax
@@ -15,6 +16,16 @@ class CaptureError(RuntimeError):
     Nothing has changed when it is raised: all tensors, gradients and optimizers are as they were
     before the call.
     """
+
+
+class ValueAsked(CaptureError):
+    """Python asked for the values of a tensor that was there before the step."""
+
+    def __init__(self, tensor: str) -> None:
+        super().__init__(
+            f"the value of {tensor} would be a constant of the program, whatever it is later: read "
+            "it outside, and pass the number as an argument"
+        )
 
 
 ADVICE = (
@@ -36,21 +47,37 @@ def user_line(trace: TracebackType | None) -> str:
     """The innermost line of the traceback that is neither plugrad's nor JAX's."""
     found = ""
     while trace is not None:
-        frame = trace.tb_frame
-        path = frame.f_code.co_filename
-        home = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if home not in LIBRARIES and not path.startswith("<frozen"):
-            line = linecache.getline(path, trace.tb_lineno).strip()
-            found = f"{path}:{trace.tb_lineno}" + (f": {line}" if line else "")
+        found = _line(trace.tb_frame, trace.tb_lineno) or found
         trace = trace.tb_next
     return found
+
+
+def calling_line() -> str:
+    """The innermost line that runs just now and is neither plugrad's nor JAX's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        found = _line(frame, frame.f_lineno)
+        if found:
+            return found
+        frame = frame.f_back
+    return ""
+
+
+def _line(frame: FrameType, number: int) -> str:
+    """A line of the user's with its place; nothing if it is a library's."""
+    path = frame.f_code.co_filename
+    home = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if home in LIBRARIES or path.startswith("<frozen"):
+        return ""
+    line = linecache.getline(path, number).strip()
+    return f"{path}:{number}" + (f": {line}" if line else "")
 
 
 def needs_a_value(error: BaseException) -> bool:
     """Whether an error says that Python asked for a value that tracing does not know."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, (jax.errors.JAXTypeError, jax.errors.JAXIndexError)):
+        if isinstance(seen, (ValueAsked, jax.errors.JAXTypeError, jax.errors.JAXIndexError)):
             return True
         seen = seen.__cause__ or seen.__context__
     return False
@@ -62,5 +89,6 @@ def no_value(error: BaseException, name: str) -> CaptureError:
     return CaptureError(
         f"{name}: the step depends on the value of a tensor"
         + (f", at {line}" if line else "")
-        + f". {ADVICE}"
+        + (f"; {error}. " if isinstance(error, ValueAsked) else ". ")
+        + ADVICE
     )

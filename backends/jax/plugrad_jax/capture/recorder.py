@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from plugrad.plugins.tracing import Before, Listener
+from plugrad.plugins.tracing import Before, Listener, sharers
 from plugrad_jax.capture.changes import TENSOR
-from plugrad_jax.capture.errors import CaptureError
+from plugrad_jax.capture.errors import CaptureError, ValueAsked, calling_line
 from plugrad_jax.generator import JaxGenerator
 
 
@@ -20,16 +21,22 @@ class Recorder(Listener):
     Attributes:
         before: what tensors were, by id, for all that the step met and that it did not make.
         generators: generators that the step was given, with the keys they had.
-        made: weak references to the tensors that operators returned, and the operators' names.
+        results: weak references to the tensors that operators returned, and the operators' names.
     """
 
-    def __init__(self, foreign: dict[int, str]) -> None:
-        """`foreign`: names of tensors that are on other devices than JAX's, by id."""
+    def __init__(self, name_of: Callable[[Any], str]) -> None:
+        """`name_of(tensor)`: what to call it in a message."""
         super().__init__()
-        self._foreign = foreign
+        self._name_of = name_of
         self.before: dict[int, Before] = {}
         self.generators: dict[int, tuple[JaxGenerator, Any]] = {}
-        self.made: list[tuple[weakref.ref[Any], str]] = []
+        self.results: list[tuple[weakref.ref[Any], str]] = []
+        # By id: nothing that was there before has the place of what came and went since.
+        self._own: set[int] = set()
+        # What `selected` told of, kept so that views of it are known to be that.
+        self._copies: dict[int, Any] = {}
+        # Lines that write to them.
+        self._lost: dict[int, str] = {}
 
     def meet(self, tensor: Any) -> None:
         """Note what a tensor was before the step."""
@@ -40,6 +47,40 @@ class Recorder(Listener):
         """A tensor is about to get another array."""
         if id(tensor) not in self.before and not isinstance(tensor.array, jax.core.Tracer):
             self.before[id(tensor)] = Before(tensor)
+        if id(tensor) in self._copies:
+            self._lost[id(tensor)] = calling_line()
+
+    def made(self, tensor: Any) -> None:
+        """A tensor is the step's own, whatever its array."""
+        self._own.add(id(tensor))
+
+    def read(self, tensor: Any) -> None:
+        """Python may see what the step made of Python's numbers, and nothing else."""
+        array = tensor.array
+        if isinstance(array, jax.core.Tracer):
+            return  # JAX refuses
+        if id(tensor) not in self._own or any(
+            before.array is array for before in self.before.values()
+        ):
+            raise ValueAsked(self._name_of(tensor))
+
+    def selected(self, tensor: Any) -> None:
+        """A write to it is lost, unless it is assigned to where it comes from."""
+        self._copies[id(tensor)] = tensor
+
+    def stored(self, value: Any) -> None:
+        if isinstance(value, TENSOR):
+            for tensor in (value, *sharers(value)):
+                self._lost.pop(id(tensor), None)
+
+    def check_stored(self) -> None:
+        """Raise if the step wrote to a copy that would be a view outside of a trace."""
+        self._copies.clear()
+        for line in self._lost.values():
+            raise CaptureError(
+                "x[i] is a copy in a captured step if i is a tensor, and what is written to it "
+                f"stays there, at {line}: assign it, x[i] = ..., or use a number for i"
+            )
 
     def dispatch(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
         for value in args:
@@ -61,9 +102,9 @@ class Recorder(Listener):
                 return
             if value.device.type == "jax":
                 self.before[id(value)] = Before(value)
-            elif id(value) in self._foreign:
+            elif id(value) not in self._own and value.device.type != "meta":
                 raise CaptureError(
-                    f"{self._foreign[id(value)]} is on device {value.device}; a captured step "
+                    f"{self._name_of(value)} is on device {value.device}; a captured step "
                     "computes on JAX's devices only: move it there before, with .to('jax')"
                 )
         elif isinstance(value, (list, tuple)):
@@ -86,7 +127,7 @@ class Recorder(Listener):
                     "would do once and for all: give it device='jax'"
                 )
             if id(result) not in self.before:
-                self.made.append((weakref.ref(result), op.name))
+                self.results.append((weakref.ref(result), op.name))
         elif isinstance(result, (list, tuple)):
             for item in result:
                 self._note(item, op)
@@ -97,7 +138,7 @@ class Recorder(Listener):
         Args:
             taken: ids of those that are known to be.
         """
-        for ref, name in self.made:
+        for ref, name in self.results:
             tensor = ref()
             if tensor is None or id(tensor) in taken or id(tensor) in self.before:
                 continue

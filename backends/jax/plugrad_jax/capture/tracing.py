@@ -54,8 +54,8 @@ class Tracing:
         self.call = call
         self.roots = roots
         self.name = name
-        foreign = {id(t): roots.names[id(t)] for t in roots.tensors if t.device.type != "jax"}
-        self.recorder = Recorder(foreign)
+        self.recorder = Recorder(self._name_of)
+        foreign = {id(tensor) for tensor in roots.tensors if tensor.device.type != "jax"}
         self.tensors = [
             tensor
             for tensor in with_sharers([*call.tensors, *roots.tensors])
@@ -85,8 +85,6 @@ class Tracing:
         values = [number.read() for number in self.numbers]
         try:
             closed = jax.make_jaxpr(self._body)(arrays, values, keys, self.call.arrays)
-        except CaptureError:
-            raise
         except Exception as error:
             if needs_a_value(error):
                 raise no_value(error, self.name) from error
@@ -172,6 +170,7 @@ class Tracing:
 
     def _note_changes(self, returned: Any) -> None:
         changes = self.changes
+        self.recorder.check_stored()
         self._note_numbers()
         self._note_tensors()
         for (name, holder), before in zip(self.roots.holders, self._held, strict=True):

@@ -2,7 +2,8 @@
 
 Integers select, slices slice, None unsqueezes, and Ellipsis stands for the dimensions that are not
 named. Tensors, lists and arrays are collected as advanced indices, one per dimension, and go to one
-`index` at the end.
+`index` at the end. A 0-dim integer tensor is an integer; while a function is traced its value may
+be unknown, and what it selects is then a copy, which an assignment puts back.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.graph.history import check_inplace
+from plugrad.tensor.array_log import note_selected, note_stored
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.overridable import OVERRIDES, find_tensor_like
-from plugrad.tensor.promotion import check_scalar_fits, is_scalar
+from plugrad.tensor.promotion import check_scalar_fits, is_scalar, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -48,7 +51,14 @@ def getitem(self: Tensor, index: object) -> Any:
     if not OVERRIDES.active and find_tensor_like(index if isinstance(index, tuple) else (index,)):
         public: Any = self
         return public[index]
-    view, advanced = _basic(self, _as_tuple(index))
+    indices = _converted(self, _as_tuple(index))
+    source = self
+    place = _first_unknown(indices)
+    while place >= 0:
+        dim = _dim_of(source, indices, place)
+        source = _select_at(source, dim, _position(source, dim, place, indices.pop(place)))
+        place = _first_unknown(indices)
+    view, advanced = _basic(source, indices)
     if advanced:
         return F.index(view, advanced)
     return F.alias(view) if view is self else view
@@ -78,7 +88,12 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     elif isinstance(index, int):
         view = _select(self, 0, 0, index)
     elif index is not None and index is not Ellipsis:
-        view, advanced = _basic(self, _as_tuple(index))
+        indices = _converted(self, _as_tuple(index))
+        place = _first_unknown(indices)
+        if place >= 0:
+            _assign_at(self, indices, place, value)
+            return
+        view, advanced = _basic(self, indices)
     source: Any = value
     if advanced:
         if not isinstance(value, TensorBase):
@@ -202,16 +217,78 @@ def _named_dimensions(indices: list[Any]) -> int:
     return count
 
 
-def _basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Any]]:
-    """The view that the basic indices give, and the advanced ones by its dimensions."""
+def _converted(self: Tensor, index: tuple[Any, ...]) -> list[Any]:
+    """The indices, with tensors in place of all that are advanced."""
     indices: list[Any] = []
     for entry in index:
         converted = _index_tensor(entry, self.device)
         indices.append(entry if converted is None else converted)
+    return indices
+
+
+def _count_named(self: Tensor, indices: list[Any]) -> int:
+    """How many dimensions the indices take up; IndexError if there are not so many."""
     named = _named_dimensions(indices)
+    if named > self.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
+    return named
+
+
+def _first_unknown(indices: list[Any]) -> int:
+    """Where the first integer is whose value is not known yet; -1 if there is none."""
+    for place, entry in enumerate(indices):
+        if (
+            isinstance(entry, TensorBase)
+            and entry.ndim == 0
+            and entry.dtype.category == INTEGER
+            and not find_backend(entry.device.type).backend.has_values(entry.array)
+        ):
+            return place
+    return -1
+
+
+def _dim_of(self: Tensor, indices: list[Any], place: int) -> int:
+    """The dimension that the index in a place is for."""
+    named = _count_named(self, indices)
+    before = indices[:place]
+    dim = _named_dimensions(before)
+    for entry in before:
+        if entry is Ellipsis:
+            dim += self.ndim - named
+    return dim
+
+
+def _position(self: Tensor, dim: int, place: int, index: Tensor) -> Tensor:
+    """An index whose value is not known, as `index_select` takes it."""
+    size = sizes_of(self)[dim]
+    if size == 0:
+        raise IndexError(f"index is out of bounds for dimension {place} with size 0")
+    wide: Any = to_dtype(index, int64)
+    position: Tensor = F.where(F.lt(wide, 0), F.add(wide, size), wide)
+    return F.reshape(position, (1,))
+
+
+def _select_at(self: Tensor, dim: int, position: Tensor) -> Tensor:
+    """A copy of what `select` would be a view of."""
+    copied: Tensor = F.squeeze(F.index_select(self, dim, position), dim)
+    note_selected(copied)
+    return copied
+
+
+def _assign_at(self: Tensor, indices: list[Any], place: int, value: object) -> None:
+    """`setitem` with an index whose value is not known: on a copy, which is put back."""
+    dim = _dim_of(self, indices, place)
+    position = _position(self, dim, place, indices[place])
+    part = F.squeeze(F.index_select(self, dim, position), dim)
+    setitem(part, tuple(indices[:place] + indices[place + 1 :]), value)
+    self.index_copy_(dim, position, F.unsqueeze(part, dim))
+    note_stored(value)
+
+
+def _basic(self: Tensor, indices: list[Any]) -> tuple[Tensor, list[Any]]:
+    """The view that the basic indices give, and the advanced ones by its dimensions."""
+    named = _count_named(self, indices)
     ndim = self.ndim
-    if named > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
     view = self
     advanced: list[Any] = []
     dim = 0
