@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad_cpu.kernels.floating_errors import quiet
+from plugrad_cpu.kernels.linalg import is_narrow, widen
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -104,3 +105,22 @@ def wide_ternary(kernel: Kernel) -> Kernel:
         return kernel(*wide, *rest).astype(a.dtype)
 
     return quiet(widened)
+
+
+def wide_throughout(kernel: Kernel) -> Kernel:
+    """Computes 16-bit floats in float32: all arrays of a kernel whose first one is of such."""
+
+    def widened(a: Array, *rest: Any) -> Any:
+        if a.itemsize != 2 or not is_narrow(a):
+            return kernel(a, *rest)
+        wide = [widen(x) if isinstance(x, np.ndarray) else x for x in (a, *rest)]
+        return _narrowed(kernel(*wide), a.dtype)
+
+    return quiet(widened)
+
+
+def _narrowed(result: Any, dtype: Any) -> Any:
+    """What was computed in float32 in another dtype; positions, and None, stay."""
+    if isinstance(result, tuple):
+        return tuple([_narrowed(part, dtype) for part in result])
+    return result.astype(dtype) if result is not None and result.dtype == np.float32 else result

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from plugrad.plugins.windows import Windows, convolution_windows
-from plugrad_cpu.kernels.floating_errors import quiet
-from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.kernels.adapters import wide_throughout
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -209,19 +208,6 @@ def convolution(
     output_padding: Ints,
     groups: int,
 ) -> Any:
-    if is_narrow(x):
-        wide = None if bias is None else widen(bias)
-        return convolution(
-            widen(x),
-            widen(weight),
-            wide,
-            stride,
-            padding,
-            dilation,
-            transposed,
-            output_padding,
-            groups,
-        ).astype(x.dtype)
     windows = convolution_windows(
         x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
     )
@@ -246,20 +232,6 @@ def convolution_backward(
     mask: tuple[bool, bool, bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients toward input, weight and bias; None where not wanted."""
-    if is_narrow(x):
-        wide = convolution_backward(
-            widen(grad),
-            widen(x),
-            widen(weight),
-            stride,
-            padding,
-            dilation,
-            transposed,
-            groups,
-            mask,
-        )
-        dtype = x.dtype
-        return tuple(None if part is None else part.astype(dtype) for part in wide)  # type: ignore[return-value]  # three in, three out
     if x.dtype.kind == "c":
         x = x.conj()
         weight = weight.conj()
@@ -279,6 +251,6 @@ def convolution_backward(
 
 
 KERNELS: Final[dict[str, Kernel]] = {
-    "convolution": quiet(convolution),
-    "convolution_backward": quiet(convolution_backward),
+    "convolution": wide_throughout(convolution),
+    "convolution_backward": wide_throughout(convolution_backward),
 }

@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.windows import Windows
+from plugrad_cpu.kernels.adapters import wide_throughout
 from plugrad_cpu.kernels.floating_errors import quiet
-from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.kernels.linalg import widen
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -21,9 +22,6 @@ def max_pool2d(
     x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
 ) -> tuple[Any, Any]:
     """Maxima, and their positions in the images as row * width + column."""
-    if is_narrow(x):
-        best, positions = max_pool2d(widen(x), kernel, step, pad, spread, out)
-        return best.astype(x.dtype), positions
     floating = x.dtype.kind == "f"
     least = -np.inf if floating else np.iinfo(x.dtype).min
     windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
@@ -50,10 +48,8 @@ def _point_at_nan(taps: Array, padded: Array, shifts: list[tuple[Any, ...]]) -> 
 
 
 def _positions(taps: Array, windows: Windows) -> Array:
-    width = windows.sizes[1]
-    kernel, spread = windows.kernel, windows.dilation
-    rows = np.arange(kernel[0]) * (spread[0] * width)
-    offsets = (rows[:, None] + np.arange(kernel[1]) * spread[1]).reshape(-1)
+    width, spread = windows.sizes[1], windows.dilation
+    offsets = np.array([i * spread[0] * width + j * spread[1] for i, j in windows.taps()])
     positions: Array = offsets.take(taps)
     positions += windows.starts(0)[:, None] * width + windows.starts(1)
     return positions
@@ -91,10 +87,6 @@ def avg_pool2d(
     divisor_override: int | None,
 ) -> Any:
     """Sums of rows first, then of columns: height + width additions instead of height * width."""
-    if is_narrow(x):
-        return avg_pool2d(
-            widen(x), kernel, step, pad, spread, out, count_include_pad, divisor_override
-        ).astype(x.dtype)
     windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
     padded = windows.pad(np, x, 0)
     down, across = windows.extents()
@@ -121,10 +113,6 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    if is_narrow(grad):
-        return avg_pool2d_backward(
-            widen(grad), shape, kernel, step, pad, spread, out, count_include_pad, divisor_override
-        ).astype(grad.dtype)
     windows = Windows(shape[-2:], kernel, step, pad, spread, out)
     divisor = windows.divisor(count_include_pad, divisor_override)
     share = grad / np.asarray(divisor, grad.dtype)
@@ -140,8 +128,8 @@ def avg_pool2d_backward(
 
 
 KERNELS: Final[dict[str, Kernel]] = {
-    "max_pool2d_with_indices": quiet(max_pool2d),
+    "max_pool2d_with_indices": wide_throughout(max_pool2d),
     "max_pool2d_with_indices_backward": quiet(max_pool2d_backward),
-    "avg_pool2d": quiet(avg_pool2d),
-    "avg_pool2d_backward": quiet(avg_pool2d_backward),
+    "avg_pool2d": wide_throughout(avg_pool2d),
+    "avg_pool2d_backward": wide_throughout(avg_pool2d_backward),
 }

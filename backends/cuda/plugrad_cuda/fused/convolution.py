@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plugrad.plugins.windows import Windows, convolution_windows
 from plugrad_cuda.fused.launching import CPP, Array, Launcher, cpp, index_type, wide
 from plugrad_cuda.fused.normalization import channel_sums, finish_columns
 from plugrad_cuda.fused.runtime import Runtime
@@ -38,48 +39,44 @@ class _Geometry:
     """A convolution (not its transpose), by sizes; spatial dimensions as in the operator.
 
     Attributes:
-        inputs: spatial sizes of the images, outputs: of the result.
+        windows: of the images, as many as the result has places.
     """
 
     images: int
     channels: int
     filters: int
     groups: int
-    inputs: Ints
-    outputs: Ints
-    kernel: Ints
-    stride: Ints
-    padding: Ints
-    dilation: Ints
+    windows: Windows
 
     def arguments(self) -> Ints:
         """What the kernels get, with leading dimensions of size 1 up to three."""
-        missing = 3 - len(self.kernel)
+        windows = self.windows
+        missing = 3 - len(windows.kernel)
         ones, zeros = (1,) * missing, (0,) * missing
         return (
             self.images,
             self.channels,
             self.filters,
             self.groups,
-            *(ones + self.inputs),
-            *(ones + self.outputs),
-            *(ones + self.kernel),
-            *(ones + self.stride),
-            *(zeros + self.padding),
-            *(ones + self.dilation),
+            *(ones + windows.sizes),
+            *(ones + windows.out),
+            *(ones + windows.kernel),
+            *(ones + windows.stride),
+            *(zeros + windows.padding),
+            *(ones + windows.dilation),
         )
 
     def index(self) -> str:
         """The type of positions, among them those in the padding."""
+        windows = self.windows
         reached = [
             size + 2 * p + k * d
             for size, p, k, d in zip(
-                self.inputs, self.padding, self.kernel, self.dilation, strict=True
+                windows.sizes, windows.padding, windows.kernel, windows.dilation, strict=True
             )
         ]
-        taps = math.prod(self.kernel)
-        per_group = max(self.channels, self.filters) * taps
-        places = max(math.prod(reached), math.prod(self.outputs))
+        per_group = max(self.channels, self.filters) * math.prod(windows.kernel)
+        places = max(math.prod(reached), math.prod(windows.out))
         images = max(self.images, 1)
         return index_type(
             images * places, per_group, images * max(self.channels, self.filters), *reached
@@ -101,10 +98,9 @@ def _forward(
     run: Runtime, x: Array, weight: Array, bias: Array | None, geometry: _Geometry, element: str
 ) -> Array:
     g = geometry
-    out = run.xp.empty((g.images, g.filters, *g.outputs), x.dtype)
+    out = run.xp.empty((g.images, g.filters, *g.windows.out), x.dtype)
     if out.size:
-        columns = g.images * math.prod(g.outputs)
-        grid = _blocks(g.filters // g.groups, columns, g.groups)
+        grid = _blocks(g.filters // g.groups, out.size // g.filters, g.groups)
         _launch(run, "convolve", element, g, grid, (x, weight, bias, out))
     return out
 
@@ -113,10 +109,9 @@ def _to_input(
     run: Runtime, grad: Array, weight: Array, bias: Array | None, geometry: _Geometry, element: str
 ) -> Array:
     g = geometry
-    out = run.xp.empty((g.images, g.channels, *g.inputs), grad.dtype)
+    out = run.xp.empty((g.images, g.channels, *g.windows.sizes), grad.dtype)
     if out.size:
-        columns = g.images * math.prod(g.inputs)
-        grid = _blocks(g.channels // g.groups, columns, g.groups)
+        grid = _blocks(g.channels // g.groups, out.size // g.channels, g.groups)
         _launch(run, "convolve_to_input", element, g, grid, (grad, weight, bias, out))
     return out
 
@@ -126,7 +121,7 @@ def _to_weight(
 ) -> Array:
     """In two steps where there would be too few blocks: sums over shares, and those added up."""
     g = geometry
-    depth = g.images * math.prod(g.outputs)
+    depth = g.images * math.prod(g.windows.out)
     blocks = _blocks(shape[0] // g.groups, math.prod(shape[1:]), g.groups)
     shares = max(1, min(_BUSY // max(blocks, 1), depth // _LEAST_DEPTH))
     partial = run.xp.empty((shares, *shape), wide(x.dtype))
@@ -158,25 +153,18 @@ def convolution(
     element = _taken(x, weight, bias)
     if element is None:
         return NotImplemented
-    kernel, sizes = weight.shape[2:], x.shape[2:]
     contiguous = run.xp.ascontiguousarray
     x, weight = contiguous(x), contiguous(weight)
     bias = None if bias is None else contiguous(bias)
-    windows = (kernel, stride, padding, dilation)
-    if transposed:
-        outputs = tuple(
-            (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
-            for n, k, s, p, d, extra in zip(sizes, *windows, output_padding, strict=True)
-        )
-        channels = weight.shape[1] * groups
-        # The roles of input and output are those of the convolution that it is the gradient of.
-        geometry = _Geometry(x.shape[0], channels, x.shape[1], groups, outputs, sizes, *windows)
-        return _to_input(run, x, weight, bias, geometry, element)
-    outputs = tuple(
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(sizes, *windows, strict=True)
+    windows = convolution_windows(
+        x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
     )
-    geometry = _Geometry(x.shape[0], x.shape[1], weight.shape[0], groups, sizes, outputs, *windows)
+    if transposed:
+        # The roles of input and output are those of the convolution that it is the gradient of.
+        channels = weight.shape[1] * groups
+        geometry = _Geometry(x.shape[0], channels, x.shape[1], groups, windows)
+        return _to_input(run, x, weight, bias, geometry, element)
+    geometry = _Geometry(x.shape[0], x.shape[1], weight.shape[0], groups, windows)
     return _forward(run, x, weight, bias, geometry, element)
 
 
@@ -198,25 +186,15 @@ def convolution_backward(
         return NotImplemented
     contiguous = run.xp.ascontiguousarray
     grad, x, weight = contiguous(grad), contiguous(x), contiguous(weight)
-    images, results = (grad, x) if transposed else (x, grad)
-    geometry = _Geometry(
-        x.shape[0],
-        images.shape[1],
-        results.shape[1],
-        groups,
-        images.shape[2:],
-        results.shape[2:],
-        weight.shape[2:],
-        stride,
-        padding,
-        dilation,
-    )
+    read, made = (grad, x) if transposed else (x, grad)
+    windows = Windows(read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:])
+    geometry = _Geometry(x.shape[0], read.shape[1], made.shape[1], groups, windows)
     to_input = to_weight = None
     if mask[0]:
         backward = _forward if transposed else _to_input
         to_input = backward(run, grad, weight, None, geometry, element)
     if mask[1]:
-        to_weight = _to_weight(run, results, images, weight.shape, geometry, element)
+        to_weight = _to_weight(run, made, read, weight.shape, geometry, element)
     to_bias = channel_sums(run, grad) if mask[2] else None
     return to_input, to_weight, to_bias
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Final
 
+from plugrad.plugins.windows import Windows
 from plugrad_cuda.fused.launching import (
     CPP,
     INT64,
@@ -29,13 +31,25 @@ EXPRESSIONS: Final = {
 
 
 def _launch(
-    run: Runtime, kernel: str, arrays: tuple[Array, ...], made: Array, sizes: tuple[int, ...]
+    run: Runtime,
+    kernel: str,
+    given: tuple[Array, ...],
+    made: tuple[Array, ...],
+    planes: int,
+    windows: Windows,
+    *how: int,
 ) -> None:
-    element = cpp(made)
+    """A thread makes an element of the arrays `made`, which are of one shape."""
+    first = made[0]
+    if not first.size:
+        return
+    pairs = (windows.out, windows.kernel, windows.stride, windows.padding, windows.dilation)
+    sizes = (planes, *windows.sizes, *itertools.chain(*pairs), *how)
+    arrays = (*(run.xp.ascontiguousarray(a) for a in given), *made)
     # A window may begin that far in front of an image, or end that far behind it.
     index = index_type(*(2 * a.size for a in arrays), *(4 * size for size in sizes))
-    grid, block = over_elements(made.size)
-    run.launch("pooling", f"{kernel}<{element}, {index}>", grid, block, (*arrays, *sizes))
+    grid, block = over_elements(first.size)
+    run.launch("pooling", f"{kernel}<{cpp(first)}, {index}>", grid, block, (*arrays, *sizes))
 
 
 def max_pool2d(
@@ -44,14 +58,11 @@ def max_pool2d(
     """Maxima, and their positions in the images as row * width + column."""
     if cpp(x) is None:
         return NotImplemented
-    xp = run.xp
     shape = (*x.shape[:-2], *out)
-    best, indices = xp.empty(shape, x.dtype), xp.empty(shape, INT64)
-    if best.size:
-        planes = math.prod(x.shape[:-2])
-        sizes = (planes, *x.shape[-2:], *out, *kernel, *step, *pad, *spread)
-        _launch(run, "max_pool", (xp.ascontiguousarray(x), best, indices), best, sizes)
-    return best, indices
+    made = (run.xp.empty(shape, x.dtype), run.xp.empty(shape, INT64))
+    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    _launch(run, "max_pool", (x,), made, math.prod(x.shape[:-2]), windows)
+    return made
 
 
 def max_pool2d_backward(
@@ -68,12 +79,10 @@ def max_pool2d_backward(
     """Each element's gradients from the windows that it is the maximum of."""
     if cpp(grad) is None:
         return NotImplemented
-    xp = run.xp
-    result = xp.empty(shape, grad.dtype)
-    if result.size:
-        sizes = (math.prod(shape[:-2]), *shape[-2:], *out, *kernel, *step, *pad, *spread)
-        arrays = (xp.ascontiguousarray(grad), xp.ascontiguousarray(indices), result)
-        _launch(run, "max_pool_backward", arrays, result, sizes)
+    result = run.xp.empty(shape, grad.dtype)
+    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
+    planes = math.prod(shape[:-2])
+    _launch(run, "max_pool_backward", (grad, indices), (result,), planes, windows)
     return result
 
 
@@ -91,12 +100,10 @@ def avg_pool2d(
     """Means of windows."""
     if cpp(x) is None:
         return NotImplemented
-    xp = run.xp
-    result = xp.empty((*x.shape[:-2], *out), x.dtype)
-    if result.size:
-        sizes = (math.prod(x.shape[:-2]), *x.shape[-2:], *out, *kernel, *step, *pad)
-        flags = (int(count_include_pad), divisor_override or 0)
-        _launch(run, "avg_pool", (xp.ascontiguousarray(x), result), result, (*sizes, *flags))
+    result = run.xp.empty((*x.shape[:-2], *out), x.dtype)
+    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    how = (int(count_include_pad), divisor_override or 0)
+    _launch(run, "avg_pool", (x,), (result,), math.prod(x.shape[:-2]), windows, *how)
     return result
 
 
@@ -115,13 +122,10 @@ def avg_pool2d_backward(
     """Each element's shares of the windows that it is in."""
     if cpp(grad) is None:
         return NotImplemented
-    xp = run.xp
-    result = xp.empty(shape, grad.dtype)
-    if result.size:
-        sizes = (math.prod(shape[:-2]), *shape[-2:], *out, *kernel, *step, *pad)
-        flags = (int(count_include_pad), divisor_override or 0)
-        arrays = (xp.ascontiguousarray(grad), result)
-        _launch(run, "avg_pool_backward", arrays, result, (*sizes, *flags))
+    result = run.xp.empty(shape, grad.dtype)
+    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
+    how = (int(count_include_pad), divisor_override or 0)
+    _launch(run, "avg_pool_backward", (grad,), (result,), math.prod(shape[:-2]), windows, *how)
     return result
 
 

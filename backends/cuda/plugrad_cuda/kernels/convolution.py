@@ -8,81 +8,14 @@ without the columns.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
+from plugrad.plugins.windows import Windows, convolution_windows
 from plugrad_cuda.kernels.family import Family, accumulator
 from plugrad_cuda.kernels.namespace import Array, Kernel
 
 Ints = tuple[int, ...]
-
-
-class Windows:
-    """Where the windows of a convolution lie.
-
-    Attributes:
-        sizes: spatial sizes of the input.
-        padded: of the padded input.
-        out: of the output.
-    """
-
-    def __init__(
-        self, sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> None:
-        self.sizes = sizes
-        self.kernel = kernel
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
-        self.out = tuple(
-            (size - d * (k - 1) - 1) // s + 1
-            for size, k, s, d in zip(self.padded, kernel, stride, dilation, strict=True)
-        )
-
-    def interior(self) -> tuple[Any, ...]:
-        """The padded input without its padding."""
-        return (..., *(slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True)))
-
-    def taps(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """The number of each of the filter's elements, and which inputs it meets."""
-        every = itertools.product(*(range(k) for k in self.kernel))
-        for number, tap in enumerate(every):
-            spatial = (
-                slice(t * d, t * d + (o - 1) * s + 1, s)
-                for t, d, o, s in zip(tap, self.dilation, self.out, self.stride, strict=True)
-            )
-            yield number, (..., *spatial)
-
-    def columns(self, xp: Any, x: Array, groups: int) -> Array:
-        """(N, C, *sizes) as (N, groups, C / groups * taps, positions)."""
-        padded = x
-        if self.padded != self.sizes:
-            padded = xp.zeros((*x.shape[:2], *self.padded), x.dtype)
-            padded[self.interior()] = x
-        spatial = padded.strides[2:]
-        view = xp.lib.stride_tricks.as_strided(
-            padded,
-            (*x.shape[:2], *self.kernel, *self.out),
-            (
-                *padded.strides[:2],
-                *(s * d for s, d in zip(spatial, self.dilation, strict=True)),
-                *(s * t for s, t in zip(spatial, self.stride, strict=True)),
-            ),
-        )
-        rows = x.shape[1] // groups * math.prod(self.kernel)
-        return view.reshape(x.shape[0], groups, rows, math.prod(self.out))
-
-    def folded(self, xp: Any, columns: Array, channels: int) -> Array:
-        """Columns added up where their windows lie: (N, C, *sizes)."""
-        count = columns.shape[0]
-        by_tap = columns.reshape(count, channels, math.prod(self.kernel), *self.out)
-        padded = xp.zeros((count, channels, *self.padded), columns.dtype)
-        for number, window in self.taps():
-            padded[window] += by_tap[:, :, number]
-        return xp.ascontiguousarray(padded[self.interior()])
 
 
 class Convolution(Family):
@@ -94,22 +27,44 @@ class Convolution(Family):
             "convolution_backward": self.convolution_backward,
         }
 
+    def columns(self, x: Array, windows: Windows, groups: int) -> Array:
+        """(N, C, *sizes) as (N, groups, C / groups * taps, positions)."""
+        padded = windows.pad(self.xp, x, 0)
+        spatial = padded.strides[2:]
+        view = self.xp.lib.stride_tricks.as_strided(
+            padded,
+            (*x.shape[:2], *windows.kernel, *windows.out),
+            (
+                *padded.strides[:2],
+                *(s * d for s, d in zip(spatial, windows.dilation, strict=True)),
+                *(s * t for s, t in zip(spatial, windows.stride, strict=True)),
+            ),
+        )
+        rows = x.shape[1] // groups * math.prod(windows.kernel)
+        return view.reshape(x.shape[0], groups, rows, math.prod(windows.out))
+
+    def folded(self, columns: Array, windows: Windows, channels: int) -> Array:
+        """Columns added up where their windows lie: (N, C, *sizes)."""
+        count = columns.shape[0]
+        by_tap = columns.reshape(count, channels, math.prod(windows.kernel), *windows.out)
+        padded = self.xp.zeros((count, channels, *windows.padded()), columns.dtype)
+        for number, read in enumerate(windows.reads()):
+            padded[read] += by_tap[:, :, number]
+        return self.xp.ascontiguousarray(padded[windows.interior()])
+
     def forward(self, x: Array, weight: Array, windows: Windows, groups: int) -> Array:
-        filters = weight.shape[0]
-        matrix = weight.reshape(groups, filters // groups, math.prod(weight.shape[1:]))
-        product = self.ns.matmul(matrix, windows.columns(self.xp, x, groups))
-        return product.reshape(x.shape[0], filters, *windows.out)
+        product = self.ns.matmul(_matrices(weight, groups), self.columns(x, windows, groups))
+        return product.reshape(x.shape[0], weight.shape[0], *windows.out)
 
     def input_gradient(self, grad: Array, weight: Array, windows: Windows, groups: int) -> Array:
-        filters = weight.shape[0]
-        matrix = weight.reshape(groups, filters // groups, math.prod(weight.shape[1:]))
-        columns = self.ns.matmul(matrix.swapaxes(1, 2), _grouped(grad, groups))
-        return windows.folded(self.xp, columns, weight.shape[1] * groups)
+        turned = _matrices(weight, groups).swapaxes(1, 2)
+        columns = self.ns.matmul(turned, _grouped(grad, groups))
+        return self.folded(columns, windows, weight.shape[1] * groups)
 
     def weight_gradient(
         self, grad: Array, x: Array, shape: Ints, windows: Windows, groups: int
     ) -> Array:
-        columns = windows.columns(self.xp, x, groups)
+        columns = self.columns(x, windows, groups)
         each = self.ns.matmul(_grouped(grad, groups), columns.swapaxes(2, 3))
         return self.summed(each, (0,)).reshape(shape)
 
@@ -129,22 +84,14 @@ class Convolution(Family):
         output_padding: Ints,
         groups: int,
     ) -> Any:
-        kernel = weight.shape[2:]
-        if transposed:
-            sizes = tuple(
-                (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
-                for n, s, p, d, k, extra in zip(
-                    x.shape[2:], stride, padding, dilation, kernel, output_padding, strict=True
-                )
-            )
-            windows = Windows(sizes, kernel, stride, padding, dilation)
-            out = self.input_gradient(x, weight, windows, groups)
-        else:
-            windows = Windows(x.shape[2:], kernel, stride, padding, dilation)
-            out = self.forward(x, weight, windows, groups)
+        windows = convolution_windows(
+            x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
+        )
+        convolve = self.input_gradient if transposed else self.forward
+        out = convolve(x, weight, windows, groups)
         if bias is None:
             return out
-        return self.xp.add(out, bias.reshape(-1, *(1 for _ in kernel)), out=out)
+        return self.xp.add(out, bias.reshape(-1, *(1 for _ in stride)), out=out)
 
     def convolution_backward(
         self,
@@ -162,19 +109,24 @@ class Convolution(Family):
         if x.dtype.kind == "c":
             x, weight = self.xp.conjugate(x), self.xp.conjugate(weight)
         to_input = to_weight = to_bias = None
-        larger = grad if transposed else x
-        windows = Windows(larger.shape[2:], weight.shape[2:], stride, padding, dilation)
+        read, made = (grad, x) if transposed else (x, grad)
+        windows = Windows(
+            read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:]
+        )
         if mask[0]:
-            if transposed:
-                to_input = self.forward(grad, weight, windows, groups)
-            else:
-                to_input = self.input_gradient(grad, weight, windows, groups)
+            back = self.forward if transposed else self.input_gradient
+            to_input = back(grad, weight, windows, groups)
         if mask[1]:
-            smaller = x if transposed else grad
-            to_weight = self.weight_gradient(smaller, larger, weight.shape, windows, groups)
+            to_weight = self.weight_gradient(made, read, weight.shape, windows, groups)
         if mask[2]:
             to_bias = self.summed(grad, (0, *range(2, grad.ndim)))
         return to_input, to_weight, to_bias
+
+
+def _matrices(weight: Array, groups: int) -> Array:
+    """(O, C / groups, *kernel) as (groups, O / groups, C / groups * taps)."""
+    filters = weight.shape[0]
+    return weight.reshape(groups, filters // groups, math.prod(weight.shape[1:]))
 
 
 def _grouped(grad: Array, groups: int) -> Array:

@@ -5,13 +5,12 @@ They serve dtypes for which there is no CUDA source.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from plugrad.plugins.windows import Windows
 from plugrad_cuda.kernels.family import INT64, Family, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 from plugrad_cuda.kernels.scattering import add_at
@@ -40,38 +39,26 @@ class Pooling(Family):
             "avg_pool2d_backward": self.avg_pool2d_backward,
         }
 
-    def padded(
-        self, x: Array, fill: Any, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-    ) -> Array:
-        """The images with everything that windows reach."""
-        height, width = x.shape[-2:]
-        rows, columns = _reach(height, width, kernel, step, pad, spread, out)
-        if rows == height and columns == width:
-            return x
-        padded = self.xp.full((*x.shape[:-2], rows, columns), fill, x.dtype)
-        padded[..., pad[0] : pad[0] + height, pad[1] : pad[1] + width] = x
-        return padded
-
     def max_pool2d(
         self, x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
     ) -> tuple[Any, Any]:
         """Maxima, and their positions in the images as row * width + column."""
         wide = widen(x)
         least = -np.inf if wide.dtype.kind == "f" else np.iinfo(wide.dtype).min
-        padded = self.padded(wide, least, kernel, step, pad, spread, out)
-        shifts = list(_shifts(kernel, step, spread, out))
+        windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+        padded = windows.pad(self.xp, wide, least)
+        shifts = windows.reads()
         best = padded[shifts[0]]
         taps = self.xp.zeros(best.shape, INT64)
         for number in range(1, len(shifts)):
             best, taps = self.better(best, taps, padded[shifts[number]], number)
-        positions = self.positions(taps, x.shape[-1], kernel, step, pad, spread, out)
-        return best.astype(x.dtype), positions
+        return best.astype(x.dtype), self.positions(taps, windows)
 
-    def positions(
-        self, taps: Array, width: int, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-    ) -> Array:
-        xp = self.xp
-        rows, columns = taps // kernel[1], taps % kernel[1]
+    def positions(self, taps: Array, windows: Windows) -> Array:
+        """Row * width + column of what the windows read with the taps of these numbers."""
+        xp, width = self.xp, windows.sizes[1]
+        step, pad, spread, out = windows.stride, windows.padding, windows.dilation, windows.out
+        rows, columns = taps // windows.kernel[1], taps % windows.kernel[1]
         top = (xp.arange(out[0]) * step[0] - pad[0])[:, None]
         left = xp.arange(out[1]) * step[1] - pad[1]
         return (rows * spread[0] + top) * width + columns * spread[1] + left
@@ -93,30 +80,15 @@ class Pooling(Family):
         flat = indices.reshape(planes, out[0] * out[1])
         flat = flat + self.xp.arange(planes)[:, None] * area
         result = self.xp.zeros(planes * area, wide.dtype)
-        if all(step[i] >= (kernel[i] - 1) * spread[i] + 1 for i in range(2)):
+        if Windows(shape[-2:], kernel, step, pad, spread, out).disjoint():
             result[flat.reshape(-1)] = wide.reshape(-1)
         else:
             add_at(self.ns, result, (flat.reshape(-1),), wide.reshape(-1))
         return result.astype(grad.dtype, copy=False).reshape(shape)
 
-    def divisor(
-        self,
-        shape: tuple[int, ...],
-        kernel: Pair,
-        step: Pair,
-        pad: Pair,
-        out: Pair,
-        count_include_pad: bool,
-        divisor_override: int | None,
-    ) -> Any:
-        """What each window's sum is divided by: a number if it is the same for all."""
-        if divisor_override is not None:
-            return divisor_override
-        rows = _counts(shape[-2], kernel[0], step[0], pad[0], out[0], count_include_pad)
-        columns = _counts(shape[-1], kernel[1], step[1], pad[1], out[1], count_include_pad)
-        if (rows == kernel[0]).all() and (columns == kernel[1]).all():
-            return kernel[0] * kernel[1]
-        return self.xp.asarray(rows)[:, None] * self.xp.asarray(columns)
+    def on_device(self, divisor: Any, dtype: Any) -> Any:
+        """What windows' sums are divided by, one number or one for each."""
+        return divisor if isinstance(divisor, int) else self.xp.asarray(divisor, dtype)
 
     def avg_pool2d(
         self,
@@ -130,18 +102,17 @@ class Pooling(Family):
         divisor_override: int | None,
     ) -> Any:
         wide = widen(x)
-        padded = self.padded(wide, 0, kernel, step, pad, (1, 1), out)
+        windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+        padded = windows.pad(self.xp, wide, 0)
         total = self.xp.zeros((*x.shape[:-2], *out), wide.dtype)
-        for shift in _shifts(kernel, step, (1, 1), out):
+        for shift in windows.reads():
             total += padded[shift]
-        divisor = self.divisor(x.shape, kernel, step, pad, out, count_include_pad, divisor_override)
+        divisor = windows.divisor(count_include_pad, divisor_override)
         if x.dtype.kind in "iu":
-            return self.xp.trunc(self.xp.true_divide(total, divisor)).astype(x.dtype)
-        share = total / self.like(divisor, total)
+            means = self.xp.true_divide(total, self.on_device(divisor, INT64))
+            return self.xp.trunc(means).astype(x.dtype)
+        share = total / self.on_device(divisor, total.dtype)
         return share.astype(x.dtype, copy=False)
-
-    def like(self, divisor: Any, values: Array) -> Any:
-        return divisor.astype(values.dtype) if self.is_array(divisor) else divisor
 
     def avg_pool2d_backward(
         self,
@@ -156,46 +127,11 @@ class Pooling(Family):
         divisor_override: int | None,
     ) -> Any:
         wide = widen(grad)
-        divisor = self.divisor(shape, kernel, step, pad, out, count_include_pad, divisor_override)
-        share = wide / self.like(divisor, wide)
-        height, width = shape[-2:]
-        rows, columns = _reach(height, width, kernel, step, pad, (1, 1), out)
-        result = self.xp.zeros((*shape[:-2], rows, columns), wide.dtype)
-        for shift in _shifts(kernel, step, (1, 1), out):
+        windows = Windows(shape[-2:], kernel, step, pad, spread, out)
+        divisor = windows.divisor(count_include_pad, divisor_override)
+        share = wide / self.on_device(divisor, wide.dtype)
+        result = self.xp.zeros((*shape[:-2], *windows.padded()), wide.dtype)
+        for shift in windows.reads():
             result[shift] += share
-        inside = result[..., pad[0] : pad[0] + height, pad[1] : pad[1] + width]
+        inside = result[windows.interior()]
         return self.xp.ascontiguousarray(inside.astype(grad.dtype, copy=False))
-
-
-def _reach(
-    height: int, width: int, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-) -> Pair:
-    """How far from the start of the padding the images and the windows reach."""
-    rows, columns = (
-        max((out[i] - 1) * step[i] + (kernel[i] - 1) * spread[i] + 1, pad[i] + size)
-        for i, size in enumerate((height, width))
-    )
-    return rows, columns
-
-
-def _shifts(kernel: Pair, step: Pair, spread: Pair, out: Pair) -> Iterator[tuple[Any, ...]]:
-    """For each tap of the window the index of the elements it meets, row by row."""
-    for i, j in itertools.product(range(kernel[0]), range(kernel[1])):
-        top, left = i * spread[0], j * spread[1]
-        yield (
-            ...,
-            slice(top, top + (out[0] - 1) * step[0] + 1, step[0]),
-            slice(left, left + (out[1] - 1) * step[1] + 1, step[1]),
-        )
-
-
-def _counts(
-    size: int, kernel: int, step: int, pad: int, out: int, count_include_pad: bool
-) -> np.ndarray[Any, Any]:
-    """How many elements each window averages, along one dimension."""
-    start = np.arange(out) * step - pad
-    end = np.minimum(start + kernel, size + pad)
-    if count_include_pad:
-        return end - start
-    counts: np.ndarray[Any, Any] = np.minimum(end, size) - np.maximum(start, 0)
-    return counts

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.windows import transposed_sizes
 from plugrad_jax.kernels.programs import Array, compiled
 
 Ints = tuple[int, ...]
@@ -87,7 +88,9 @@ def convolution_backward(
     mask: tuple[bool, bool, bool],
 ) -> tuple[Array | None, Array | None, Array | None]:
     """The gradients toward input, weight and bias; None where not wanted."""
-    output_padding = _output_padding(grad, x, weight, stride, padding, dilation)
+    needed = transposed_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    # By how much the output of a transposed convolution is longer.
+    output_padding = tuple(n - least for n, least in zip(grad.shape[2:], needed, strict=True))
 
     def forward(x: Array, weight: Array) -> Array:
         if transposed:
@@ -104,18 +107,6 @@ def convolution_backward(
     if mask[2]:
         to_bias = jnp.sum(grad, (0, *range(2, grad.ndim)))
     return to_input, to_weight, to_bias
-
-
-def _output_padding(
-    grad: Array, x: Array, weight: Array, stride: Ints, padding: Ints, dilation: Ints
-) -> Ints:
-    """By how much the output of a transposed convolution is longer than it need be."""
-    return tuple(
-        out - ((n - 1) * s - 2 * p + d * (k - 1) + 1)
-        for out, n, s, p, d, k in zip(
-            grad.shape[2:], x.shape[2:], stride, padding, dilation, weight.shape[2:], strict=True
-        )
-    )
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

@@ -4,7 +4,6 @@ makes one loop over the output of; a window of many taps is gone through in a lo
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from plugrad_jax.kernels.programs import Array, compiled
+from plugrad.plugins.windows import Windows
+from plugrad_jax.kernels.programs import Array, compiled, widen
 
 Pair = tuple[int, int]
 Shape = tuple[int, ...]
@@ -22,35 +22,22 @@ Shape = tuple[int, ...]
 _TAPS: Final = 64
 
 
-def _extents(step: Pair, out: Pair) -> list[int]:
-    """From the first window's start to the last one's, for each of height and width."""
-    return [(out[i] - 1) * step[i] + 1 for i in range(2)]
+def _padded(x: Array, windows: Windows, fill: Any) -> Array:
+    """The images with everything that windows reach."""
+    edges = [(0, 0)] * (x.ndim - 2) + windows.edges()
+    return lax.pad(x, jnp.asarray(fill, x.dtype), [(low, high, 0) for low, high in edges])
 
 
-def _edges(sizes: Shape, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair) -> Any:
-    """What has to be added around the images, for `lax.pad`."""
-    edges = [(0, 0, 0)] * (len(sizes) - 2)
-    for i, extent in enumerate(_extents(step, out)):
-        reach = extent + (kernel[i] - 1) * spread[i]
-        edges.append((pad[i], max(0, reach - pad[i] - sizes[i - 2]), 0))
-    return edges
-
-
-def _taps(kernel: Pair) -> Any:
-    return itertools.product(range(kernel[0]), range(kernel[1]))
-
-
-def _met(padded: Array, top: Any, left: Any, step: Pair, out: Pair) -> Array:
+def _met(padded: Array, top: Any, left: Any, windows: Windows) -> Array:
     """The elements that the tap of a window which is `top` and `left` of its start meets."""
-    down, across = _extents(step, out)
     start = (*(0,) * (padded.ndim - 2), top, left)
-    part = lax.dynamic_slice(padded, start, (*padded.shape[:-2], down, across))
-    return part[..., :: step[0], :: step[1]]
+    part = lax.dynamic_slice(padded, start, (*padded.shape[:-2], *windows.extents()))
+    return part[..., :: windows.stride[0], :: windows.stride[1]]
 
 
-def _starts(size: int, step: int, pad: int, spread: int, out: int) -> Any:
+def _first_inside(windows: Windows, axis: int) -> Any:
     """Where the first element of each window lies that is no padding."""
-    start = np.arange(out) * step - pad
+    start, spread = windows.starts(axis), windows.dilation[axis]
     return np.where(start < 0, start - start // spread * spread, start)
 
 
@@ -62,15 +49,16 @@ def max_pool2d(
     the last nan."""
     floating = jnp.issubdtype(x.dtype, jnp.floating)
     least = jnp.array(-jnp.inf if floating else np.iinfo(x.dtype).min, x.dtype)
-    padded = lax.pad(x, least, _edges(x.shape, kernel, step, pad, spread, out))
+    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    padded = _padded(x, windows, least)
     width = x.shape[-1]
-    rows, columns = (jnp.arange(out[i]) * step[i] - pad[i] for i in range(2))
+    rows, columns = (jnp.asarray(windows.starts(i)) for i in range(2))
     corner = rows[:, None] * width + columns
-    first = [_starts(x.shape[i - 2], step[i], pad[i], spread[i], out[i]) for i in range(2)]
+    first = _first_inside(windows, 0)[:, None] * width + _first_inside(windows, 1)
 
     def meet(i: Any, j: Any, best: Array, where: Array) -> tuple[Array, Array]:
         top, left = i * spread[0], j * spread[1]
-        found = _met(padded, top, left, step, out)
+        found = _met(padded, top, left, windows)
         better = found > best
         if floating:
             better |= jnp.isnan(found)
@@ -79,7 +67,7 @@ def max_pool2d(
 
     shape = (*x.shape[:-2], *out)
     best = jnp.full(shape, least)
-    where = jnp.broadcast_to(jnp.asarray(first[0][:, None] * width + first[1]), shape)
+    where = jnp.broadcast_to(jnp.asarray(first), shape)
     if kernel[0] * kernel[1] > _TAPS:
         best, where = lax.fori_loop(
             0,
@@ -88,7 +76,7 @@ def max_pool2d(
             (best, where),
         )
         return best, where
-    for i, j in _taps(kernel):
+    for i, j in windows.taps():
         best, where = meet(i, j, best, where)
     return best, where
 
@@ -130,10 +118,12 @@ def max_pool2d_backward(
         result = jnp.zeros((flat.shape[0], height * width), grad.dtype)
         return result.at[planes, indices.reshape(flat.shape)].add(flat).reshape(shape)
 
-    def spread_out(x: Array, tap: Pair, fill: Any) -> Array:
+    windows = Windows((height, width), kernel, step, pad, spread, out)
+
+    def spread_out(x: Array, tap: Shape, fill: Any) -> Array:
         """What the windows have, at the places that a tap meets."""
         edges = [(0, 0, 0)] * (x.ndim - 2)
-        for i, extent in enumerate(_extents(step, out)):
+        for i, extent in enumerate(windows.extents()):
             low = tap[i] * spread[i] - pad[i]
             edges.append((low, shape[i - 2] - low - extent, step[i] - 1))
         return lax.pad(x, jnp.array(fill, x.dtype), edges)
@@ -141,54 +131,26 @@ def max_pool2d_backward(
     own = lax.broadcasted_iota(indices.dtype, shape, len(shape) - 2) * width
     own += lax.broadcasted_iota(indices.dtype, shape, len(shape) - 1)
     total = jnp.zeros(shape, jnp.promote_types(grad.dtype, jnp.float32))
-    for tap in _taps(kernel):
+    for tap in windows.taps():
         chosen = spread_out(indices, tap, -1) == own
         total += jnp.where(chosen, spread_out(grad, tap, 0), 0)
     return total.astype(grad.dtype)
 
 
-def _counts(size: int, kernel: int, step: int, pad: int, out: int, count_include_pad: bool) -> Any:
-    """How many elements each window averages, along one dimension."""
-    start = np.arange(out) * step - pad
-    end = np.minimum(start + kernel, size + pad)
-    if count_include_pad:
-        return end - start
-    return np.minimum(end, size) - np.maximum(start, 0)
-
-
-def _divisor(
-    shape: Shape,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    out: Pair,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
-    """What each window's sum is divided by: one number if it is the same for all."""
-    if divisor_override is not None:
-        return divisor_override
-    rows, columns = (
-        _counts(shape[i - 2], kernel[i], step[i], pad[i], out[i], count_include_pad)
-        for i in range(2)
-    )
-    if (rows == kernel[0]).all() and (columns == kernel[1]).all():
-        return kernel[0] * kernel[1]
-    return rows[:, None] * columns
-
-
-def _window_sums(x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair) -> Array:
+def _window_sums(x: Array, windows: Windows) -> Array:
     """Sums of rows first, then of columns: height + width additions instead of height * width."""
-    if kernel == x.shape[-2:] and out == (1, 1) and pad == (0, 0):
+    kernel = windows.kernel
+    if kernel == windows.sizes and windows.out == (1, 1) and windows.padding == (0, 0):
         return jnp.sum(x, (-2, -1), keepdims=True)
-    padded = lax.pad(x, jnp.zeros((), x.dtype), _edges(x.shape, kernel, step, pad, spread, out))
-    for i, extent in enumerate(_extents(step, out)):
+    total = _padded(x, windows, 0)
+    for i, extent in enumerate(windows.extents()):
         axis = x.ndim - 2 + i
         taps = [
-            lax.slice_in_dim(padded, tap, tap + extent, step[i], axis) for tap in range(kernel[i])
+            lax.slice_in_dim(total, tap, tap + extent, windows.stride[i], axis)
+            for tap in range(kernel[i])
         ]
-        padded = functools.reduce(lax.add, taps)
-    return padded
+        total = functools.reduce(lax.add, taps)
+    return total
 
 
 @compiled(1, 2, 3, 4, 5, 6, 7)
@@ -202,11 +164,11 @@ def avg_pool2d(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
-    divisor = _divisor(x.shape, kernel, step, pad, out, count_include_pad, divisor_override)
+    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    divisor = windows.divisor(count_include_pad, divisor_override)
+    total = _window_sums(widen(x), windows)
     if jnp.issubdtype(x.dtype, jnp.integer):
-        total = _window_sums(x, kernel, step, pad, spread, out)
         return jnp.trunc(total / jnp.asarray(divisor, jnp.float64)).astype(x.dtype)
-    total = _window_sums(_widened(x), kernel, step, pad, spread, out)
     return (total / jnp.asarray(divisor, total.dtype)).astype(x.dtype)
 
 
@@ -222,17 +184,12 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
-    divisor = _divisor(shape, kernel, step, pad, out, count_include_pad, divisor_override)
-    wide = _widened(grad)
-    share = wide / jnp.asarray(divisor, wide.dtype)
+    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
+    wide = widen(grad)
+    divisor = jnp.asarray(windows.divisor(count_include_pad, divisor_override), wide.dtype)
     like = jnp.zeros(shape, wide.dtype)
-    back = jax.linear_transpose(lambda x: _window_sums(x, kernel, step, pad, spread, out), like)
-    return back(share)[0].astype(grad.dtype)
-
-
-def _widened(x: Array) -> Array:
-    """16-bit floats in float32: many of them are added up."""
-    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    back = jax.linear_transpose(lambda x: _window_sums(x, windows), like)
+    return back(wide / divisor)[0].astype(grad.dtype)
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

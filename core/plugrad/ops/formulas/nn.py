@@ -247,31 +247,12 @@ def convolution_double_backward(
     to_weight: Tensor | None = grads[1]
     to_bias: Tensor | None = grads[2]
     to_grad_output: Tensor | None = None
+    how = (stride, padding, dilation, transposed, output_padding, groups)
     if mask[0]:
         if to_input is not None:
-            to_grad_output = C.call_convolution(
-                to_input,
-                weight,
-                None,
-                stride,
-                padding,
-                dilation,
-                transposed,
-                output_padding,
-                groups,
-            )
+            to_grad_output = C.call_convolution(to_input, weight, None, *how)
         if to_weight is not None:
-            part = C.call_convolution(
-                input,
-                to_weight,
-                to_bias,
-                stride,
-                padding,
-                dilation,
-                transposed,
-                output_padding,
-                groups,
-            )
+            part = C.call_convolution(input, to_weight, to_bias, *how)
             to_grad_output = _plus(to_grad_output, part)
         elif to_bias is not None:
             shape = (1, -1) + (1,) * (input.ndim - 2)
@@ -280,19 +261,9 @@ def convolution_double_backward(
     wanted = (mask[1] and to_weight is not None, mask[2] and to_input is not None, False)
     found: Any = (None, None)
     if wanted[0] or wanted[1]:
-        found = C.call_convolution_backward(
-            grad_output,
-            input if to_input is None else to_input,
-            weight if to_weight is None else to_weight,
-            None,
-            stride,
-            padding,
-            dilation,
-            transposed,
-            output_padding,
-            groups,
-            wanted,
-        )
+        x = input if to_input is None else to_input
+        w = weight if to_weight is None else to_weight
+        found = C.call_convolution_backward(grad_output, x, w, None, *how, wanted)
     return (
         to_grad_output,
         found[0] if wanted[0] else None,

@@ -32,6 +32,18 @@ template <class I> struct Shape {
     __device__ I taps() const { return kernel.d * kernel.h * kernel.w; }
     __device__ I inputs() const { return in.d * in.h * in.w; }
     __device__ I outputs() const { return out.d * out.h * out.w; }
+
+    // The number of a group's channel, or filter, among all of an image's.
+    __device__ I channel(I group, I number) const { return group * channels + number; }
+    __device__ I filter(I group, I number) const { return group * filters + number; }
+
+    // The element at a place of an image's channel, or of a result's filter.
+    __device__ i64 input(I image, I channel, i64 place) const {
+        return ((i64)image * groups * channels + channel) * inputs() + place;
+    }
+    __device__ i64 output(I image, I filter, i64 place) const {
+        return ((i64)image * groups * filters + filter) * outputs() + place;
+    }
 };
 
 template <class I> __device__ inline Triple<I> unravel(I i, const Triple<I>& sizes) {
@@ -80,20 +92,18 @@ template <class T, class I> struct Forward {
     __device__ I columns() const { return s.images * s.outputs(); }
     __device__ I depth() const { return s.channels * s.taps(); }
     __device__ A left(I group, I m, I k) const {
-        return widen(weight[(i64)(group * s.filters + m) * depth() + k]);
+        return widen(weight[(i64)s.filter(group, m) * depth() + k]);
     }
     __device__ A right(I group, I k, I n) const {
         Triple<I> to = unravel(n % s.outputs(), s.out);
         i64 at = input_place(s, to, unravel(k % s.taps(), s.kernel));
-        I image = n / s.outputs(), channel = group * s.channels + k / s.taps();
         if (at < 0) return 0;
-        return widen(x[((i64)image * s.groups * s.channels + channel) * s.inputs() + at]);
+        return widen(x[s.input(n / s.outputs(), s.channel(group, k / s.taps()), at)]);
     }
     __device__ void put(I group, I share, I m, I n, A value) const {
-        I filter = group * s.filters + m, image = n / s.outputs();
+        I filter = s.filter(group, m);
         if (bias) value += widen(bias[filter]);
-        out[((i64)image * s.groups * s.filters + filter) * s.outputs() + n % s.outputs()] =
-            narrow<T>(value);
+        out[s.output(n / s.outputs(), filter, n % s.outputs())] = narrow<T>(value);
     }
 };
 
@@ -108,21 +118,19 @@ template <class T, class I> struct ToInput {
     __device__ I columns() const { return s.images * s.inputs(); }
     __device__ I depth() const { return s.filters * s.taps(); }
     __device__ A left(I group, I m, I k) const {
-        I filter = group * s.filters + k / s.taps();
+        I filter = s.filter(group, k / s.taps());
         return widen(weight[((i64)filter * s.channels + m) * s.taps() + k % s.taps()]);
     }
     __device__ A right(I group, I k, I n) const {
         Triple<I> from = unravel(n % s.inputs(), s.in);
         i64 at = output_place(s, from, unravel(k % s.taps(), s.kernel));
-        I image = n / s.inputs(), filter = group * s.filters + k / s.taps();
         if (at < 0) return 0;
-        return widen(grad[((i64)image * s.groups * s.filters + filter) * s.outputs() + at]);
+        return widen(grad[s.output(n / s.inputs(), s.filter(group, k / s.taps()), at)]);
     }
     __device__ void put(I group, I share, I m, I n, A value) const {
-        I channel = group * s.channels + m, image = n / s.inputs();
+        I channel = s.channel(group, m);
         if (bias) value += widen(bias[channel]);
-        out[((i64)image * s.groups * s.channels + channel) * s.inputs() + n % s.inputs()] =
-            narrow<T>(value);
+        out[s.input(n / s.inputs(), channel, n % s.inputs())] = narrow<T>(value);
     }
 };
 
@@ -137,16 +145,13 @@ template <class T, class I> struct ToWeight {
     __device__ I columns() const { return s.channels * s.taps(); }
     __device__ I depth() const { return s.images * s.outputs(); }
     __device__ A left(I group, I m, I k) const {
-        I filter = group * s.filters + m, image = k / s.outputs();
-        i64 plane = (i64)image * s.groups * s.filters + filter;
-        return widen(grad[plane * s.outputs() + k % s.outputs()]);
+        return widen(grad[s.output(k / s.outputs(), s.filter(group, m), k % s.outputs())]);
     }
     __device__ A right(I group, I k, I n) const {
         Triple<I> to = unravel(k % s.outputs(), s.out);
         i64 at = input_place(s, to, unravel(n % s.taps(), s.kernel));
-        I image = k / s.outputs(), channel = group * s.channels + n / s.taps();
         if (at < 0) return 0;
-        return widen(x[((i64)image * s.groups * s.channels + channel) * s.inputs() + at]);
+        return widen(x[s.input(k / s.outputs(), s.channel(group, n / s.taps()), at)]);
     }
     __device__ void put(I group, I share, I m, I n, A value) const {
         i64 row = ((i64)share * s.groups + group) * s.filters + m;
