@@ -94,25 +94,23 @@ def _launch(
     run.launch("convolution", name, grid, (256, 1), (*args, *geometry.arguments()))
 
 
-def _forward(
-    run: Runtime, x: Array, weight: Array, bias: Array | None, geometry: _Geometry, element: str
+def _convolve(
+    run: Runtime,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    geometry: _Geometry,
+    element: str,
+    back: bool,
 ) -> Array:
+    """The convolution, or `back` from its result to the images: its gradient and transpose."""
     g = geometry
-    out = run.xp.empty((g.images, g.filters, *g.windows.out), x.dtype)
+    made, sizes = (g.channels, g.windows.sizes) if back else (g.filters, g.windows.out)
+    out = run.xp.empty((g.images, made, *sizes), x.dtype)
     if out.size:
-        grid = _blocks(g.filters // g.groups, out.size // g.filters, g.groups)
-        _launch(run, "convolve", element, g, grid, (x, weight, bias, out))
-    return out
-
-
-def _to_input(
-    run: Runtime, grad: Array, weight: Array, bias: Array | None, geometry: _Geometry, element: str
-) -> Array:
-    g = geometry
-    out = run.xp.empty((g.images, g.channels, *g.windows.sizes), grad.dtype)
-    if out.size:
-        grid = _blocks(g.channels // g.groups, out.size // g.channels, g.groups)
-        _launch(run, "convolve_to_input", element, g, grid, (grad, weight, bias, out))
+        kernel = "convolve_to_input" if back else "convolve"
+        grid = _blocks(made // g.groups, out.size // made, g.groups)
+        _launch(run, kernel, element, g, grid, (x, weight, bias, out))
     return out
 
 
@@ -159,13 +157,11 @@ def convolution(
     windows = convolution_windows(
         x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
     )
-    if transposed:
-        # The roles of input and output are those of the convolution that it is the gradient of.
-        channels = weight.shape[1] * groups
-        geometry = _Geometry(x.shape[0], channels, x.shape[1], groups, windows)
-        return _to_input(run, x, weight, bias, geometry, element)
-    geometry = _Geometry(x.shape[0], x.shape[1], weight.shape[0], groups, windows)
-    return _forward(run, x, weight, bias, geometry, element)
+    # The roles of a transposed one's input and output are those of what it is the gradient of.
+    outputs = weight.shape[1] * groups if transposed else weight.shape[0]
+    channels, filters = (outputs, x.shape[1]) if transposed else (x.shape[1], outputs)
+    geometry = _Geometry(x.shape[0], channels, filters, groups, windows)
+    return _convolve(run, x, weight, bias, geometry, element, transposed)
 
 
 def convolution_backward(
@@ -191,8 +187,7 @@ def convolution_backward(
     geometry = _Geometry(x.shape[0], read.shape[1], made.shape[1], groups, windows)
     to_input = to_weight = None
     if mask[0]:
-        backward = _forward if transposed else _to_input
-        to_input = backward(run, grad, weight, None, geometry, element)
+        to_input = _convolve(run, grad, weight, None, geometry, element, not transposed)
     if mask[1]:
         to_weight = _to_weight(run, made, read, weight.shape, geometry, element)
     to_bias = channel_sums(run, grad) if mask[2] else None
