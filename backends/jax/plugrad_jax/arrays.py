@@ -34,7 +34,8 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
     if not isinstance(dtype, plugrad.dtype):
         raise TypeError(f"from_jax(): plugrad has no dtype {array.dtype.name}")
     if isinstance(array, jax.core.Tracer):
-        place = device(all_devices()[0])
+        # Tracers do not tell; a captured step knows.
+        place = getattr(listener(), "place", None) or device(all_devices()[0])
     else:
         devices = array.devices()
         if len(devices) != 1:

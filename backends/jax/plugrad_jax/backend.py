@@ -149,7 +149,12 @@ class JaxBackend(Backend):
         return self.to_host(array)
 
     def copy_to_device(self, array: Array, index: int, non_blocking: bool = False) -> Array:
-        """The array on another device; JAX never waits for it."""
+        """The array on another device; JAX never waits for it. RuntimeError inside of a trace."""
+        if isinstance(array, jax.core.Tracer):
+            raise RuntimeError(
+                f"a tensor is moved to jax:{index} in a function that JAX traces, whose program "
+                "runs on one device: move it outside"
+            )
         return _put(array, all_devices()[index])
 
     def from_dlpack(self, source: Any, index: int) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+import plugrad
 from plugrad.plugins.tracing import Before, Listener, sharers
 from plugrad_jax.capture.changes import TENSOR
 from plugrad_jax.capture.errors import CaptureError, ValueAsked, calling_line
@@ -22,12 +23,15 @@ class Recorder(Listener):
         before: what tensors were, by id, for all that the step met and that it did not make.
         generators: generators that the step was given, with the keys they had.
         results: weak references to the tensors that operators returned, and the operators' names.
+        place: the device that the step computes on, as far as is known.
     """
 
-    def __init__(self, name_of: Callable[[Any], str]) -> None:
-        """`name_of(tensor)`: what to call it in a message."""
+    def __init__(self, name_of: Callable[[Any], str], place: plugrad.device | None) -> None:
+        """`name_of(tensor)`: what to call it in a message. `place`: where the arguments are."""
         super().__init__()
         self._name_of = name_of
+        self.place = place
+        self._placed = ""
         self.before: dict[int, Before] = {}
         self.generators: dict[int, tuple[JaxGenerator, Any]] = {}
         self.results: list[tuple[weakref.ref[Any], str]] = []
@@ -98,10 +102,11 @@ class Recorder(Listener):
 
     def _look(self, value: Any) -> None:
         if isinstance(value, TENSOR):
-            if id(value) in self.before or isinstance(value.array, jax.core.Tracer):
-                return
             if value.device.type == "jax":
-                self.before[id(value)] = Before(value)
+                if value.device is not self.place or not self._placed:
+                    self._compute_on(value.device, self._name_of(value))
+                if id(value) not in self.before and not isinstance(value.array, jax.core.Tracer):
+                    self.before[id(value)] = Before(value)
             elif id(value) not in self._own and value.device.type != "meta":
                 raise CaptureError(
                     f"{self._name_of(value)} is on device {value.device}; a captured step "
@@ -110,6 +115,9 @@ class Recorder(Listener):
         elif isinstance(value, (list, tuple)):
             for item in value:
                 self._look(item)
+        elif isinstance(value, plugrad.device):
+            if value.type == "jax" and value.index is not None:
+                self._compute_on(value, "what is made or moved there")
         elif (
             isinstance(value, JaxGenerator)
             and id(value) not in self.generators
@@ -119,6 +127,19 @@ class Recorder(Listener):
             # What is computed from it is known when the program runs, and not before.
             value.key = jnp.copy(value.key)
 
+    def _compute_on(self, device: plugrad.device, what: str) -> None:
+        """Raise if it is not the device that the step computes on; `what` is there."""
+        if not self._placed:
+            self.place = device
+            self._placed = what
+        elif device is not self.place:
+            line = calling_line()
+            raise CaptureError(
+                f"the step computes on two devices: {self._placed} is on {self.place}, {what} on "
+                f"{device}" + (f", at {line}" if line else "") + ". A program of XLA runs on one: "
+                "capture one step for each device, and move tensors between the steps"
+            )
+
     def _note(self, result: object, op: Any) -> None:
         if isinstance(result, TENSOR):
             if result.device.type not in ("jax", "meta") and _draws(op):
@@ -126,6 +147,8 @@ class Recorder(Listener):
                     f"{op.name}() draws random numbers on {result.device}, which a captured step "
                     "would do once and for all: give it device='jax'"
                 )
+            if result.device.type == "jax" and result.device is not self.place:
+                self._compute_on(result.device, f"the result of {op.name}()")
             if id(result) not in self.before:
                 self.results.append((weakref.ref(result), op.name))
         elif isinstance(result, (list, tuple)):

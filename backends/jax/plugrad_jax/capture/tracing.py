@@ -42,6 +42,7 @@ from plugrad_jax.capture.errors import CaptureError, needs_a_value, no_value
 from plugrad_jax.capture.numbers import Count
 from plugrad_jax.capture.recorder import Recorder
 from plugrad_jax.capture.roots import PLAIN, Roots
+from plugrad_jax.devices import device
 
 Array = Any
 
@@ -54,7 +55,7 @@ class Tracing:
         self.call = call
         self.roots = roots
         self.name = name
-        self.recorder = Recorder(self._name_of)
+        self.recorder = Recorder(self._name_of, _place_of(call))
         foreign = {id(tensor) for tensor in roots.tensors if tensor.device.type != "jax"}
         self.tensors = [
             tensor
@@ -160,9 +161,9 @@ class Tracing:
             )
 
     def _put_numbers(self, values: list[Array]) -> None:
+        devices = _devices_of_numbers(self.roots)
         for number, value in zip(self.numbers, values, strict=True):
-            device = self.tensors[0].device  # the optimizer's are there
-            tensor: Any = tensor_of(value, plugrad.float64, device)
+            tensor: Any = tensor_of(value, plugrad.float64, devices[id(number.places[0][0])])
             counted = number in self.roots.counts.values()
             self._stand_ins.append(tensor)
             for holder, key in number.places:
@@ -362,6 +363,27 @@ def _optimizers_seen(check: Callable[..., None]) -> Iterator[None]:
         yield
     finally:
         handle.remove()
+
+
+def _place_of(call: Call) -> Any:
+    """The device of the first argument that has one."""
+    for tensor in call.tensors:
+        return tensor.device
+    for array in call.arrays:
+        if not isinstance(array, jax.core.Tracer):
+            return device(next(iter(array.devices())))
+    return None
+
+
+def _devices_of_numbers(roots: Roots) -> dict[int, Any]:
+    """Where parameters are whose option or count is in a dict of an optimizer, by the dict's id."""
+    found: dict[int, Any] = {}
+    for optimizer in roots.optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                found[id(group)] = parameter.device
+                found[id(optimizer.state.get(parameter))] = parameter.device
+    return found
 
 
 def _equal(a: Any, b: Any) -> bool:
