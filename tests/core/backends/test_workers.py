@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import plugrad
+from plugrad.autograd.engine.engine import ENGINE
 from plugrad.testing.cases import OpCase
 from tests.core.backends.against_cpu import CASES, check_case
 from tests.core.backends.conftest import activated
@@ -60,6 +61,8 @@ def test_one_device_does_not_wait_for_another(workers: WorkersBackend) -> None:
 
 
 def test_backward_runs_on_each_devices_own_thread(workers: WorkersBackend) -> None:
+    ENGINE.stop()  # the threads that passes before this one have activated already
+
     def gradients(*devices: str) -> Any:
         a, b, c = devices
         x = plugrad.arange(4.0, device=a).add(1).requires_grad_()

@@ -104,6 +104,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
             origin = str(getattr(module, "__file__", ""))
             if before.get(name) is not module and str(folder) in origin:
                 del sys.modules[name]
+        # Now and not last: the backends that come back ask the real manager for what plugins bring.
+        monkeypatch.undo()
 
 
 @contextmanager
