@@ -18,6 +18,8 @@ def caller_outside_plugrad() -> FrameType | None:
     frame: FrameType | None = sys._getframe(0)
     while frame is not None and _is_ours(frame):
         frame = frame.f_back
+    if frame is not None and frame.f_globals.get("__name__") == "threading":
+        return None  # a thread that begins in plugrad
     return frame
 
 

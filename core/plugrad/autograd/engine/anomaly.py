@@ -64,7 +64,8 @@ def _note_creation(node: Node) -> None:
 
 
 def _format_stack() -> list[str]:
-    """The calling thread's stack, outermost first, up to the last line outside plugrad."""
+    """The calling thread's stack, outermost first, up to the last line outside plugrad; nothing on
+    a thread of a device, unless a function of the user's runs there."""
     frame = caller_outside_plugrad()
     # Without a frame, extract_stack would take this very one.
     return [] if frame is None else traceback.format_list(traceback.extract_stack(frame))
@@ -96,11 +97,14 @@ def _has_nan(tensor: TensorBase) -> bool:
     return bool(found)
 
 
-def report_error(node: Node) -> None:
-    """Warn where the node that just failed was made, and in whose run, back to the first one.
+def report_error(node: Node | None) -> None:
+    """Warn where the node that failed, if one did, was made, and in whose run, back to the first.
 
-    Never raises: the error that is on its way must not be lost.
+    For the thread that called backward, whose line the warnings point to. Never raises: the error
+    that is on its way must not be lost.
     """
+    if node is None:
+        return
     extra = node._extra
     stack: Any = None if extra is None else extra.get(TRACEBACK_KEY)
     if stack is None:
@@ -130,7 +134,7 @@ def report_error(node: Node) -> None:
 
 
 def _warn(text: str) -> None:
-    """A warning at the line that asked for backward; threads of devices have no such line."""
+    """A warning at the line that asked for backward, if there is one."""
     frame = caller_outside_plugrad()
     try:
         if frame is None:

@@ -131,12 +131,17 @@ class Engine:
 
     def _run(self, state: LocalState, task: GraphTask) -> None:
         """Drive a pass to its end on this thread, or on another one if the stack is deep."""
-        if state.depth >= self._max_depth:
-            self._hand_over(state, task)
-        else:
-            self._drive_nested(state, task)
+        try:
+            if state.depth >= self._max_depth:
+                self._hand_over(state, task)
+            else:
+                self._drive_nested(state, task)
+        except BaseException:
+            report_error(task.failed)
+            raise
         error = task.error
         if error is not None:
+            report_error(task.failed)
             try:
                 raise error
             finally:
@@ -358,7 +363,7 @@ class Engine:
                     guard.leave()
         except BaseException:
             if ANOMALY.enabled and task.error is None:
-                report_error(node)
+                task.failed = node
             raise
         finally:
             if trace is not None:

@@ -52,6 +52,7 @@ class GraphTask:
         outstanding_tasks: node tasks pushed and not yet run; the pass is over when none is left.
         running: how many of them are being run just now; kept only when shared.
         error: the first one; nothing else is run after it.
+        failed: the node that it came from, which the owner explains in anomaly mode, or None.
         dependencies, not_ready: counts and inputs of nodes that another pass holds; all others
             carry theirs themselves (`Node.pending`, `Node.buffer`), which spares two dict
             look-ups per edge.
@@ -85,6 +86,7 @@ class GraphTask:
         self.finished: bool = False
         self.lock: Any = None
         self.error: BaseException | None = None
+        self.failed: Node | None = None
         self.worker: DeviceThread | None = None
         self.devices: list[DeviceThread] = []
         self.bound: bool = False
@@ -278,6 +280,7 @@ class GraphTask:
         finally:
             self.finished = True
         self.error = None
+        self.failed = None
         self.exec_info = None
         self.captured = []
         self.dependencies = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import threading
 import time
 import weakref
@@ -139,6 +140,41 @@ def test_anomaly_mode_knows_in_whose_run_a_node_was_made(toy: ToyBackend, place:
         while node is not None and node.metadata.get("parent_") is not y.grad_fn:
             node = node.next_functions[0][0]
         assert node is not None
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["outermost", "nested"])
+@pytest.mark.parametrize("place", PLACES)
+def test_anomaly_mode_warns_at_the_line_that_called_backward(
+    toy: ToyBackend, place: str, nested: bool
+) -> None:
+    def run(_: Any) -> None:
+        with plugrad.enable_grad():
+            (leaf(place, 0.0) / 0.0).sqrt().sum().backward()  # called here
+
+    def run_in_a_node(_: Any) -> None:
+        then(leaf("toy:1"), run).sum().backward()  # called here
+
+    start = run_in_a_node if nested else run
+    with (
+        plugrad.autograd.detect_anomaly(),
+        pytest.warns(UserWarning, match="Traceback of forward call") as caught,
+        pytest.raises(RuntimeError, match="returned nan values"),
+    ):
+        start(None)
+    found = [each for each in caught if "Error detected in" in str(each.message)]
+    assert len(found) == 1 + nested
+    for each in found:
+        assert linecache.getline(each.filename, each.lineno).rstrip().endswith("# called here")
+
+
+def test_a_node_that_was_made_on_the_thread_of_a_device_has_no_stack(toy: ToyBackend) -> None:
+    x = leaf("toy:0")
+    with plugrad.autograd.detect_anomaly():
+        (grad,) = plugrad.autograd.grad((x**3).sum(), x, create_graph=True)
+    assert grad.grad_fn.metadata["traceback_"] == []
+    assert "test_thread_state.py" in "".join(
+        grad.grad_fn.metadata["parent_"].metadata["traceback_"]
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)
