@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from plugrad.dtype import DType
-from plugrad.plugins import Backend
+from plugrad.plugins import Backend, package_kernels
 from plugrad_cpu.facts import describe_host
 from plugrad_cpu.generator import CpuGenerator
-from plugrad_cpu.kernels import all_kernels
 from plugrad_cpu.memory import element_offset, element_strides
 
 Array = np.ndarray[Any, Any]
@@ -25,7 +24,7 @@ class CpuBackend(Backend):
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Every kernel of `plugrad_cpu.kernels`."""
-        return all_kernels()
+        return package_kernels("plugrad_cpu.kernels")
 
     def describe(self) -> Mapping[str, str]:
         """NumPy, the BLAS of its matrix products, and the threads that one may use."""

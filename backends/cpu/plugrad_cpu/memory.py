@@ -6,19 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from plugrad.plugins.strides import check_reach, contiguous_strides
+
 Array = np.ndarray[Any, Any]
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
     """Strides in elements; those of an empty array are what a contiguous one would have."""
-    itemsize = array.itemsize
     if array.size == 0:
-        strides: list[int] = []
-        step = 1
-        for size in reversed(array.shape):
-            strides.append(step)
-            step *= max(size, 1)
-        return tuple(reversed(strides))
+        return contiguous_strides(array.shape)
+    itemsize = array.itemsize
     return tuple([stride // itemsize for stride in array.strides])
 
 
@@ -61,15 +58,9 @@ def strided(flat: Array, size: tuple[int, ...], stride: tuple[int, ...], offset:
 
     Raises RuntimeError if it would reach outside the memory.
     """
-    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    itemsize = flat.itemsize
     if 0 in size:
         return np.empty(size, flat.dtype)
-    if last >= flat.size:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
-            f"and itemsize {itemsize} requiring a storage size of {(last + 1) * itemsize} are out "
-            f"of bounds for storage of size {flat.size * itemsize}"
-        )
+    itemsize = flat.itemsize
+    check_reach(size, stride, offset, itemsize, flat.nbytes)
     strides = tuple([step * itemsize for step in stride])
     return np.lib.stride_tricks.as_strided(flat[offset:], size, strides)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import secrets
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 import plugrad
+from plugrad.plugins.generators import SeededGenerator
 from plugrad_cuda.devices import device_of_index
 from plugrad_cuda.fused import CuPyRuntime, Runtime
 from plugrad_cuda.fused.random import random_words
 
 _WORD: Final = 1 << 64
-_STATE_WORDS: Final = 2
 _FLOAT32: Final = np.dtype(np.float32)
 
 
-class CudaGenerator:
+class CudaGenerator(SeededGenerator):
     """A stream of random numbers; kernels draw from `rng`, on the current stream of the GPU.
 
     Its state is the seed and how many draws there were, whatever their sizes.
@@ -37,53 +37,20 @@ class CudaGenerator:
         self.index = index
         self.draws = 0
         self.later: Any = None
-        self._seed = 0
         self.rng = Draws(self, CuPyRuntime() if run is None else run)
-        self.manual_seed(secrets.randbits(63))
+        super().__init__()
 
-    def manual_seed(self, seed: int) -> CudaGenerator:
-        """Start again from a seed in [-2**63, 2**64); returns the generator.
+    def restart(self, seed: int) -> None:
+        self.set_state_words(seed, [0])
 
-        Raises:
-            RuntimeError: a seed outside; a graph is being captured.
-        """
-        number = int(seed)
-        if not -(_WORD // 2) <= number < _WORD:
-            raise RuntimeError(
-                "Overflow when unpacking long long: expected a seed in "
-                f"[-0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], got {seed}"
-            )
-        self._restart(number % _WORD, 0)
-        return self
+    def state_words(self) -> Sequence[int]:
+        """The number of draws."""
+        return [self.draws]
 
-    def _restart(self, seed: int, draws: int) -> None:
+    def set_state_words(self, seed: int, words: Sequence[int]) -> None:
         if self.later is not None:
             raise RuntimeError("a generator cannot be seeded while a graph is being captured")
-        self._seed, self.draws = seed, draws
-
-    def seed(self) -> int:
-        """Start again from a seed that the operating system picks; returns it."""
-        self.manual_seed(secrets.randbits(63))
-        return self._seed
-
-    def initial_seed(self) -> int:
-        """The seed the stream started from."""
-        return self._seed
-
-    def get_state(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The position in the stream as bytes: the seed and the number of draws."""
-        return np.array([self._seed, self.draws], np.uint64).view(np.uint8)
-
-    def set_state(self, state: Any) -> None:
-        """Go to a position that `get_state` gave; RuntimeError for anything else."""
-        data = np.ascontiguousarray(state)
-        if data.dtype != np.uint8 or data.size != _STATE_WORDS * 8:
-            raise RuntimeError(
-                f"set_state(): expected the {_STATE_WORDS * 8} bytes (uint8) that get_state() "
-                f"returns, got {data.size} elements of {data.dtype}"
-            )
-        seed, draws = (int(word) for word in data.reshape(-1).view(np.uint64))
-        self._restart(seed, draws)
+        (self.draws,) = words
 
 
 class Draws:
@@ -99,7 +66,7 @@ class Draws:
     def words(self, count: int) -> Any:
         """`count` words of 32 bits."""
         source = self._generator
-        found = random_words(self._run, count, source._seed, source.draws, source.later)
+        found = random_words(self._run, count, source.started_from, source.draws, source.later)
         source.draws += 1
         return found
 

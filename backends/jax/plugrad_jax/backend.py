@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from plugrad.dtype import DType
-from plugrad.plugins import Backend, DeviceQueue
+from plugrad.plugins import Backend, DeviceQueue, package_kernels
 from plugrad_jax import devices
 from plugrad_jax.deferred import raise_found
 from plugrad_jax.devices import all_devices
 from plugrad_jax.generator import JaxGenerator
-from plugrad_jax.kernels import all_kernels
 from plugrad_jax.precision import (
     WIDE_DTYPES,
     in_64_bits,
@@ -103,7 +102,7 @@ class JaxBackend(Backend):
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Every kernel of `plugrad_jax.kernels`."""
-        return wide_kernels(all_kernels())
+        return wide_kernels(package_kernels("plugrad_jax.kernels"))
 
     def as_array(self, value: Any) -> Array:
         """Tracers are arrays; of NumPy's scalars arrays are made."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 # Interpreted: it runs once per backend, and marks functions.
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar
@@ -86,6 +88,40 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
                 f"the kernel for {name!r} must be callable, got {type(function).__name__}"
             )
     return table
+
+
+def joined_tables(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """The union of tables of kernels, each of which comes with a name.
+
+    Raises:
+        RuntimeError: two define the same operator.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import joined_tables
+    >>> sorted(joined_tables([("powers", {"exp": np.exp}), ("waves", {"sin": np.sin})]))
+    ['exp', 'sin']
+    """
+    found: dict[str, Any] = {}
+    for name, table in tables:
+        twice = found.keys() & table.keys()
+        if twice:
+            raise RuntimeError(f"{name} defines again: {', '.join(sorted(twice))}")
+        found.update(table)
+    return found
+
+
+def package_kernels(package: str) -> dict[str, Callable[..., Any]]:
+    """All kernels of a package whose modules each have a mapping `KERNELS`, or none.
+
+    Raises:
+        RuntimeError: two of the modules define the same operator.
+    """
+    found = importlib.import_module(package)
+    modules = [
+        importlib.import_module(f"{package}.{info.name}")
+        for info in pkgutil.iter_modules(found.__path__)
+    ]
+    return joined_tables((module.__name__, getattr(module, "KERNELS", {})) for module in modules)
 
 
 def marked_kernels(owner: object) -> dict[str, Callable[..., Any]]:

@@ -18,7 +18,7 @@ from plugrad.dispatch.active_backends import (
 )
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
-from plugrad.dispatch.kernel_table import kernel, kernel_table
+from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
 from plugrad.errors import (
@@ -59,10 +59,12 @@ __all__ = [
     "PluginWarning",
     "get_manager",
     "hookimpl",
+    "joined_tables",
     "kernel",
     "kernel_table",
     "load_namespace",
     "load_operators",
+    "package_kernels",
 ]
 
 # Loaded when first asked for: most processes never do.

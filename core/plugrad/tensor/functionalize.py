@@ -38,7 +38,8 @@ from plugrad.tensor.base import (
     sizes_of,
 )
 from plugrad.tensor.cells import ENTERING, Alias, Cell, Layout, alias_of, enter, leave
-from plugrad.tensor.meta.array import MetaArray, contiguous_strides
+from plugrad.tensor.meta.array import MetaArray
+from plugrad.tensor.strides import contiguous_strides
 from plugrad.tensor.write_back import Step, named_step, put_back, single_step
 
 

@@ -46,6 +46,13 @@ def test_relu_rejects_bool() -> None:
         plugrad.relu(plugrad.tensor([True]))
 
 
+def test_a_result_does_not_tell_the_input_of_leaky_relu_with_a_negative_slope() -> None:
+    grad, result = plugrad.ones(2), plugrad.tensor([1.0, -1.0])
+    with pytest.raises(RuntimeError, match="triggered with a negative slope"):
+        plugrad.leaky_relu_backward(grad, result, -0.5, True)
+    assert plugrad.leaky_relu_backward(grad, result, -0.5, False).tolist() == [1, -0.5]
+
+
 def values() -> Any:
     return plugrad.from_numpy(np.random.default_rng(0).uniform(-3, 3, (3, 4)))
 

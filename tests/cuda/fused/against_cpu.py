@@ -7,12 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrad_cpu.kernels import all_kernels
+from plugrad.plugins import package_kernels
 from plugrad_cuda.fused import kernels
 from tests.cuda.emulation.runtime import Emulation
 
 Array = Any
-CPU = all_kernels()
+CPU = package_kernels("plugrad_cpu.kernels")
 DTYPES = {
     "float64": np.dtype(np.float64),
     "float32": np.dtype(np.float32),

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.kernels.adapters import as_operand, not_implemented
+from plugrad.plugins.kernel_errors import not_implemented
+from plugrad_cpu.kernels.adapters import as_operand
 from plugrad_cpu.kernels.erf import erf
 from plugrad_cpu.kernels.floating_errors import run_quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
@@ -134,14 +135,6 @@ def leaky_relu(a: Array, slope: Any) -> Any:
 
 
 def leaky_relu_backward(grad: Array, x: Array, slope: Any, self_is_result: bool) -> Any:
-    if self_is_result and slope < 0:
-        raise RuntimeError(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
-            "not supported. This is caused by calling in-place forward function with a negative "
-            "slope, please call out-of-place version instead. File an issue at "
-            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
-            "backward calculation with negative slope"
-        )
     slopes = np.array([slope, 1], grad.dtype)
     return slopes.take((x > 0).view(np.int8)) * grad
 

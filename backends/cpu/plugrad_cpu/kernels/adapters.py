@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_cpu.kernels.floating_errors import quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
 Array = Any
 Kernel = Callable[..., Any]
-
-_TORCH_NAMES: Final = {
-    "bool": "Bool",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
-
-
-def not_implemented(name: str, dtype: Any) -> NotImplementedError:
-    """PyTorch's error for a kernel that lacks a dtype."""
-    return NotImplementedError(
-        f"\"{name}\" not implemented for '{_TORCH_NAMES.get(dtype.name, dtype.name)}'"
-    )
 
 
 def as_operand(number: Any, dtype: Any) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.spacing import spaced
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.kernels.floating_errors import run_quiet
 
@@ -51,31 +52,13 @@ def arange(start: Any, step: Any, count: int, dtype: DTypeLike, device: int) -> 
     return numbers.astype(dtype, copy=False)
 
 
-def _spaced(start: Any, end: Any, steps: int) -> Any:
-    """From both ends towards the middle, so that both are exact."""
-    if steps == 1:
-        return np.array([start])
-    place = np.arange(steps)
-    step = (end - start) / (steps - 1)
-    first_half = place < steps // 2
-    return np.where(first_half, start + step * place, end - step * (steps - 1 - place))
-
-
 def linspace(start: Any, end: Any, steps: int, dtype: DTypeLike, device: int) -> Array:
-    if steps == 0:
-        return np.empty(0, dtype)
-    if dtype.kind in "iu":
-        start, end = int(start), int(end)
-    numbers: Array = _spaced(start, end, steps)
+    numbers: Array = spaced(np, start, end, steps, dtype.kind in "iu")
     return numbers.astype(dtype, copy=False)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float, dtype: DTypeLike, device: int) -> Array:
-    if steps == 0:
-        return np.empty(0, dtype)
-    if dtype.kind in "iu":
-        start, end = int(start), int(end)
-    powers: Array = np.power(base, _spaced(start, end, steps))
+    powers: Array = np.power(base, spaced(np, start, end, steps, dtype.kind in "iu"))
     return powers.astype(dtype, copy=False)
 
 

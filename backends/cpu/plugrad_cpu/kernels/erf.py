@@ -13,47 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.error_function import MIDDLE_P, MIDDLE_Q, NEAR_LIMIT, NEAR_P, NEAR_Q
+
 Array = Any
 
-# Near zero: erf(x) = x * P(x^2) / Q(x^2), coefficients from the highest power down.
-_NEAR_P: Final = (
-    1.85777706184603153e-1,
-    3.16112374387056560e0,
-    1.13864154151050156e2,
-    3.77485237685302021e2,
-    3.20937758913846947e3,
-)
-_NEAR_Q: Final = (
-    1.0,
-    2.36012909523441209e1,
-    2.44024637934444173e2,
-    1.28261652607737228e3,
-    2.84423683343917062e3,
-)
-# Farther: erfc(x) = exp(-x^2) * P(x) / Q(x).
-_FAR_P: Final = (
-    2.15311535474403846e-8,
-    5.64188496988670089e-1,
-    8.88314979438837594e0,
-    6.61191906371416295e1,
-    2.98635138197400131e2,
-    8.81952221241769090e2,
-    1.71204761263407058e3,
-    2.05107837782607147e3,
-    1.23033935479799725e3,
-)
-_FAR_Q: Final = (
-    1.0,
-    1.57449261107098347e1,
-    1.17693950891312499e2,
-    5.37181101862009858e2,
-    1.62138957456669019e3,
-    3.29079923573345963e3,
-    4.36261909014324716e3,
-    3.43936767414372164e3,
-    1.23033935480374942e3,
-)
-_LIMIT: Final = 0.46875
 # From here on erf is 1 in float64.
 _ONE: Final = 6.0
 # float32, all the way: erf(x) = x * P(x^2) / Q(x^2) for x clipped to [-4, 4].
@@ -98,14 +61,14 @@ def _single(x: Array, out: Array) -> None:
 def _double(x: Array, out: Array) -> None:
     size = np.minimum(np.abs(x), _ONE)
     square = size * size
-    near = _horner(_NEAR_P, square)
-    near /= _horner(_NEAR_Q, square)
+    near = _horner(NEAR_P, square)
+    near /= _horner(NEAR_Q, square)
     near *= size
-    far = _horner(_FAR_P, size)
-    far /= _horner(_FAR_Q, size)
+    far = _horner(MIDDLE_P, size)
+    far /= _horner(MIDDLE_Q, size)
     far *= np.exp(np.negative(square, square))
     np.subtract(1.0, far, far)
-    np.copysign(np.where(size <= _LIMIT, near, far), x, out)
+    np.copysign(np.where(size <= NEAR_LIMIT, near, far), x, out)
 
 
 def erf(x: Array) -> Array:

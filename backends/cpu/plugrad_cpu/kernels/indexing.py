@@ -12,6 +12,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import (
+    OUTSIDE_EMPTY,
+    OUTSIDE_TABLE,
+    TOO_FEW_ELEMENTS,
+    out_of_bounds,
+    out_of_range,
+    unlike_indices,
+    unlike_values,
+)
+
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
@@ -23,7 +33,7 @@ def check_range(index: Array, size: int, dim: int, *, wrap: bool = False) -> Non
     low = -size if wrap else 0
     if index.min() < low or index.max() >= size:
         outside = index[(index < low) | (index >= size)].reshape(-1)[0]
-        message = f"index {outside} is out of bounds for dimension {dim} with size {size}"
+        message = out_of_bounds(outside, dim, size)
         raise IndexError(message) if wrap else RuntimeError(message)
 
 
@@ -109,7 +119,7 @@ def _number(value: Any, dtype: np.dtype[Any]) -> Array:
 def index_select(array: Array, dim: int, index: Array) -> Array:
     size = array.shape[dim] if array.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= size):
-        raise IndexError("index out of range in self")
+        raise IndexError(OUTSIDE_TABLE)
     if array.ndim == 0:
         return array.copy()
     return np.take(array, index.reshape(-1), dim)
@@ -157,10 +167,7 @@ def index_copy(array: Array, dim: int, index: Array, source: Array) -> Array:
     where = index.reshape(-1)
     if where.size and (where.min() < 0 or where.max() >= into.shape[dim]):
         outside = where[(where < 0) | (where >= into.shape[dim])][0]
-        raise IndexError(
-            f"index_copy_(): index {outside} is out of bounds for dimension {dim} with size "
-            f"{into.shape[dim]}"
-        )
+        raise IndexError(f"index_copy_(): {out_of_bounds(outside, dim, into.shape[dim])}")
     into[_slices(into, dim, where)] = _with_a_dim(source)
     return result
 
@@ -186,17 +193,14 @@ def _check_indices(array: Array, indices: list[Array | None]) -> None:
             shapes.append((int(index.sum()),))
         else:
             if array.shape[place] == 0 and index.size:
-                raise IndexError("index is out of bounds for dimension with size 0")
+                raise IndexError(OUTSIDE_EMPTY)
             check_range(index, array.shape[place], place, wrap=True)
             place += 1
             shapes.append(index.shape)
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
-        shown = ", ".join(str(list(shape)) for shape in shapes)
-        raise IndexError(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
-        ) from None
+        raise unlike_indices(shapes) from None
 
 
 def _where(indices: list[Array | None]) -> tuple[Any, ...]:
@@ -222,10 +226,7 @@ def _put_into(target: Array, indices: list[Array | None], values: Array, accumul
     except (IndexError, ValueError):
         _check_indices(target, indices)
         wanted = target[where].shape
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-            f"indexing result of shape {list(wanted)}"
-        ) from None
+        raise unlike_values(values.shape, wanted) from None
     return target
 
 
@@ -264,7 +265,7 @@ def masked_scatter(array: Array, mask: Array, source: Array) -> Array:
     where = np.broadcast_to(mask, shape)
     count = int(np.count_nonzero(where))
     if source.size < count:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+        raise RuntimeError(TOO_FEW_ELEMENTS)
     result[where] = source.reshape(-1)[:count]
     return result
 
@@ -274,9 +275,7 @@ def take(array: Array, index: Array) -> Array:
         size = math.prod(array.shape)
         if index.min() < -size or index.max() >= size:
             outside = index[(index < -size) | (index >= size)].reshape(-1)[0]
-            raise IndexError(
-                f"out of range: tried to access index {outside} on a tensor of {size} elements."
-            )
+            raise IndexError(out_of_range(outside, size))
     result: Array = array.reshape(-1)[index]
     return result
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
 from plugrad_cpu.kernels.adapters import as_operand
 from plugrad_cpu.kernels.floating_errors import quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
@@ -38,7 +39,7 @@ def _positions(target: Array, classes: int, ignore_index: int) -> tuple[Array, A
     safe = np.where(known, target, 0)
     bad = (safe < 0) | (safe >= classes)
     if bad.any():
-        raise IndexError(f"Target {safe[bad].flat[0]} is out of bounds.")
+        raise no_class(safe[bad].flat[0])
     return safe, known
 
 
@@ -161,7 +162,7 @@ def binary_cross_entropy(x: Array, target: Array, weight: Array | None, reductio
         loss = binary_cross_entropy(widen(x), widen(target), wide, reduction)
         return np.asarray(loss).astype(x.dtype)
     if x.size and not (x.min() >= 0 and x.max() <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise RuntimeError(NO_PROBABILITIES)
     least = as_operand(-100, x.dtype)
     one = as_operand(1, x.dtype)
     losses = (target - one) * np.maximum(np.log1p(-x), least)

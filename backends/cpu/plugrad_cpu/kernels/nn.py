@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import OUTSIDE_TABLE, one_hot_classes
 from plugrad_cpu.kernels.floating_errors import quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 from plugrad_cpu.kernels.loss import row_numbers
@@ -247,7 +248,7 @@ def batch_norm_backward(
 def _check_rows(indices: Array, rows: int) -> None:
     """Negative indices are large ones when taken as unsigned."""
     if indices.size and np.maximum.reduce(indices.view(np.uint64), None) >= rows:
-        raise IndexError("index out of range in self")
+        raise IndexError(OUTSIDE_TABLE)
 
 
 def embedding(weight: Array, indices: Array) -> Any:
@@ -298,13 +299,7 @@ def dropout_backward(grad: Array, kept: Array, scale: float) -> Any:
 
 def one_hot(indices: Array, classes: int) -> Any:
     if indices.size:
-        if indices.min() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        largest = int(indices.max())
-        if classes == -1:
-            classes = largest + 1
-        elif largest >= classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
+        classes = one_hot_classes(int(indices.min()), int(indices.max()), classes)
     out = np.zeros((indices.size, classes), np.int64)
     out[row_numbers(indices.size), indices.reshape(-1)] = 1
     return out.reshape(*indices.shape, classes)

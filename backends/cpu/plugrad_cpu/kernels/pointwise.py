@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_cpu.kernels.adapters import (
     Array,
     Kernel,
     as_operand,
     in_float32,
-    not_implemented,
     rejecting,
     rejecting_binary,
     wide_ternary,

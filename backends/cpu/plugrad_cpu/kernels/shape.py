@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
+from plugrad.plugins.strides import copy_order, diagonal_sizes
 from plugrad_cpu.kernels.floating_errors import run_quiet
 from plugrad_cpu.kernels.views import diagonal
 
@@ -37,10 +39,10 @@ def repeat(array: Array, repeats: Shape) -> Array:
 
 def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     if (repeats < 0).any():
-        raise RuntimeError("repeats can not be negative")
+        raise RuntimeError(NEGATIVE_REPEATS)
     result = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
     if output_size is not None and output_size != result.size:
-        raise RuntimeError("allocated size does not match required size")
+        raise RuntimeError(OTHER_OUTPUT_SIZE)
     return result
 
 
@@ -82,34 +84,20 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
 
 
 def diag_embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
-    length = array.shape[-1] + abs(offset)
-    sizes = list(array.shape[:-1])
-    for place in sorted((dim1, dim2)):
-        sizes.insert(place, length)
-    result = np.zeros(sizes, array.dtype)
+    result = np.zeros(diagonal_sizes(array.shape, offset, dim1, dim2), array.dtype)
     diagonal(result, offset, dim1, dim2)[...] = array
     return result
 
 
-def _order(array: Array) -> Any:
-    """Keeps the layout of dense arrays; where elements overlap, PyTorch lays out afresh."""
-    if array.flags.c_contiguous:
-        return "C"
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        if stride == 0 and size > 1:
-            return "C"
-    return "K"
-
-
 def clone(array: Array, keep_strides: bool) -> Array:
-    return array.copy(_order(array) if keep_strides else "C")
+    return array.copy(copy_order(array) if keep_strides else "C")
 
 
 def cast(array: Array, dtype: np.dtype[Any]) -> Array:
     """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
-    result: Array = run_quiet(array.astype, dtype, _order(array))
+    result: Array = run_quiet(array.astype, dtype, copy_order(array))
     return result
 
 

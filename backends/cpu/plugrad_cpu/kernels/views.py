@@ -10,16 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import NOT_A_VIEW
+from plugrad.plugins.strides import summed_positions
 from plugrad_cpu.memory import flat_memory, strided
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 _ALL: Final = slice(None)
-_NOT_A_VIEW: Final = (
-    "view size is not compatible with input tensor's size and stride (at least one dimension "
-    "spans across two contiguous subspaces). Use .reshape(...) instead."
-)
 
 
 def view(array: Array, size: Shape) -> Array:
@@ -28,7 +26,7 @@ def view(array: Array, size: Shape) -> Array:
     try:
         return array.reshape(size, copy=False)
     except ValueError:
-        raise RuntimeError(_NOT_A_VIEW) from None
+        raise RuntimeError(NOT_A_VIEW) from None
 
 
 def permute(array: Array, dims: Shape) -> Array:
@@ -140,37 +138,14 @@ def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, d
     return result
 
 
-def strided_sum(
-    array: Array,
-    size: Shape,
-    stride: Shape,
-    storage_offset: int,
-    output_size: Shape,
-    output_stride: Shape,
-    output_offset: int,
-) -> Array:
-    if 0 in size or 0 in output_size:
-        return np.zeros(output_size, array.dtype)
-    reach = max(
-        storage_offset + _extent(size, stride), output_offset + _extent(output_size, output_stride)
-    )
-    memory = np.zeros(reach + 1, array.dtype)
-    # np.add.at, unlike `+=`, counts a cell as often as it occurs.
-    np.add.at(memory, _cells(size, stride, storage_offset).reshape(-1), array.reshape(-1))
-    result: Array = memory[_cells(output_size, output_stride, output_offset)]
+def strided_sum(array: Array, *geometry: Any) -> Array:
+    """What overlapping views had, added up at each place of the memory they share."""
+    added, read, count = summed_positions(np, *geometry)
+    memory = np.zeros(count, array.dtype)
+    # np.add.at, unlike `+=`, counts a place as often as it occurs.
+    np.add.at(memory, added.reshape(-1), array.reshape(-1))
+    result: Array = memory[read]
     return result
-
-
-def _extent(size: Shape, stride: Shape) -> int:
-    return sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-
-
-def _cells(size: Shape, stride: Shape, offset: int) -> Array:
-    """The memory cell of every element."""
-    cells: Array = np.full(size, offset, np.int64)
-    for dim, (n, step) in enumerate(zip(size, stride, strict=True)):
-        cells += (np.arange(n) * step).reshape((n,) + (1,) * (len(size) - dim - 1))
-    return cells
 
 
 def unsafe_view(array: Array, size: Shape) -> Array:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import OUTSIDE_TABLE
 from plugrad_cuda.fused.launching import (
     CPP,
     INT64,
@@ -39,7 +40,7 @@ EXPRESSIONS: Final = {
 
 def _check_rows(indices: Array, rows: int) -> None:
     if indices.size and ((indices < 0) | (indices >= rows)).any():
-        raise IndexError("index out of range in self")
+        raise IndexError(OUTSIDE_TABLE)
 
 
 def embedding(run: Runtime, weight: Array, indices: Array) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from plugrad.plugins.kernel_errors import no_class
 from plugrad_cuda.fused.launching import (
     CPP,
     INT64,
@@ -40,7 +41,7 @@ def _sizes(x: Array) -> tuple[int, int, int]:
 def _check_targets(run: Runtime, target: Array, classes: int, ignore_index: int) -> None:
     bad = (target != ignore_index) & ((target < 0) | (target >= classes))
     if bad.any():
-        raise IndexError(f"Target {int(target[bad].reshape(-1)[0])} is out of bounds.")
+        raise no_class(int(target[bad].reshape(-1)[0]))
 
 
 def nll_loss_forward(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from plugrad.plugins import joined_tables
 from plugrad_cuda import fused
 from plugrad_cuda.fused.runtime import CuPyRuntime
 from plugrad_cuda.kernels.activation import Activation
@@ -46,14 +47,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
 
 def array_kernels(ns: Namespace) -> dict[str, Kernel]:
     """The kernels of all families; RuntimeError if two define the same operator."""
-    found: dict[str, Kernel] = {}
-    for family in FAMILIES:
-        table = family(ns).kernels()
-        twice = found.keys() & table.keys()
-        if twice:
-            raise RuntimeError(f"{family.__name__} defines again: {', '.join(sorted(twice))}")
-        found.update(table)
-    return found
+    return joined_tables((family.__name__, family(ns).kernels()) for family in FAMILIES)
 
 
 def kernels(*, check: bool = True) -> dict[str, Kernel]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_cuda.kernels import expressions
-from plugrad_cuda.kernels.family import Family, not_implemented, number, widen
+from plugrad_cuda.kernels.family import Family, number, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
 _SQRT_HALF: Final = math.sqrt(0.5)
@@ -207,14 +208,6 @@ class Activation(Family):
         return self.fused_hardtanh(a, number(low, a.dtype), number(high, a.dtype))
 
     def leaky_relu_backward(self, grad: Array, x: Array, slope: Any, self_is_result: bool) -> Any:
-        if self_is_result and slope < 0:
-            raise RuntimeError(
-                "In-place leakyReLu backward calculation is triggered with a negative slope which "
-                "is not supported. This is caused by calling in-place forward function with a "
-                "negative slope, please call out-of-place version instead. File an issue at "
-                "https://github.com/pytorch/pytorch if you do require supporting in-place "
-                "leakRelu backward calculation with negative slope"
-            )
         return self.fused_leaky_relu_backward(grad, x, slope)
 
     def elu_backward(

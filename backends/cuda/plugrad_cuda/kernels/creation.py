@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.spacing import spaced
 from plugrad_cuda.kernels.family import INT64, Family, scalar
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace, Shape
 
@@ -91,27 +92,16 @@ class Creation(Family):
             places = self.xp.arange(count, dtype=INT64 if exact else np.float64)
             return self.affine(places, step, start).astype(dtype, copy=False)
 
-    def spaced(self, start: Any, end: Any, steps: int) -> Array:
-        """From both ends towards the middle, so that both are exact."""
-        places = self.xp.arange(steps, dtype=INT64)
-        step = (end - start) / max(steps - 1, 1)
-        first_half = places < max(steps // 2, 1)
-        from_end = end - step * (steps - 1 - places)
-        return self.xp.where(first_half, start + step * places, from_end)
-
     def linspace(self, start: Any, end: Any, steps: int, dtype: Any, device: int) -> Array:
-        if dtype.kind in "iu":
-            start, end = int(start), int(end)
         with self.ns.on(device):
-            return self.spaced(start, end, steps).astype(dtype, copy=False)
+            numbers = spaced(self.xp, start, end, steps, dtype.kind in "iu")
+            return numbers.astype(dtype, copy=False)
 
     def logspace(
         self, start: Any, end: Any, steps: int, base: float, dtype: Any, device: int
     ) -> Array:
-        if dtype.kind in "iu":
-            start, end = int(start), int(end)
         with self.ns.on(device):
-            powers = self.xp.power(base, self.spaced(start, end, steps))
+            powers = self.xp.power(base, spaced(self.xp, start, end, steps, dtype.kind in "iu"))
             return powers.astype(dtype, copy=False)
 
     def eye(self, n: int, m: int, dtype: Any, device: int) -> Array:

@@ -8,17 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.dtype import from_numpy
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
 FLOAT32: Final = np.dtype(np.float32)
 INT64: Final = np.dtype(np.int64)
 _FLOAT16: Final = np.dtype(np.float16)
-
-
-def not_implemented(name: str, dtype: Any) -> NotImplementedError:
-    """PyTorch's error for a kernel that lacks a dtype."""
-    return NotImplementedError(f"\"{name}\" not implemented for '{from_numpy(dtype).scalar_name}'")
 
 
 def is_bfloat16(a: Array) -> bool:

@@ -11,6 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import (
+    OUTSIDE_EMPTY,
+    OUTSIDE_TABLE,
+    TOO_FEW_ELEMENTS,
+    out_of_bounds,
+    out_of_range,
+    unlike_indices,
+    unlike_values,
+)
 from plugrad_cuda.kernels.family import INT64, Family, scalar
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 from plugrad_cuda.kernels.scattering import add_at
@@ -70,7 +79,7 @@ class Indexing(Family):
     def check_range(self, index: Array, size: int, dim: int, *, wrap: bool = False) -> None:
         found = self.wrong(index, -size if wrap else 0, size)
         if found is not None:
-            message = f"index {found} is out of bounds for dimension {dim} with size {size}"
+            message = out_of_bounds(found, dim, size)
             raise IndexError(message) if wrap else RuntimeError(message)
 
     def place(self, index: Array, dim: int) -> tuple[Array, ...]:
@@ -126,7 +135,7 @@ class Indexing(Family):
     def index_select(self, array: Array, dim: int, index: Array) -> Array:
         size = array.shape[dim] if array.ndim else 1
         if self.wrong(index, 0, size) is not None:
-            raise IndexError("index out of range in self")
+            raise IndexError(OUTSIDE_TABLE)
         if array.ndim == 0:
             return array.copy()
         return self.xp.take(array, index.reshape(-1), axis=dim)
@@ -149,10 +158,7 @@ class Indexing(Family):
         into, where = _with_a_dim(result), index.reshape(-1)
         found = self.wrong(where, 0, into.shape[dim])
         if found is not None:
-            raise IndexError(
-                f"index_copy_(): index {found} is out of bounds for dimension {dim} with size "
-                f"{into.shape[dim]}"
-            )
+            raise IndexError(f"index_copy_(): {out_of_bounds(found, dim, into.shape[dim])}")
         if where.size:
             into[at(dim, where)] = _with_a_dim(source)
         return result
@@ -190,16 +196,12 @@ class Indexing(Family):
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
-            shown = ", ".join(str(list(shape)) for shape in shapes)
-            raise IndexError(
-                "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                f"{shown}"
-            ) from None
+            raise unlike_indices(shapes) from None
         return array, tuple(found)
 
     def check_index(self, index: Array, size: int, dim: int) -> None:
         if size == 0 and index.size:
-            raise IndexError("index is out of bounds for dimension with size 0")
+            raise IndexError(OUTSIDE_EMPTY)
         self.check_range(index, size, dim, wrap=True)
 
     def index(self, array: Array, indices: list[Array | None]) -> Array:
@@ -223,10 +225,7 @@ class Indexing(Family):
         except ValueError:
             fits = False
         if not fits:
-            raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
-                f"to indexing result of shape {list(wanted)}"
-            )
+            raise unlike_values(values.shape, wanted)
         if 0 in wanted:
             return array
         if accumulate:
@@ -254,7 +253,7 @@ class Indexing(Family):
         result = self.xp.broadcast_to(array, shape).copy("C")
         where = self.xp.nonzero(self.xp.broadcast_to(mask, shape).reshape(-1))[0]
         if source.size < where.size:
-            raise RuntimeError("Number of elements of source < number of ones in mask")
+            raise RuntimeError(TOO_FEW_ELEMENTS)
         if where.size:
             result.reshape(-1)[where] = source.reshape(-1)[: where.size]
         return result
@@ -263,9 +262,7 @@ class Indexing(Family):
         size = math.prod(array.shape)
         found = self.wrong(index, -size, size)
         if found is not None:
-            raise IndexError(
-                f"out of range: tried to access index {found} on a tensor of {size} elements."
-            )
+            raise IndexError(out_of_range(found, size))
         return self.xp.take(array.reshape(-1), self.from_front(index, size))
 
     def nonzero(self, array: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
 from plugrad_cuda.kernels.family import INT64, Family, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
@@ -116,7 +117,7 @@ class Loss(Family):
         self, x: Array, target: Array, weight: Array | None, reduction: str
     ) -> Any:
         if x.size and self.ns.may_wait() and bool(self.xp.any(self.outside_unit(x))):
-            raise RuntimeError("all elements of input should be between 0 and 1")
+            raise RuntimeError(NO_PROBABILITIES)
         return self.reduced(
             self.cross_entropy, self.cross_entropy_sum, reduction, x, target, weight
         )
@@ -144,8 +145,7 @@ class Loss(Family):
         if safe.size and self.ns.may_wait():
             bad = (safe < 0) | (safe >= classes)
             if bool(self.xp.any(bad)):
-                first = int(safe.reshape(-1)[self.xp.argmax(bad)])
-                raise IndexError(f"Target {first} is out of bounds.")
+                raise no_class(int(safe.reshape(-1)[self.xp.argmax(bad)]))
         return safe, known
 
     def at(self, shape: tuple[int, ...], target: Array) -> tuple[Any, ...]:

@@ -12,6 +12,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
+from plugrad.plugins.strides import check_reach
+
 Array = Any
 Kernel = Callable[..., Any]
 Shape = tuple[int, ...]
@@ -73,16 +75,6 @@ class Namespace:
         raise NotImplementedError
 
 
-def outside_memory(size: Shape, stride: Shape, offset: int, itemsize: int, nbytes: int) -> str:
-    """PyTorch's words for a view that reaches beyond its memory."""
-    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    return (
-        f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-        f"itemsize {itemsize} requiring a storage size of {(last + 1) * itemsize} are out of "
-        f"bounds for storage of size {nbytes}"
-    )
-
-
 class CupyNamespace(Namespace):
     """CuPy. Importing it needs no driver; the first array does."""
 
@@ -127,9 +119,7 @@ class CupyNamespace(Namespace):
         if 0 in size:
             return self.xp.empty(size, array.dtype)
         memory, itemsize = array.data.mem, array.itemsize
-        last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-        if (last + 1) * itemsize > memory.size:
-            raise RuntimeError(outside_memory(size, stride, offset, itemsize, memory.size))
+        check_reach(size, stride, offset, itemsize, memory.size)
         pointer = self.xp.cuda.MemoryPointer(memory, offset * itemsize)
         strides = tuple([step * itemsize for step in stride])
         return self.xp.ndarray(size, array.dtype, pointer, strides)

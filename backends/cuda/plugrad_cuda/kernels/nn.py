@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import OUTSIDE_TABLE, one_hot_classes
 from plugrad_cuda.kernels.family import INT64, Family, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 from plugrad_cuda.kernels.scattering import add_at
@@ -255,7 +256,7 @@ class Tokens(Family):
         if indices.size and self.ns.may_wait():
             bad = (indices < 0) | (indices >= weight.shape[0])
             if bool(self.xp.any(bad)):
-                raise IndexError("index out of range in self")
+                raise IndexError(OUTSIDE_TABLE)
         return self.xp.take(weight, indices, axis=0)
 
     def embedding_backward(
@@ -288,13 +289,8 @@ class Tokens(Family):
 
     def one_hot(self, indices: Array, classes: int) -> Any:
         if indices.size and (classes == -1 or self.ns.may_wait()):
-            if int(self.xp.amin(indices)) < 0:
-                raise RuntimeError("Class values must be non-negative.")
-            largest = int(self.xp.amax(indices))
-            if classes == -1:
-                classes = largest + 1
-            elif largest >= classes:
-                raise RuntimeError("Class values must be smaller than num_classes.")
+            least, largest = int(self.xp.amin(indices)), int(self.xp.amax(indices))
+            classes = one_hot_classes(least, largest, classes)
         ids = self.xp.arange(classes)
         return self.xp.equal(indices[..., None], ids).astype(INT64)
 

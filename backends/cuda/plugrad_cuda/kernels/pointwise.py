@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_cuda.kernels import expressions
-from plugrad_cuda.kernels.family import Family, is_bfloat16, not_implemented, number, rejecting
+from plugrad_cuda.kernels.family import Family, is_bfloat16, number, rejecting
 from plugrad_cuda.kernels.family import scalar as typed
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from plugrad.plugins.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
+from plugrad.plugins.strides import copy_order, diagonal_sizes
 from plugrad_cuda.kernels.family import INT64, Family
 from plugrad_cuda.kernels.namespace import Array, Kernel, Shape
 from plugrad_cuda.kernels.views import diagonal_view
@@ -52,14 +54,14 @@ class Reordering(Family):
         """Each position as often as it says there. CuPy's own repeat wants the counts on the
         host; here only their sum goes there."""
         if self.ns.may_wait() and bool(self.xp.any(repeats < 0)):
-            raise RuntimeError("repeats can not be negative")
+            raise RuntimeError(NEGATIVE_REPEATS)
         if repeats.size == 0:
             return repeats.copy()
         ends = self.xp.cumsum(repeats, dtype=INT64)
         if self.ns.may_wait() or output_size is None:
             total = int(ends[-1])
             if output_size is not None and output_size != total:
-                raise RuntimeError("allocated size does not match required size")
+                raise RuntimeError(OTHER_OUTPUT_SIZE)
             output_size = total
         places = self.xp.arange(output_size, dtype=INT64)
         found = self.xp.searchsorted(ends, places, side="right")
@@ -95,35 +97,21 @@ class Reordering(Family):
         return self.xp.take_along_axis(array, indices, dim), indices
 
     def diag_embed(self, array: Array, offset: int, dim1: int, dim2: int) -> Array:
-        length = array.shape[-1] + abs(offset)
-        sizes = list(array.shape[:-1])
-        for place in sorted((dim1, dim2)):
-            sizes.insert(place, length)
-        result = self.xp.zeros(tuple(sizes), array.dtype)
+        result = self.xp.zeros(diagonal_sizes(array.shape, offset, dim1, dim2), array.dtype)
         diagonal_view(self.xp, result, offset, dim1, dim2)[...] = array
         return result
 
     def clone(self, array: Array, keep_strides: bool) -> Array:
-        return array.copy(_order(array) if keep_strides else "C")
+        return array.copy(copy_order(array) if keep_strides else "C")
 
     def cast(self, array: Array, dtype: Any) -> Array:
         """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
         if array.dtype.kind == "c" and dtype.kind not in "cb":
             array = array.real
-        return array.astype(dtype, order=_order(array))
+        return array.astype(dtype, order=copy_order(array))
 
     def copy_(self, target: Array, source: Array) -> Array:
         if source.dtype.kind == "c" and target.dtype.kind not in "cb":
             source = source.real
         self.xp.copyto(target, source, casting="unsafe")
         return target
-
-
-def _order(array: Array) -> str:
-    """Keeps the layout of dense arrays; where elements overlap, PyTorch lays out afresh."""
-    if array.flags.c_contiguous:
-        return "C"
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        if stride == 0 and size > 1:
-            return "C"
-    return "K"

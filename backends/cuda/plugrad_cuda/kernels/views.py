@@ -9,15 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cuda.kernels.family import INT64, Family, narrowed, widen
+from plugrad.plugins.kernel_errors import NOT_A_VIEW
+from plugrad.plugins.strides import diagonal_run, summed_positions
+from plugrad_cuda.kernels.family import Family, narrowed, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Shape
 from plugrad_cuda.kernels.scattering import add_at
 
 _ALL: Final = slice(None)
-_NOT_A_VIEW: Final = (
-    "view size is not compatible with input tensor's size and stride (at least one dimension "
-    "spans across two contiguous subspaces). Use .reshape(...) instead."
-)
 
 
 def at(dim: int, part: Any) -> Any:
@@ -27,13 +25,11 @@ def at(dim: int, part: Any) -> Any:
 
 def diagonal_view(xp: Any, array: Array, offset: int, dim1: int, dim2: int) -> Array:
     """The diagonal as the last dimension, to write to."""
-    rows, columns = array.shape[dim1], array.shape[dim2]
-    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    row, column, length = diagonal_run(array.shape[dim1], array.shape[dim2], offset)
     others = [dim for dim in range(array.ndim) if dim not in (dim1, dim2)]
     first: list[Any] = [_ALL] * array.ndim
     if length:
-        first[dim1] = slice(max(-offset, 0), None)
-        first[dim2] = slice(max(offset, 0), None)
+        first[dim1], first[dim2] = slice(row, None), slice(column, None)
     start = array[tuple(first)]
     shape = (*(array.shape[dim] for dim in others), length)
     step = array.strides[dim1] + array.strides[dim2]
@@ -78,7 +74,7 @@ class Views(Family):
         try:
             return self.ns.view_as(array, size)
         except ValueError:
-            raise RuntimeError(_NOT_A_VIEW) from None
+            raise RuntimeError(NOT_A_VIEW) from None
 
     def unsafe_view(self, array: Array, size: Shape) -> Array:
         return array.reshape(size)
@@ -158,37 +154,11 @@ class Views(Family):
         diagonal_view(self.xp, result, offset, dim1, dim2)[...] = grad
         return result
 
-    def strided_sum(
-        self,
-        array: Array,
-        size: Shape,
-        stride: Shape,
-        storage_offset: int,
-        output_size: Shape,
-        output_stride: Shape,
-        output_offset: int,
-    ) -> Array:
-        """What overlapping views had, added up at each cell of the memory they share."""
-        if 0 in size or 0 in output_size:
-            return self.xp.zeros(output_size, array.dtype)
-        reach = max(
-            storage_offset + _extent(size, stride),
-            output_offset + _extent(output_size, output_stride),
-        )
+    def strided_sum(self, array: Array, *geometry: Any) -> Array:
+        """What overlapping views had, added up at each place of the memory they share."""
+        added, read, count = summed_positions(self.xp, *geometry)
         values = widen(array)
-        memory = self.xp.zeros(reach + 1, values.dtype)
-        cells = self.cells(size, stride, storage_offset)
-        add_at(self.ns, memory, cells.reshape(-1), values.reshape(-1))
-        return narrowed(memory[self.cells(output_size, output_stride, output_offset)], array.dtype)
-
-    def cells(self, size: Shape, stride: Shape, offset: int) -> Array:
-        """The memory cell of every element."""
-        cells = self.xp.full(size, offset, INT64)
-        for dim, (n, step) in enumerate(zip(size, stride, strict=True)):
-            place = self.xp.arange(n, dtype=INT64) * step
-            cells += place.reshape((n,) + (1,) * (len(size) - dim - 1))
-        return cells
-
-
-def _extent(size: Shape, stride: Shape) -> int:
-    return sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+        memory = self.xp.zeros(count, values.dtype)
+        if array.size:
+            add_at(self.ns, memory, added.reshape(-1), values.reshape(-1))
+        return narrowed(memory[read], array.dtype)

@@ -11,12 +11,12 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_jax.kernels.programs import (
     Array,
     Kernel,
     constant,
     in_float32,
-    not_implemented,
     program,
     widen,
 )
@@ -71,14 +71,6 @@ def _leaky_relu(a: Array, slope: Any) -> Array:
 
 
 def _leaky_relu_backward(grad: Array, x: Array, slope: Any, self_is_result: bool) -> Array:
-    if self_is_result and slope < 0:
-        raise RuntimeError(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
-            "not supported. This is caused by calling in-place forward function with a negative "
-            "slope, please call out-of-place version instead. File an issue at "
-            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
-            "backward calculation with negative slope"
-        )
     return jnp.where(x > 0, grad, grad * constant(slope, grad))
 
 

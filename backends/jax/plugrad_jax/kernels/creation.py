@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from plugrad.plugins.spacing import spaced
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.generator import typed_key
 from plugrad_jax.kernels.placement import placed, placed_program
@@ -60,16 +61,6 @@ def _arange(start: Any, step: Any, count: int, dtype: DTypeLike, exact: bool) ->
     return in_dtype(start + step * places, dtype)
 
 
-def _spaced(start: Any, end: Any, steps: int) -> Any:
-    """From both ends towards the middle, so that both are exact."""
-    if steps == 1:
-        return np.array([start])
-    place = np.arange(steps)
-    step = (end - start) / (steps - 1)
-    first_half = place < steps // 2
-    return np.where(first_half, start + step * place, end - step * (steps - 1 - place))
-
-
 def linspace(start: Any, end: Any, steps: int, dtype: DTypeLike, device: int) -> Array:
     return logspace(start, end, steps, None, dtype, device)
 
@@ -78,11 +69,7 @@ def logspace(
     start: Any, end: Any, steps: int, base: float | None, dtype: DTypeLike, device: int
 ) -> Array:
     """Computed on the host: as integers the numbers would show how a device rounds."""
-    if steps == 0:
-        return zeros((0,), dtype, device)
-    if np.dtype(dtype).kind in "iu":
-        start, end = int(start), int(end)
-    numbers = _spaced(start, end, steps)
+    numbers = spaced(np, start, end, steps, np.dtype(dtype).kind in "iu")
     return placed((numbers if base is None else np.power(base, numbers)).astype(dtype), device)
 
 

@@ -27,8 +27,3 @@ def raise_outside(
 ) -> None:
     """Have an error raised later if `outside` has found one; {} in the message is the index."""
     raise_later(found[0], lambda index: error(message.format(index)), found[1])
-
-
-def out_of_bounds(dim: int, size: int) -> str:
-    """What most operators say."""
-    return f"index {{}} is out of bounds for dimension {dim} with size {size}"

@@ -16,9 +16,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from plugrad.plugins.kernel_errors import (
+    OUTSIDE_EMPTY,
+    OUTSIDE_TABLE,
+    TOO_FEW_ELEMENTS,
+    out_of_bounds,
+    out_of_range,
+    unlike_indices,
+    unlike_values,
+)
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.creation import in_dtype
-from plugrad_jax.kernels.index_range import Outside, out_of_bounds, outside, raise_outside
+from plugrad_jax.kernels.index_range import Outside, outside, raise_outside
 from plugrad_jax.kernels.placement import require_values
 from plugrad_jax.kernels.programs import Array, compiled
 
@@ -63,7 +72,7 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
         return _nothing(array, index.shape)
     result, found = _gather(array, dim, index)
-    raise_outside(found, out_of_bounds(dim, _size(array, dim)))
+    raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)))
     return result
 
 
@@ -93,7 +102,7 @@ def _scattering(write: Callable[..., Array]) -> Callable[..., Array]:
         if index.size == 0:
             return array
         result, found = scattered(array, dim, index, src)
-        raise_outside(found, out_of_bounds(dim, _size(array, dim)))
+        raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)))
         return result
 
     return kernel
@@ -105,7 +114,7 @@ scatter_add: Final = _scattering(_add)
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     result, found = _index_select(array, dim, index)
-    raise_outside(found, "index out of range in self", IndexError)
+    raise_outside(found, OUTSIDE_TABLE, IndexError)
     return result
 
 
@@ -142,20 +151,20 @@ def _add_slices(
 
 def index_add(array: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
     result, found = _add_slices(array, dim, index, source, None if alpha == 1 else alpha)
-    raise_outside(found, out_of_bounds(dim, _size(array, dim)))
+    raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)))
     return result
 
 
 def index_copy(array: Array, dim: int, index: Array, source: Array) -> Array:
     result, found = _write_slices(array, dim, index, source, False)
-    message = f"index_copy_(): {out_of_bounds(dim, _size(array, dim))}"
+    message = f"index_copy_(): {out_of_bounds('{}', dim, _size(array, dim))}"
     raise_outside(found, message, IndexError)
     return result
 
 
 def index_fill(array: Array, dim: int, index: Array, value: Any) -> Array:
     result, found = _write_slices(array, dim, index, value, True)
-    raise_outside(found, out_of_bounds(dim, _size(array, dim)), IndexError)
+    raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)), IndexError)
     return result
 
 
@@ -170,17 +179,13 @@ def _check_indices(array: Array, indices: Indices) -> None:
         if index is None:
             continue
         if array.shape[dim] == 0 and index.size:
-            raise IndexError("index is out of bounds for dimension with size 0")
+            raise IndexError(OUTSIDE_EMPTY)
         shapes.append(index.shape)
     if len(shapes) > 1:
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
-            shown = ", ".join(str(list(shape)) for shape in shapes)
-            raise IndexError(
-                "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                f"{shown}"
-            ) from None
+            raise unlike_indices(shapes) from None
 
 
 def _where(indices: Indices) -> tuple[Any, ...]:
@@ -231,7 +236,7 @@ def _outside(array: Array, indices: Indices) -> Outside:
 def _raise_outside(found: Outside, shape: Shape) -> None:
     def error(place: Any) -> Exception:
         dim, index = (int(number) for number in place)
-        return IndexError(out_of_bounds(dim, shape[dim]).format(index))
+        return IndexError(out_of_bounds(index, dim, shape[dim]))
 
     raise_later(found[0], error, found[1])
 
@@ -274,13 +279,7 @@ def _check_broadcast(given: Shape, wanted: Shape) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise _no_broadcast(given, f"indexing result of shape {list(wanted)}")
-
-
-def _no_broadcast(given: Shape, wanted: str) -> Exception:
-    return RuntimeError(
-        f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to {wanted}"
-    )
+        raise unlike_values(given, wanted)
 
 
 def _put_at_mask(array: Array, mask: Array, dim: int, values: Array, accumulate: bool) -> Array:
@@ -293,7 +292,7 @@ def _put_at_mask(array: Array, mask: Array, dim: int, values: Array, accumulate:
         return array
     result, bad = _put_where(array, mask, dim, values, accumulate)
     if count != 1:
-        raise_later(bad, lambda _: _no_broadcast(values.shape, "the elements that the mask picks"))
+        raise_later(bad, lambda _: unlike_values(values.shape, "the elements that the mask picks"))
     return result
 
 
@@ -339,7 +338,7 @@ def masked_scatter(array: Array, mask: Array, source: Array) -> Array:
 
 
 def _too_few(detail: Any) -> Exception:
-    return RuntimeError("Number of elements of source < number of ones in mask")
+    return RuntimeError(TOO_FEW_ELEMENTS)
 
 
 @compiled()
@@ -355,8 +354,7 @@ def _masked_scatter(array: Array, mask: Array, source: Array) -> tuple[Array, Ar
 
 def take(array: Array, index: Array) -> Array:
     result, found = _take(array, index)
-    message = f"out of range: tried to access index {{}} on a tensor of {array.size} elements."
-    raise_outside(found, message, IndexError)
+    raise_outside(found, out_of_range("{}", array.size), IndexError)
     return result
 
 

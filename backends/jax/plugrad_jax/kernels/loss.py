@@ -7,6 +7,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.programs import Array, Kernel, constant, in_float32, program, widen
 
@@ -58,16 +59,12 @@ def _nll_loss(
 _nll_loss_program: Final = program(_nll_loss, 3, 4)
 
 
-def _no_class(target: Any) -> Exception:
-    return IndexError(f"Target {int(target)} is out of bounds.")
-
-
 def nll_loss_forward(
     x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int
 ) -> tuple[Array, Array]:
     """The loss, and the sum of the weights of the targets that count."""
     loss, total, bad, first = _nll_loss_program(x, target, weight, reduction, ignore_index)
-    raise_later(bad, _no_class, first)
+    raise_later(bad, lambda target: no_class(int(target)), first)
     return loss, total
 
 
@@ -126,7 +123,7 @@ _cross_entropy_program: Final = program(_checked_cross_entropy, 3)
 
 
 def _no_probability(detail: Any) -> Exception:
-    return RuntimeError("all elements of input should be between 0 and 1")
+    return RuntimeError(NO_PROBABILITIES)
 
 
 def binary_cross_entropy(x: Array, target: Array, weight: Array | None, reduction: str) -> Array:

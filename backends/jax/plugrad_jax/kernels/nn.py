@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from plugrad.plugins.kernel_errors import OUTSIDE_TABLE, no_one_hot_class
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.creation import drawing
 from plugrad_jax.kernels.index_range import Outside, outside, raise_outside
@@ -171,7 +172,7 @@ def batch_norm_backward(
 
 def embedding(weight: Array, indices: Array) -> Array:
     rows, found = _embedding(weight, indices)
-    raise_outside(found, "index out of range in self", IndexError)
+    raise_outside(found, OUTSIDE_TABLE, IndexError)
     return rows
 
 
@@ -236,13 +237,8 @@ def one_hot(indices: Array, classes: int) -> Array:
         require_values(indices, "one_hot", "give it num_classes")
         classes = int(np.asarray(indices).max()) + 1
     vectors, (bad, first) = _one_hot(indices, classes)
-    raise_later(bad, _no_class, first)
+    raise_later(bad, no_one_hot_class, first)
     return vectors
-
-
-def _no_class(index: Any) -> Exception:
-    what = "non-negative" if index < 0 else "smaller than num_classes"
-    return RuntimeError(f"Class values must be {what}.")
 
 
 @compiled(1)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.programs import (
     Array,
@@ -16,7 +17,6 @@ from plugrad_jax.kernels.programs import (
     constant,
     fitting,
     in_float32,
-    not_implemented,
     program,
     rejecting,
     with_number,

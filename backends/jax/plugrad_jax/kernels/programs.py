@@ -9,32 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from plugrad.plugins.kernel_errors import not_implemented
+
 Array = Any
 Kernel = Callable[..., Any]
 
 NARROW: Final = ("float16", "bfloat16")
-
-_TORCH_NAMES: Final = {
-    "bool": "Bool",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
-
-
-def not_implemented(name: str, dtype: Any) -> NotImplementedError:
-    """PyTorch's error for a kernel that lacks a dtype."""
-    return NotImplementedError(
-        f"\"{name}\" not implemented for '{_TORCH_NAMES.get(dtype.name, dtype.name)}'"
-    )
 
 
 def program(function: Kernel, *static: int) -> Kernel:

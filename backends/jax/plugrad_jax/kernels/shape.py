@@ -8,6 +8,8 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.kernel_errors import NEGATIVE_REPEATS
+from plugrad.plugins.strides import diagonal_sizes
 from plugrad_jax.kernels.placement import require_values
 from plugrad_jax.kernels.programs import Array, compiled
 from plugrad_jax.kernels.views import diagonal_backward
@@ -46,7 +48,7 @@ def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
         require_values(repeats, "repeat_interleave.Tensor", "give it an output_size")
         least, output_size = [int(number) for number in _least_and_sum(repeats)]
         if least < 0:
-            raise RuntimeError("repeats can not be negative")
+            raise RuntimeError(NEGATIVE_REPEATS)
     return _repeat_interleave(repeats, output_size)
 
 
@@ -100,11 +102,8 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
 
 @compiled(1, 2, 3)
 def diag_embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
-    length = array.shape[-1] + abs(offset)
-    sizes = list(array.shape[:-1])
-    for place in sorted((dim1, dim2)):
-        sizes.insert(place, length)
-    return diagonal_backward(array, tuple(sizes), offset, dim1, dim2)
+    sizes = diagonal_sizes(array.shape, offset, dim1, dim2)
+    return diagonal_backward(array, sizes, offset, dim1, dim2)
 
 
 @compiled(1)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.strides import strided_positions
 from plugrad_jax.kernels.programs import Array, compiled
 
 Shape = tuple[int, ...]
@@ -56,10 +57,8 @@ def diagonal_scatter(array: Array, source: Array, offset: int, dim1: int, dim2: 
 
 @compiled(2, 3)
 def _put_strided(array: Array, source: Array, size: Shape, stride: Shape, offset: Any) -> Array:
-    cells = jnp.full(size, offset, jnp.int64)
-    for dim, step in enumerate(stride):
-        cells += lax.broadcasted_iota(jnp.int64, size, dim) * step
-    return array.reshape(-1).at[cells].set(source).reshape(array.shape)
+    places = strided_positions(jnp, size, stride, offset)
+    return array.reshape(-1).at[places].set(source).reshape(array.shape)
 
 
 def select_scatter(array: Array, source: Array, dim: int, index: int) -> Array:

@@ -12,6 +12,12 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.strides import (
+    check_reach,
+    diagonal_run,
+    strided_positions,
+    summed_positions,
+)
 from plugrad_jax.kernels.programs import Array, compiled, program
 
 Shape = tuple[int, ...]
@@ -100,14 +106,7 @@ def diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 
 def as_strided(array: Array, size: Shape, stride: Shape, storage_offset: int) -> Array:
-    last = storage_offset + _extent(size, stride)
-    if 0 not in size and last >= array.size:
-        width = array.dtype.itemsize
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
-            f"{storage_offset}, and itemsize {width} requiring a storage size of "
-            f"{(last + 1) * width} are out of bounds for storage of size {array.size * width}"
-        )
+    check_reach(size, stride, storage_offset, array.dtype.itemsize, array.nbytes)
     return _strided(array, storage_offset, size, stride)
 
 
@@ -115,7 +114,7 @@ def as_strided(array: Array, size: Shape, stride: Shape, storage_offset: int) ->
 def _strided(array: Array, offset: Any, size: Shape, stride: Shape) -> Array:
     if 0 in size:
         return jnp.zeros(size, array.dtype)
-    return array.reshape(-1)[_cells(size, stride, offset)]
+    return array.reshape(-1)[strided_positions(jnp, size, stride, offset)]
 
 
 @compiled()
@@ -151,54 +150,22 @@ def _slice_backward(grad: Array, start: Any, input_sizes: Shape, dim: int, step:
     return lax.dynamic_update_slice_in_dim(result, grad, start, dim)
 
 
-def _diagonal_places(sizes: Shape, offset: int) -> tuple[Array, Array]:
-    """Rows and columns of the diagonal of matrices in the last two dimensions."""
-    rows, columns = sizes[-2:]
-    first = max(-offset, 0), max(offset, 0)
-    count = max(0, min(rows - first[0], columns - first[1]))
-    places = jnp.arange(count)
-    return places + first[0], places + first[1]
-
-
 @compiled(1, 2, 3, 4)
 def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, dim2: int) -> Array:
     others = [size for axis, size in enumerate(input_sizes) if axis not in (dim1, dim2)]
     matrices = (*others, input_sizes[dim1], input_sizes[dim2])
-    where = (..., *_diagonal_places(matrices, offset))
+    row, column, length = diagonal_run(matrices[-2], matrices[-1], offset)
+    where = (..., jnp.arange(row, row + length), jnp.arange(column, column + length))
     result = jnp.zeros(matrices, grad.dtype).at[where].set(grad, unique_indices=True)
     return jnp.moveaxis(result, (-2, -1), (dim1, dim2))
 
 
 @compiled(1, 2, 3, 4, 5, 6)
-def strided_sum(
-    array: Array,
-    size: Shape,
-    stride: Shape,
-    storage_offset: int,
-    output_size: Shape,
-    output_stride: Shape,
-    output_offset: int,
-) -> Array:
-    if 0 in size or 0 in output_size:
-        return jnp.zeros(output_size, array.dtype)
-    reach = max(
-        storage_offset + _extent(size, stride), output_offset + _extent(output_size, output_stride)
-    )
-    cells = _cells(size, stride, storage_offset).reshape(-1)
-    memory = jnp.zeros(reach + 1, array.dtype).at[cells].add(array.reshape(-1))
-    return memory[_cells(output_size, output_stride, output_offset)]
-
-
-def _extent(size: Shape, stride: Shape) -> int:
-    return sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-
-
-def _cells(size: Shape, stride: Shape, offset: Any) -> Array:
-    """The memory cell of every element."""
-    cells = jnp.full(size, offset, jnp.int64)
-    for dim, step in enumerate(stride):
-        cells += lax.broadcasted_iota(jnp.int64, size, dim) * step
-    return cells
+def strided_sum(array: Array, *geometry: Any) -> Array:
+    """What overlapping views had, added up at each place of the memory they share."""
+    added, read, count = summed_positions(jnp, *geometry)
+    memory = jnp.zeros(count, array.dtype).at[added.reshape(-1)].add(array.reshape(-1))
+    return memory[read]
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

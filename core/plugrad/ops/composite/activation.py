@@ -141,6 +141,7 @@ def leaky_relu(self: Tensor, negative_slope: Any) -> Tensor:
 def leaky_relu_backward(
     grad: Tensor, x: Tensor, negative_slope: Any, self_is_result: bool
 ) -> Tensor:
+    prepare.leaky_relu_backward(grad, x, negative_slope, self_is_result)
     return F.where(x > 0, grad, grad * negative_slope)
 
 

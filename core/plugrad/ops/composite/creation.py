@@ -28,10 +28,12 @@ from plugrad.ops.composite.random import randperm as randperm
 from plugrad.ops.composite.random import uniform_ as uniform_
 from plugrad.ops.prepare import creation as prepare
 from plugrad.ops.prepare.creation import check_std
-from plugrad.ops.prepare.views import check_geometry, contiguous_strides
+from plugrad.ops.prepare.views import check_geometry
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host
 from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.spacing import spaced
+from plugrad.tensor.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -79,30 +81,19 @@ def arange(
     return _moved(first + by * places, kind, device)
 
 
-def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
-    """From both ends towards the middle, so that both are exact."""
-    if not dtype.is_differentiable:
-        start, end = int(start), int(end)
-    if steps < 2:
-        return np.array([start] * steps)
-    places: Any = np.arange(steps)
-    step = (end - start) / (steps - 1)
-    near_start = places < steps // 2
-    return np.where(near_start, start + step * places, end - step * (steps - 1 - places))
-
-
 def linspace(
     start: Any, end: Any, steps: int, dtype: DType | None, device: Device | None
 ) -> TensorBase:
     checked: Any = prepare.linspace(start, end, steps, dtype, device)
-    return _moved(_spaced(start, end, steps, checked[3]), checked[3], device)
+    whole = not checked[3].is_differentiable
+    return _moved(spaced(np, start, end, steps, whole), checked[3], device)
 
 
 def logspace(
     start: Any, end: Any, steps: int, base: float, dtype: DType | None, device: Device | None
 ) -> TensorBase:
     checked: Any = prepare.logspace(start, end, steps, base, dtype, device)
-    powers: Any = np.power(base, _spaced(start, end, steps, checked[4]))
+    powers: Any = np.power(base, spaced(np, start, end, steps, not checked[4].is_differentiable))
     return _moved(powers, checked[4], device)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import one_hot_classes
 from plugrad.dtype import bool_, float32, int64
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.positions import host_index, index_tensor, mask_tensor, zero_like
@@ -56,12 +57,7 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
     prepare.one_hot(self, num_classes)
     values = host_index(self)
     if values.size:
-        if values.min() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if num_classes == -1:
-            num_classes = int(values.max()) + 1
-        elif values.max() >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
+        num_classes = one_hot_classes(int(values.min()), int(values.max()), num_classes)
     classes = index_tensor(np.arange(num_classes), self)
     return F._to_copy(self.unsqueeze(-1) == classes, int64)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.device import CPU
+from plugrad.dispatch.kernel_errors import OUTSIDE_TABLE, TOO_FEW_ELEMENTS, unlike_values
 from plugrad.dtype import bool_, int32, int64
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.positions import check_device, check_range, host_index, mask_tensor
@@ -170,7 +171,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     where = host_index(index, self).reshape(-1)
     length = sizes[place] if sizes else 1
     if where.size and (where.min() < 0 or where.max() >= length):
-        raise IndexError("index out of range in self")
+        raise IndexError(OUTSIDE_TABLE)
     if not sizes:
         return self.clone()
     shape = (*sizes[:place], where.size, *sizes[place + 1 :])
@@ -257,10 +258,7 @@ def index_put(self: Tensor, indices: list[Any], values: Tensor, accumulate: bool
     try:
         spread = values.expand(places.shape)
     except RuntimeError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(sizes_of(values))} cannot be broadcast "
-            f"to indexing result of shape {list(places.shape)}"
-        ) from None
+        raise unlike_values(sizes_of(values), places.shape) from None
     return (positions.add if accumulate else positions.write)(self, places, spread)
 
 
@@ -292,7 +290,7 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     prepare.masked_scatter(self, mask, source)
     spread, selected = _positions_of_mask(self, mask)
     if source.numel() < selected.size:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+        raise RuntimeError(TOO_FEW_ELEMENTS)
     return positions.write(spread, selected, source)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import NO_PROBABILITIES, no_class
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.formulas.loss import reduced
 from plugrad.ops.prepare import loss as prepare
@@ -185,7 +186,7 @@ def _marked(
     wrong = F.logical_and(known, outside)
     if bool(F.any(wrong).item()):
         first = F.amax(F.where(wrong, places, iinfo(int64).min))
-        raise IndexError(f"Target {first.item()} is out of bounds.")
+        raise no_class(first.item())
     along = [1] * len(shape)
     along[dim] = shape[dim]
     classes = F.arange(shape[dim], dtype=int64, device=self.device).view(tuple(along))
@@ -238,7 +239,7 @@ def nll_loss_backward_by_mask(
 def bce_by_log(self: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     prepare.binary_cross_entropy(self, target, weight, reduction)
     if not bool(F.all(F.logical_and(F.ge(self, 0), F.le(self, 1))).item()):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise RuntimeError(NO_PROBABILITIES)
     losses = (target - 1.0) * F.clamp_min(F.log1p(-self), -100)
     losses = losses - target * F.clamp_min(F.log(self), -100)
     return reduced(losses if weight is None else losses * weight, reduction)

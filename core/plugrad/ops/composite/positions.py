@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import OUTSIDE_EMPTY, out_of_bounds, unlike_indices
 from plugrad.dtype import bool_, int64
-from plugrad.ops.prepare.views import contiguous_strides
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array
 from plugrad.tensor.kernels import raise_device_mismatch
+from plugrad.tensor.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -59,7 +60,7 @@ def check_range(index: Array, size: int, dim: int, wrap: bool = False) -> None:
     """Raise for an index outside of [0, size), or of [-size, size) with `wrap`."""
     outside = index[(index < (-size if wrap else 0)) | (index >= size)].reshape(-1)
     if outside.size:
-        message = f"index {outside[0]} is out of bounds for dimension {dim} with size {size}"
+        message = out_of_bounds(outside[0], dim, size)
         raise IndexError(message) if wrap else RuntimeError(message)
 
 
@@ -132,7 +133,7 @@ def indexed(sizes: Sizes, indices: list[Any]) -> Array:
 
 def _wrapped(index: Array, size: int, dim: int) -> Array:
     if size == 0 and index.size:
-        raise IndexError("index is out of bounds for dimension with size 0")
+        raise IndexError(OUTSIDE_EMPTY)
     check_range(index, size, dim, True)
     return np.where(index < 0, index + size, index)
 
@@ -144,10 +145,7 @@ def _combined(chosen: list[Any], lengths: list[int], strides: list[int]) -> Arra
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
-        shown = ", ".join([str(list(item)) for item in shapes])
-        raise IndexError(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
-        ) from None
+        raise unlike_indices(shapes) from None
     neighbours = places[-1] - places[0] + 1 == len(places)
     front = places[0] if neighbours else 0
     whole = [place for place in range(len(chosen)) if chosen[place] is None]

@@ -11,6 +11,7 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.active_backends import canonical_device
+from plugrad.dispatch.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
 from plugrad.dtype import (
     DType,
     bfloat16,
@@ -38,6 +39,7 @@ from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array, is_contiguous
 from plugrad.tensor.promotion import cast
+from plugrad.tensor.strides import diagonal_sizes
 from plugrad.tensor.transfer import cast_first, moved
 
 if TYPE_CHECKING:
@@ -221,10 +223,10 @@ def repeat_interleave(repeats: Tensor, output_size: int | None) -> TensorBase:
     prepare.repeat_interleave(repeats, output_size)
     counts = host_array(repeats)
     if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative")
+        raise RuntimeError(NEGATIVE_REPEATS)
     result = np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
     if output_size is not None and output_size != result.size:
-        raise RuntimeError("allocated size does not match required size")
+        raise RuntimeError(OTHER_OUTPUT_SIZE)
     return from_host(result, repeats.dtype, repeats.device)
 
 
@@ -240,7 +242,7 @@ def repeat_interleave_int(
         return repeat_interleave_int(self.reshape((1,)), repeats, 0, output_size)
     sizes = sizes_of(self)
     if output_size is not None and output_size != repeats * sizes[place]:
-        raise RuntimeError("allocated size does not match required size")
+        raise RuntimeError(OTHER_OUTPUT_SIZE)
     spread = self.unsqueeze(place + 1).expand((*sizes[: place + 1], repeats, *sizes[place + 1 :]))
     copied = spread.clone(memory_format="contiguous_format")
     return copied.reshape((*sizes[:place], sizes[place] * repeats, *sizes[place + 1 :]))
@@ -308,11 +310,8 @@ def diag(self: Tensor, diagonal: int) -> Tensor:
 def diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     ndim = self.ndim + 1
     first, second = diagonal_dims(ndim, dim1, dim2)
-    length = sizes_of(self)[-1] + abs(offset)
-    sizes = list(sizes_of(self)[:-1])
-    for place in sorted((first, second)):
-        sizes.insert(place, length)
-    return F.diagonal_backward(self, tuple(sizes), offset, first, second)
+    sizes = diagonal_sizes(sizes_of(self), offset, first, second)
+    return F.diagonal_backward(self, sizes, offset, first, second)
 
 
 def contiguous(self: Tensor, memory_format: object) -> Tensor:

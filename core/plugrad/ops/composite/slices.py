@@ -18,13 +18,13 @@ from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.view_gradients import (
     diagonal_origins,
-    memory_cells,
     slice_origins,
 )
 from plugrad.ops.prepare import slices as prepare
 from plugrad.ops.prepare.views import wrapped_select, wrapped_slice
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import is_contiguous, storage_offset, strides
+from plugrad.tensor.strides import reach, strided_positions
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -102,17 +102,10 @@ def as_strided_scatter(
         return F._as_strided_scatter(self, src, size, stride, offset)
     own = sizes_of(self)
     steps = strides(self)
-    reach = max(_reach(size, stride, offset), _reach(own, steps, start))
-    memory = self.as_strided((reach,), (1,), 0)
+    count = max(reach(size, stride, offset), reach(own, steps, start))
+    memory = self.as_strided((count,), (1,), 0)
     written = F._as_strided_scatter(memory, src, size, stride, offset)
     return written.as_strided(own, steps, start)
-
-
-def _reach(size: Sizes, stride: Sizes, offset: int) -> int:
-    """How many elements of the memory, from its first one on, there must be."""
-    if 0 in size:
-        return 0
-    return offset + 1 + sum([(n - 1) * step for n, step in zip(size, stride, strict=False)])
 
 
 def as_strided_scatter_of_elements(
@@ -126,5 +119,5 @@ def as_strided_scatter_of_elements(
         return result
     if source.numel() == 0:
         return self.clone()
-    cells = memory_cells(size, stride, storage_offset)
-    return positions.write(self, np.asarray(cells), source)
+    cells = strided_positions(np, size, stride, storage_offset)
+    return positions.write(self, cells, source)

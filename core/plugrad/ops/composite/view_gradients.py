@@ -14,6 +14,7 @@ from plugrad.ops.composite.positions import index_tensor, mask_tensor, zero_like
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.strides import diagonal_run, summed_positions
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -50,17 +51,12 @@ def slice_origins(length: int, first: int, step: int, count: int) -> tuple[Any, 
     return np.clip(taken, 0, count - 1), written
 
 
-def diagonal_length(rows: int, columns: int, offset: int) -> int:
-    """How many elements a diagonal of a matrix has."""
-    return max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-
-
 def diagonal_backward(
     grad_output: Tensor, input_sizes: Sizes, offset: int, dim1: int, dim2: int
 ) -> Tensor:
     first, second = prepare.diagonal_dims(len(input_sizes), dim1, dim2)
     rows, columns = input_sizes[first], input_sizes[second]
-    length = diagonal_length(rows, columns, offset)
+    _, _, length = diagonal_run(rows, columns, offset)
     if length == 0 or 0 in input_sizes:
         return F.zeros(input_sizes, dtype=grad_output.dtype, device=grad_output.device)
     origin, written = diagonal_origins(rows, columns, offset)
@@ -91,18 +87,8 @@ def strided_sum(
     output_stride: Sizes,
     output_offset: int,
 ) -> Tensor:
-    if 0 in size or 0 in output_size:
-        return F.zeros(output_size, dtype=self.dtype, device=self.device)
-    written = memory_cells(size, stride, storage_offset)
-    asked = memory_cells(output_size, output_stride, output_offset)
-    reach = int(max(written.max(), asked.max()))
-    memory = F.zeros((reach + 1,), dtype=self.dtype, device=self.device)
+    written, asked, count = summed_positions(
+        np, size, stride, storage_offset, output_size, output_stride, output_offset
+    )
+    memory = F.zeros((count,), dtype=self.dtype, device=self.device)
     return positions.read(positions.add(memory, written, self), asked)
-
-
-def memory_cells(size: Sizes, stride: Sizes, offset: int) -> Any:
-    """The memory cell of every element."""
-    cells = np.full(size, offset, np.int64)
-    for dim, (count, step) in enumerate(zip(size, stride, strict=True)):
-        cells += (np.arange(count) * step).reshape((count,) + (1,) * (len(size) - dim - 1))
-    return cells

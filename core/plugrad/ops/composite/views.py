@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.ops.composite.view_gradients import diagonal_backward as diagonal_backward
-from plugrad.ops.composite.view_gradients import diagonal_length
 from plugrad.ops.composite.view_gradients import select_backward as select_backward
 from plugrad.ops.composite.view_gradients import slice_backward as slice_backward
 from plugrad.ops.composite.view_gradients import strided_sum as strided_sum
@@ -16,6 +15,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
 from plugrad.tensor.interop import is_contiguous, strides
 from plugrad.tensor.interop import storage_offset as storage_offset_of
+from plugrad.tensor.strides import diagonal_run
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -332,16 +332,15 @@ def diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     sizes = sizes_of(turned)
     batch = sizes[:-2]
     rows, columns = sizes[-2:]
-    length = diagonal_length(rows, columns, offset)
+    row, column, length = diagonal_run(rows, columns, offset)
     if length == 0:
         return F.slice(turned, ndim - 2, 0, 0, 1).view((*batch, 0))
-    start = offset if offset >= 0 else -offset * columns
     if can_view(turned, (*batch, rows * columns)):
         flat = turned.view((*batch, rows * columns))
-        return F.slice(flat, ndim - 2, start, start + (length - 1) * (columns + 1) + 1, columns + 1)
+        start, step = row * columns + column, columns + 1
+        return F.slice(flat, ndim - 2, start, start + (length - 1) * step + 1, step)
     steps = strides(turned)
-    begin = (0, offset) if offset >= 0 else (-offset, 0)
-    shift = storage_offset_of(self) + begin[0] * steps[-2] + begin[1] * steps[-1]
+    shift = storage_offset_of(self) + row * steps[-2] + column * steps[-1]
     return turned.as_strided((*batch, length), (*steps[:-2], steps[-2] + steps[-1]), shift)
 
 

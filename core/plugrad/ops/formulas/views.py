@@ -8,8 +8,9 @@ from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dtype import DType
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.ops.prepare.views import contiguous_strides, equal_parts, unfolded
+from plugrad.ops.prepare.views import equal_parts, unfolded
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -25,6 +25,20 @@ def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]
     return (self, min_val, max_val)
 
 
+def leaky_relu_backward(
+    grad_output: TensorBase, self: TensorBase, negative_slope: Any, self_is_result: bool
+) -> tuple[object, ...]:
+    if self_is_result and negative_slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+            "not supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+            "backward calculation with negative slope"
+        )
+    return (grad_output, self, negative_slope, self_is_result)
+
+
 def gelu(self: TensorBase, approximate: str) -> tuple[object, ...]:
     if approximate != "none" and approximate != "tanh":
         raise RuntimeError("approximate argument must be either none or tanh.")

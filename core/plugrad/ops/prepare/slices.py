@@ -5,6 +5,7 @@ from __future__ import annotations
 from plugrad.ops.prepare import views
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.strides import check_reach, diagonal_run
 
 Sizes = tuple[int, ...]
 
@@ -40,8 +41,7 @@ def diagonal_scatter(
 ) -> tuple[object, ...]:
     sizes = sizes_of(self)
     first, second = views.diagonal_dims(len(sizes), dim1, dim2)
-    rows, columns = sizes[first], sizes[second]
-    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    _, _, length = diagonal_run(sizes[first], sizes[second], offset)
     batch = tuple([size for dim, size in enumerate(sizes) if dim not in (first, second)])
     return (self, _fitting(self, src, (*batch, length)), offset, first, second)
 
@@ -50,5 +50,6 @@ def as_strided_scatter(
     self: TensorBase, src: TensorBase, size: Sizes, stride: Sizes, storage_offset: int
 ) -> tuple[object, ...]:
     views.check_geometry(size, stride, storage_offset)
-    views.check_reach(size, stride, storage_offset, self.numel(), self.dtype.itemsize)
+    itemsize = self.dtype.itemsize
+    check_reach(size, stride, storage_offset, itemsize, self.numel() * itemsize)
     return (self, _fitting(self, src, size), size, stride, storage_offset)

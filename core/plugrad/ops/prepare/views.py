@@ -8,6 +8,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import storage_offset as storage_offset_of
 from plugrad.tensor.interop import strides
+from plugrad.tensor.strides import check_reach
 
 Sizes = tuple[int, ...]
 
@@ -271,21 +272,6 @@ def check_geometry(size: Sizes, stride: Sizes, storage_offset: int) -> None:
         )
 
 
-def check_reach(size: Sizes, stride: Sizes, storage_offset: int, count: int, itemsize: int) -> None:
-    """RuntimeError if elements would lie outside of a memory of `count` elements."""
-    if 0 in size:
-        return
-    last = storage_offset
-    for length, step in zip(size, stride, strict=True):
-        last += (length - 1) * step
-    if last >= count:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
-            f"{storage_offset}, and itemsize {itemsize} requiring a storage size of "
-            f"{(last + 1) * itemsize} are out of bounds for storage of size {count * itemsize}"
-        )
-
-
 def as_strided(
     self: TensorBase,
     size: Sizes,
@@ -297,7 +283,8 @@ def as_strided(
     check_geometry(size, stride, storage_offset)
     if self.keyset & FUNCTIONALIZE_BIT:
         # No array knows its memory there: `self` is all of it.
-        check_reach(size, stride, storage_offset, self.numel(), self.dtype.itemsize)
+        itemsize = self.dtype.itemsize
+        check_reach(size, stride, storage_offset, itemsize, self.numel() * itemsize)
     return (self, size, stride, storage_offset)
 
 
@@ -353,14 +340,6 @@ def diagonal_backward(
 ) -> tuple[object, ...]:
     first, second = diagonal_dims(len(input_sizes), dim1, dim2)
     return (grad_output, input_sizes, offset, first, second)
-
-
-def contiguous_strides(sizes: Sizes) -> Sizes:
-    """The strides, in elements, of a tensor in row-major order."""
-    strides = [1] * len(sizes)
-    for dim in range(len(sizes) - 2, -1, -1):
-        strides[dim] = strides[dim + 1] * sizes[dim + 1]
-    return tuple(strides)
 
 
 def unfolded(

@@ -7,18 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad.dtype import DType
+from plugrad.tensor.strides import contiguous_strides
 
 Shape = tuple[int, ...]
-
-
-def contiguous_strides(shape: Sequence[int]) -> Shape:
-    """Strides, in elements, of an array whose elements lie in order."""
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 class MetaArray:

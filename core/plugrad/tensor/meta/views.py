@@ -6,12 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from plugrad.tensor.meta.array import MetaArray, Shape, contiguous_strides
-
-_NOT_A_VIEW: Final = (
-    "view size is not compatible with input tensor's size and stride (at least one dimension "
-    "spans across two contiguous subspaces). Use .reshape(...) instead."
-)
+from plugrad.dispatch.kernel_errors import NOT_A_VIEW
+from plugrad.tensor.meta.array import MetaArray, Shape
+from plugrad.tensor.strides import contiguous_strides, diagonal_run
 
 
 def view(a: MetaArray, size: Shape) -> MetaArray:
@@ -19,7 +16,7 @@ def view(a: MetaArray, size: Shape) -> MetaArray:
         return a.view(size, contiguous_strides(size))
     strides = _viewed_strides(a, size)
     if strides is None:
-        raise RuntimeError(_NOT_A_VIEW)
+        raise RuntimeError(NOT_A_VIEW)
     return a.view(size, strides)
 
 
@@ -124,9 +121,8 @@ def unbind(a: MetaArray, dim: int) -> tuple[MetaArray, ...]:
 
 def diagonal(a: MetaArray, offset: int, dim1: int, dim2: int) -> MetaArray:
     first, second = dim1 % a.ndim, dim2 % a.ndim
-    rows, columns = a.shape[first], a.shape[second]
-    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    start = offset * a.strides[second] if offset >= 0 else -offset * a.strides[first]
+    row, column, length = diagonal_run(a.shape[first], a.shape[second], offset)
+    start = row * a.strides[first] + column * a.strides[second]
     kept = [dim for dim in range(a.ndim) if dim not in (first, second)]
     shape = [*(a.shape[dim] for dim in kept), length]
     strides = [*(a.strides[dim] for dim in kept), a.strides[first] + a.strides[second]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Kernel = Callable[..., Any]
+from plugrad.plugins.kernel_errors import not_implemented
 
-_TORCH_NAMES = {"complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+Kernel = Callable[..., Any]
 
 
 def typed(name: str, function: Kernel, *, complex_numbers: bool = False) -> Kernel:
@@ -24,9 +24,7 @@ def typed(name: str, function: Kernel, *, complex_numbers: bool = False) -> Kern
     def kernel(*operands: Any) -> Any:
         dtype = next(value.dtype for value in operands if hasattr(value, "dtype"))
         if dtype.kind == "c" and not complex_numbers:
-            raise NotImplementedError(
-                f"\"{name}\" not implemented for '{_TORCH_NAMES[dtype.name]}'"
-            )
+            raise not_implemented(name, dtype)
         if dtype.itemsize == 2:
             operands = tuple(
                 value.astype("float32") if hasattr(value, "dtype") else value for value in operands

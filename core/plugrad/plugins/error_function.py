@@ -1,0 +1,21 @@
+"""Coefficients for backends whose library has no error function."""
+
+from plugrad.tensor.error_function import (
+    FAR_P,
+    FAR_Q,
+    MIDDLE_P,
+    MIDDLE_Q,
+    NEAR_LIMIT,
+    NEAR_P,
+    NEAR_Q,
+)
+
+__all__ = [
+    "FAR_P",
+    "FAR_Q",
+    "MIDDLE_P",
+    "MIDDLE_Q",
+    "NEAR_LIMIT",
+    "NEAR_P",
+    "NEAR_Q",
+]

@@ -1,0 +1,100 @@
+"""What generators of random numbers have in common: seeds, and states made of words."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import numpy as np
+
+_WORD: Final = 1 << 64
+
+
+class SeededGenerator:
+    """A stream that starts from a seed, and whose state is the seed and a few words of 64 bits.
+
+    What `plugrad.plugins.Generator` asks for, but for what the words mean. A backend's generator
+    says that, and gives its kernels something to draw from:
+
+    >>> from plugrad.plugins.generators import SeededGenerator
+    >>> class Counting(SeededGenerator):
+    ...     def restart(self, seed):
+    ...         self.drawn = 0
+    ...     def state_words(self):
+    ...         return [self.drawn]
+    ...     def set_state_words(self, seed, words):
+    ...         (self.drawn,) = words
+    >>> generator = Counting(5)
+    >>> state = generator.get_state()
+    >>> generator.drawn = 7
+    >>> generator.set_state(state)
+    >>> generator.initial_seed(), generator.drawn
+    (5, 0)
+
+    Args:
+        seed: by default one that the operating system picks.
+
+    Attributes:
+        STATE_WORDS: how many words the state has beside the seed.
+        started_from: the seed, in [0, 2**64).
+    """
+
+    STATE_WORDS: int = 1
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.started_from = 0
+        self.manual_seed(secrets.randbits(63) if seed is None else seed)
+
+    def restart(self, seed: int) -> None:
+        """Go to the start of the stream of a seed in [0, 2**64)."""
+        raise NotImplementedError
+
+    def state_words(self) -> Sequence[int]:
+        """The position in the stream, as numbers in [0, 2**64)."""
+        raise NotImplementedError
+
+    def set_state_words(self, seed: int, words: Sequence[int]) -> None:
+        """Go to a position in the stream of a seed."""
+        raise NotImplementedError
+
+    def manual_seed(self, seed: int) -> Self:
+        """Start again from a seed in [-2**63, 2**64); returns the generator.
+
+        Raises RuntimeError for a seed outside.
+        """
+        number = int(seed)
+        if not -(_WORD // 2) <= number < _WORD:
+            raise RuntimeError(
+                "Overflow when unpacking long long: expected a seed in "
+                f"[-0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], got {seed}"
+            )
+        self.restart(number % _WORD)
+        self.started_from = number % _WORD
+        return self
+
+    def seed(self) -> int:
+        """Start again from a seed that the operating system picks; returns it."""
+        self.manual_seed(secrets.randbits(63))
+        return self.started_from
+
+    def initial_seed(self) -> int:
+        """The seed the stream started from."""
+        return self.started_from
+
+    def get_state(self) -> Any:
+        """The position in the stream as bytes: the seed, then the words."""
+        return np.array([self.started_from, *self.state_words()], np.uint64).view(np.uint8)
+
+    def set_state(self, state: Any) -> None:
+        """Go to a position that `get_state` gave; RuntimeError for anything else."""
+        data = np.ascontiguousarray(state)
+        wanted = (1 + self.STATE_WORDS) * 8
+        if data.dtype != np.uint8 or data.size != wanted:
+            raise RuntimeError(
+                f"set_state(): expected the {wanted} bytes (uint8) that get_state() "
+                f"returns, got {data.size} elements of {data.dtype}"
+            )
+        seed, *words = (int(word) for word in data.reshape(-1).view(np.uint64))
+        self.set_state_words(seed, words)
+        self.started_from = seed

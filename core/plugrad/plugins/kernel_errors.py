@@ -1,0 +1,37 @@
+"""What kernels raise, in PyTorch's words: the messages and the errors that are made of them."""
+
+from plugrad.dispatch.kernel_errors import (
+    NEGATIVE_REPEATS,
+    NO_PROBABILITIES,
+    NOT_A_VIEW,
+    OTHER_OUTPUT_SIZE,
+    OUTSIDE_EMPTY,
+    OUTSIDE_TABLE,
+    TOO_FEW_ELEMENTS,
+    no_class,
+    no_one_hot_class,
+    not_implemented,
+    one_hot_classes,
+    out_of_bounds,
+    out_of_range,
+    unlike_indices,
+    unlike_values,
+)
+
+__all__ = [
+    "NEGATIVE_REPEATS",
+    "NOT_A_VIEW",
+    "NO_PROBABILITIES",
+    "OTHER_OUTPUT_SIZE",
+    "OUTSIDE_EMPTY",
+    "OUTSIDE_TABLE",
+    "TOO_FEW_ELEMENTS",
+    "no_class",
+    "no_one_hot_class",
+    "not_implemented",
+    "one_hot_classes",
+    "out_of_bounds",
+    "out_of_range",
+    "unlike_indices",
+    "unlike_values",
+]

@@ -1,0 +1,23 @@
+"""Strided memory in numbers: what kernels of views have to find out about it."""
+
+from plugrad.tensor.strides import (
+    check_reach,
+    contiguous_strides,
+    copy_order,
+    diagonal_run,
+    diagonal_sizes,
+    reach,
+    strided_positions,
+    summed_positions,
+)
+
+__all__ = [
+    "check_reach",
+    "contiguous_strides",
+    "copy_order",
+    "diagonal_run",
+    "diagonal_sizes",
+    "strided_positions",
+    "reach",
+    "summed_positions",
+]
