@@ -27,12 +27,15 @@ from plugrad.tensor.exchange import (
     sharers,
     situation,
 )
+from plugrad.tensor.guards import SameArguments, SameObjects
 
 __all__ = [
     "HAS_GRAD",
     "REQUIRES_GRAD",
     "Before",
     "Listener",
+    "SameArguments",
+    "SameObjects",
     "arrays_of",
     "cell_of",
     "drop_gradients",

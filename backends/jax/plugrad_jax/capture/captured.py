@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 import jax
 import numpy as np
 
-from plugrad.plugins.tracing import mode, situation
+from plugrad.plugins.tracing import SameArguments, mode, situation
 from plugrad_jax.capture.changes import TENSOR, Call, flatten
 from plugrad_jax.capture.program import Program, Stale
 from plugrad_jax.capture.roots import PLAIN, Roots, find_roots
@@ -45,6 +45,14 @@ class CacheInfo(NamedTuple):
     reasons: tuple[str, ...]
 
 
+class Latest(NamedTuple):
+    """What calls looked like that were given tensors and nothing else, and their programs."""
+
+    arguments: SameArguments
+    structure: Any
+    programs: list[Program]
+
+
 class Captured:
     """A function that runs as one program of XLA; see `jit`.
 
@@ -58,6 +66,7 @@ class Captured:
         self._donate = donate
         self._state = state
         self._programs: dict[Any, list[Program]] = {}
+        self._latest: Latest | None = None
         self._name = getattr(function, "__qualname__", repr(function))
         self._calls = 0
         self.traces = 0
@@ -66,23 +75,34 @@ class Captured:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_tracing():
             return self._function(*args, **kwargs)
-        leaves, structure = flatten((args, kwargs))
-        call = Call(leaves, structure)
-        key = self._key(call)
+        latest = self._latest
+        if latest is not None and not kwargs and latest.arguments.hold(args):
+            call = Call(list(args), latest.structure, only_tensors=True)
+            programs = latest.programs
+        else:
+            call = Call(*flatten((args, kwargs)))
+            programs = self._look_up(call, args)
         self._calls += 1
         with jax.enable_x64(True):
-            programs = self._programs.get(key)
-            if programs is not None:
-                for program in programs:
-                    if program.fits(call):
-                        arrays = program.inputs(call)
-                        if arrays is not None:
-                            try:
-                                return program.run(call, arrays)
-                            except Stale:
-                                pass
+            for program in programs:
+                if program.fits(call):
+                    arrays = program.inputs(call)
+                    if arrays is not None:
+                        try:
+                            return program.run(call, arrays)
+                        except Stale:
+                            pass
             with _lock:
-                return self._slowly(call, key)
+                return self._slowly(call)
+
+    def _look_up(self, call: Call, args: tuple[Any, ...]) -> list[Program]:
+        """The programs for arguments of such types, found the long way; remembered for the next
+        call if the arguments are tensors, and nothing else."""
+        key = self._key(call)
+        programs = self._programs.setdefault(key, [])
+        if len(set(map(id, call.tensors))) == len(call.leaves) == len(args) > 0:
+            self._latest = Latest(SameArguments(call.tensors), call.structure, programs)
+        return programs
 
     def _key(self, call: Call) -> Any:
         """What tells programs apart before anything is looked up: the arguments' types."""
@@ -108,8 +128,9 @@ class Captured:
 
     # When nothing fits
 
-    def _slowly(self, call: Call, key: Any) -> Any:
+    def _slowly(self, call: Call) -> Any:
         """Look for a program whose tensors have moved, or trace."""
+        key = self._key(call)
         self._check_arguments(call)
         arguments = [leaf for leaf in call.leaves if not isinstance(leaf, TENSOR)]
         roots = find_roots(self._function, arguments, self._state)
@@ -183,6 +204,7 @@ class Captured:
     def cache_clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
+        self._latest = None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -38,9 +38,13 @@ class Call:
         arrays: the leaves that are JAX's own arrays.
     """
 
-    def __init__(self, leaves: list[Any], structure: Any) -> None:
+    def __init__(self, leaves: list[Any], structure: Any, *, only_tensors: bool = False) -> None:
         self.leaves = leaves
         self.structure = structure
+        if only_tensors:
+            self.tensors = leaves
+            self.arrays: list[Any] = []
+            return
         self.tensors = [leaf for leaf in leaves if isinstance(leaf, TENSOR)]
         self.arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 

@@ -10,22 +10,18 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
-from operator import getitem, is_
 from typing import Any, Final
 
 import plugrad
+from plugrad.plugins.tracing import SameObjects
 from plugrad_jax.capture.errors import LIBRARIES
 from plugrad_jax.capture.numbers import Number
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), plugrad.dtype, type(...))
 MAX_DEPTH: Final = 6
 MANY: Final = 256
-
-
-# What comes last: if there is one object more or less, it is somewhere else.
-_END: Final = (object(),)
 
 
 def is_module(value: object) -> bool:
@@ -64,40 +60,20 @@ class Roots:
         self.counts: dict[Any, Number] = {}
         self.code_names: list[str] = []
         self._seen: set[int] = set()
-        self._alive: list[Any] = []
         # What `same_objects` looks at.
         self._dicts: list[dict[Any, Any]] = []
         self._lists: list[Any] = []
         self._cells: list[Any] = []
-        self._places: list[tuple[Any, Any]] = []
-        self._lengths: list[int] = []
+        self._places: list[tuple[dict[Any, Any], Any]] = []
 
     def seal(self) -> None:
         """Remember which objects are where."""
-        self._place_holders = [holder for holder, _ in self._places]
-        self._place_keys = [key for _, key in self._places]
         walked = {*map(id, self._dicts), *map(id, self._lists)}
-        self._sized = [holder for _, holder in self.holders if id(holder) not in walked]
-        self._alive = list(self._objects())
-        self._lengths = list(map(len, self._sized))
-
-    def _objects(self) -> Iterator[Any]:
-        return chain(
-            chain.from_iterable(map(dict.values, self._dicts)),
-            chain.from_iterable(self._lists),
-            [cell.cell_contents for cell in self._cells],
-            map(getitem, self._place_holders, self._place_keys),
-            _END,
-        )
-
-    def same_objects(self) -> bool:
-        """Whether every object is where it was found; False means that one has to look again."""
-        try:
-            return list(map(len, self._sized)) == self._lengths and all(
-                map(is_, self._objects(), self._alive)
-            )
-        except (KeyError, IndexError, ValueError):
-            return False
+        sized = [holder for _, holder in self.holders if id(holder) not in walked]
+        # Whether every object is where it was found; otherwise one has to look again.
+        self.same_objects = SameObjects(
+            self._dicts, self._lists, self._places, self._cells, sized
+        ).hold
 
     def numbers(self) -> list[Number]:
         """The numbers of optimizers."""

@@ -1,0 +1,141 @@
+"""Whether what a traced step depended on is as it was: asked before every run, so it is compiled.
+
+A guard remembers what it was made from. It compares by identity wherever that says enough, and
+looks at each thing once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from plugrad.device import Device
+from plugrad.dispatch.local_state import current_state
+from plugrad.dtype import DType
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.exchange import situation
+
+_NOTHING: Final = object()
+# With more of them, comparing each pair costs more than what it saves.
+MOST_ARGUMENTS: Final = 8
+
+
+@final
+class SameObjects:
+    """Whether objects are where they were: in dicts and lists, under keys, in cells of closures.
+
+    Args:
+        dicts: looked at whole, in their order.
+        lists: looked at whole.
+        places: dicts and keys; what else those dicts hold may change.
+        cells: cells of closures.
+        sized: dicts and lists of which only the length matters.
+    """
+
+    def __init__(
+        self,
+        dicts: list[dict[Any, Any]],
+        lists: list[list[Any]],
+        places: list[tuple[dict[Any, Any], Any]],
+        cells: list[Any],
+        sized: list[Any],
+    ) -> None:
+        self.dicts = dicts
+        self.lists = lists
+        self.holders: list[dict[Any, Any]] = [holder for holder, _ in places]
+        self.keys: list[Any] = [key for _, key in places]
+        self.cells = cells
+        self.sized = sized
+        self.lengths: list[int] = [len(holder) for holder in sized]
+        # Kept alive: an object with the address of a former one would pass for it.
+        self.known: list[Any] = []
+        for values in dicts:
+            self.known.extend(values.values())
+        for items in lists:
+            self.known.extend(items)
+        for holder, key in places:
+            self.known.append(holder[key])
+        for cell in cells:
+            self.known.append(cell.cell_contents)
+
+    def hold(self) -> bool:
+        """Whether they are."""
+        known = self.known
+        end = len(known)
+        at = 0
+        for values in self.dicts:
+            for value in values.values():
+                if at == end or known[at] is not value:
+                    return False
+                at += 1
+        for items in self.lists:
+            for value in items:
+                if at == end or known[at] is not value:
+                    return False
+                at += 1
+        keys = self.keys
+        for number, holder in enumerate(self.holders):
+            if at == end or known[at] is not holder.get(keys[number], _NOTHING):
+                return False
+            at += 1
+        for cell in self.cells:
+            if at == end or known[at] is not _contents(cell):
+                return False
+            at += 1
+        lengths = self.lengths
+        for number, holder in enumerate(self.sized):
+            if len(holder) != lengths[number]:
+                return False
+        return at == end
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # its variable was deleted
+        return _NOTHING
+
+
+@final
+class SameArguments:
+    """Whether a call is given tensors like those of an earlier call, and no two that are one.
+
+    Alike are tensors of one class with the same shape, dtype and device that both require grad or
+    do not, and both have a gradient or have none; and the thread's grad mode is the same.
+    """
+
+    def __init__(self, tensors: list[TensorBase]) -> None:
+        self.sizes: list[tuple[int, ...]] = [sizes_of(tensor) for tensor in tensors]
+        self.dtypes: list[DType] = [tensor.dtype for tensor in tensors]
+        self.devices: list[Device] = [tensor.device for tensor in tensors]
+        self.classes: list[type] = [type(tensor) for tensor in tensors]
+        self.situation = situation(tensors)
+        state = current_state()
+        self.grad_enabled = state.grad_enabled
+        self.inference_mode = state.inference_mode
+
+    def hold(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether these are such arguments; False may also say that it takes too long to find out."""
+        count = len(arguments)
+        if count != len(self.sizes) or count > MOST_ARGUMENTS:
+            return False
+        tensors: list[TensorBase] = []
+        for number, wanted in enumerate(self.classes):
+            if type(arguments[number]) is not wanted:
+                return False
+            tensor: TensorBase = arguments[number]
+            if (
+                tensor.dtype is not self.dtypes[number]
+                or sizes_of(tensor) != self.sizes[number]
+                or tensor.device != self.devices[number]
+            ):
+                return False
+            for other in tensors:
+                if other is tensor:
+                    return False
+            tensors.append(tensor)
+        state = current_state()
+        return (
+            state.grad_enabled == self.grad_enabled
+            and state.inference_mode == self.inference_mode
+            and situation(tensors) == self.situation
+        )
