@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from collections.abc import Iterator
@@ -50,6 +51,16 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if named and folder in ("jax", "cuda") and collection_path.parent.name == "tests":
         return None if folder in named else True
     return None
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is here before the first test out of every later collection of garbage.
+
+    That is PyTorch, JAX and forty thousand tests, and many a test collects garbage to see what
+    goes: with them, a second each time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:

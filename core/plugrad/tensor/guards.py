@@ -46,6 +46,8 @@ class SameObjects:
         self.cells = cells
         self.sized = sized
         self.lengths: list[int] = [len(holder) for holder in sized]
+        self.counts: list[int] = [len(values) for values in dicts]
+        self.counts += [len(items) for items in lists]
         # Kept alive: an object with the address of a former one would pass for it.
         self.known: list[Any] = []
         for values in dicts:
@@ -59,33 +61,39 @@ class SameObjects:
 
     def hold(self) -> bool:
         """Whether they are."""
-        known = self.known
-        end = len(known)
-        at = 0
-        for values in self.dicts:
-            for value in values.values():
-                if at == end or known[at] is not value:
-                    return False
-                at += 1
-        for items in self.lists:
-            for value in items:
-                if at == end or known[at] is not value:
-                    return False
-                at += 1
-        keys = self.keys
-        for number, holder in enumerate(self.holders):
-            if at == end or known[at] is not holder.get(keys[number], _NOTHING):
-                return False
-            at += 1
-        for cell in self.cells:
-            if at == end or known[at] is not _contents(cell):
-                return False
-            at += 1
-        lengths = self.lengths
+        known, counts, keys, lengths = self.known, self.counts, self.keys, self.lengths
         for number, holder in enumerate(self.sized):
             if len(holder) != lengths[number]:
                 return False
-        return at == end
+        at = 0
+        turn = 0
+        for values in self.dicts:
+            count = counts[turn]
+            turn += 1
+            if len(values) != count:
+                return False
+            if count:  # most are not: tables of hooks
+                for value in values.values():
+                    if known[at] is not value:
+                        return False
+                    at += 1
+        for items in self.lists:
+            if len(items) != counts[turn]:
+                return False
+            turn += 1
+            for value in items:
+                if known[at] is not value:
+                    return False
+                at += 1
+        for number, holder in enumerate(self.holders):
+            if known[at] is not holder.get(keys[number], _NOTHING):
+                return False
+            at += 1
+        for cell in self.cells:
+            if known[at] is not _contents(cell):
+                return False
+            at += 1
+        return True
 
 
 def _contents(cell: Any) -> Any:
@@ -114,7 +122,7 @@ class SameArguments:
         self.inference_mode = state.inference_mode
 
     def hold(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether these are such arguments; False may also say that it takes too long to find out."""
+        """Whether these are such arguments; of very many it is not found out, and False."""
         count = len(arguments)
         if count != len(self.sizes) or count > MOST_ARGUMENTS:
             return False

@@ -137,13 +137,16 @@ def hoarding(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_shared_scratch(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    scratch: list[Any] = [None]
+    """It waits a moment for another thread to come in between, as one may whenever it likes."""
+    scratch: list[Any] = []
 
     def run(*args: Any) -> Any:
-        scratch[0] = kernel(*args)
-        for _ in range(20):
-            time.sleep(0)
-        return np.array(scratch[0])
+        scratch.append(kernel(*args))
+        calls = len(scratch)
+        until = time.monotonic() + 0.05
+        while len(scratch) == calls and time.monotonic() < until:
+            time.sleep(0.0005)
+        return np.array(scratch[-1])
 
     return run
 

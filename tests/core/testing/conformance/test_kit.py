@@ -52,9 +52,10 @@ class WithoutBackend(SoundBackend):
         return {key: raw for key, raw in table.items() if key.partition(".")[0] not in self.missing}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("level", ["core", "full"])
 def test_the_cpu_is_certified(level: str) -> None:
+    """`make packages` certifies it too, as it is installed."""
     run = run_kit("--plugrad-backend=cpu", f"--plugrad-level={level}")
     assert run.failures == {}
     assert run.code == 0
