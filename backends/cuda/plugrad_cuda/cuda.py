@@ -11,47 +11,109 @@ from typing import Any
 
 import plugrad
 from plugrad_cuda import library
-from plugrad_cuda.devices import DeviceProperties as DeviceProperties
-from plugrad_cuda.devices import can_device_access_peer as can_device_access_peer
-from plugrad_cuda.devices import current_device as current_device
-from plugrad_cuda.devices import device as device
-from plugrad_cuda.devices import device_of as device_of
-from plugrad_cuda.devices import get_device_capability as get_device_capability
-from plugrad_cuda.devices import get_device_name as get_device_name
-from plugrad_cuda.devices import get_device_properties as get_device_properties
+from plugrad_cuda.devices import (
+    DeviceProperties,
+    can_device_access_peer,
+    current_device,
+    device,
+    device_of,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    set_device,
+    synchronize,
+)
 from plugrad_cuda.devices import index_of as _index_of
-from plugrad_cuda.devices import set_device as set_device
-from plugrad_cuda.devices import synchronize as synchronize
 from plugrad_cuda.generator import default_generator as _default_generator
-from plugrad_cuda.graphs import CUDAGraph as CUDAGraph
-from plugrad_cuda.graphs import capture as capture
-from plugrad_cuda.graphs import graph as graph
-from plugrad_cuda.graphs import graph_pool_handle as graph_pool_handle
-from plugrad_cuda.graphs import make_graphed_callables as make_graphed_callables
-from plugrad_cuda.memory import empty_cache as empty_cache
-from plugrad_cuda.memory import max_memory_allocated as max_memory_allocated
-from plugrad_cuda.memory import max_memory_reserved as max_memory_reserved
-from plugrad_cuda.memory import mem_get_info as mem_get_info
-from plugrad_cuda.memory import memory_allocated as memory_allocated
-from plugrad_cuda.memory import memory_reserved as memory_reserved
-from plugrad_cuda.memory import memory_stats as memory_stats
-from plugrad_cuda.memory import reset_peak_memory_stats as reset_peak_memory_stats
-from plugrad_cuda.streams import Event as Event
-from plugrad_cuda.streams import ExternalStream as ExternalStream
-from plugrad_cuda.streams import Stream as Stream
-from plugrad_cuda.streams import StreamContext as StreamContext
-from plugrad_cuda.streams import current_stream as current_stream
-from plugrad_cuda.streams import default_stream as default_stream
-from plugrad_cuda.streams import is_current_stream_capturing as is_current_stream_capturing
-from plugrad_cuda.streams import set_stream as set_stream
-from plugrad_cuda.streams import stream as stream
+from plugrad_cuda.graphs import (
+    CUDAGraph,
+    capture,
+    graph,
+    graph_pool_handle,
+    make_graphed_callables,
+)
+from plugrad_cuda.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+)
+from plugrad_cuda.streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    is_current_stream_capturing,
+    set_stream,
+    stream,
+)
+
+__all__ = [
+    "is_available",
+    "device_count",
+    "init",
+    "is_initialized",
+    "is_bf16_supported",
+    "DeviceProperties",
+    "can_device_access_peer",
+    "current_device",
+    "device",
+    "device_of",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "set_device",
+    "synchronize",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "initial_seed",
+    "get_rng_state",
+    "set_rng_state",
+    "get_rng_state_all",
+    "set_rng_state_all",
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "default_stream",
+    "is_current_stream_capturing",
+    "set_stream",
+    "stream",
+    "empty_cache",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "CUDAGraph",
+    "capture",
+    "graph",
+    "graph_pool_handle",
+    "make_graphed_callables",
+]
 
 # bfloat16 has arithmetic of its own from this capability on.
 _BF16_CAPABILITY = 8
 
 
 def is_available() -> bool:
-    """Whether there is a GPU that can be used; never raises."""
+    """Whether there is a GPU that can be used; never raises.
+
+    >>> import plugrad
+    >>> plugrad.cuda.is_available() == (plugrad.cuda.device_count() > 0)
+    True
+    """
     return library.device_count() > 0
 
 
@@ -71,7 +133,11 @@ def is_initialized() -> bool:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the current GPU computes with bfloat16; all do by way of float32."""
+    """Whether the current GPU computes with bfloat16; False without one.
+
+    Args:
+        including_emulation: whether by way of float32 counts, as all GPUs do.
+    """
     if not is_available():
         return False
     return including_emulation or get_device_capability()[0] >= _BF16_CAPABILITY
@@ -102,27 +168,42 @@ def seed_all() -> None:
 
 
 def initial_seed() -> int:
-    """The seed of the current GPU's generator."""
+    """The seed of the current GPU's generator; RuntimeError without one."""
     return int(_generator(None).initial_seed())
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
-    """The state of a GPU's generator, as a tensor of bytes on the host."""
+    """The state of a GPU's generator, as a tensor of bytes on the host.
+
+    Args:
+        device: the GPU, by default the current one.
+
+    Raises:
+        RuntimeError: there is no GPU, or not that many.
+    """
     return plugrad.as_tensor(_generator(device).get_state())
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Set the state of a GPU's generator to one that `get_rng_state` gave."""
+    """Set the state of a GPU's generator to one that `get_rng_state` gave.
+
+    Args:
+        new_state: a tensor of bytes on the host.
+        device: the GPU, by default the current one.
+
+    Raises:
+        RuntimeError: there is no GPU, or not that many.
+    """
     _generator(device).set_state(new_state.numpy())
 
 
 def get_rng_state_all() -> list[Any]:
-    """The states of all GPUs' generators."""
+    """The states of all GPUs' generators, in the order of the GPUs; empty without one."""
     return [get_rng_state(index) for index in range(device_count())]
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Set the states of all GPUs' generators."""
+    """Set the states of all GPUs' generators to those that `get_rng_state_all` gave."""
     for index, state in enumerate(new_states):
         set_rng_state(state, index)
 

@@ -73,6 +73,7 @@ def device(platform: Any, index: int = 0) -> plugrad.device:
 
     Raises:
         RuntimeError: JAX has no such platform, or not that many devices.
+        ValueError: JAX does not list the device that is given.
 
     >>> import jax, plugrad_jax
     >>> plugrad_jax.device("cpu").type
