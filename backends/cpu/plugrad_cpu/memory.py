@@ -12,11 +12,21 @@ Array = np.ndarray[Any, Any]
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements; those of an empty array are what a contiguous one would have."""
+    """Strides in elements; those of an empty array are what a contiguous one would have.
+
+    So is that of a new dimension of size 1, for which NumPy says 0.
+    """
+    sizes = array.shape
     if array.size == 0:
-        return contiguous_strides(array.shape)
+        return contiguous_strides(sizes)
     itemsize = array.itemsize
-    return tuple([stride // itemsize for stride in array.strides])
+    strides = [stride // itemsize for stride in array.strides]
+    following = 1
+    for dim in range(len(sizes) - 1, -1, -1):
+        if sizes[dim] == 1 and strides[dim] == 0:
+            strides[dim] = following
+        following = sizes[dim] * strides[dim]
+    return tuple(strides)
 
 
 def owner(array: Array) -> Array:

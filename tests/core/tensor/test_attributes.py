@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import ModuleType
 from typing import Any
 
@@ -125,3 +126,23 @@ def test_a_typed_tensor_can_tell_the_default_dtype(lib: Any) -> None:
         assert lib.zeros(1).dtype is lib.float64
     finally:
         lib.set_default_dtype(before)
+
+
+def test_strides_of_new_dimensions_are_pytorchs(torch_oracle: ModuleType) -> None:
+    def strides(library: Any) -> list[tuple[int, ...]]:
+        found = []
+        for sizes in [(), (1,), (3,), (2, 3), (3, 1), (1, 1), (2, 1, 3), (1, 2, 3)]:
+            for order in itertools.permutations(range(len(sizes))):
+                x = library.zeros(sizes).permute(order)
+                found += [x.unsqueeze(dim).stride() for dim in range(-x.ndim - 1, x.ndim + 1)]
+                found += [x[None].stride(), x.unsqueeze(0).unsqueeze(-1).squeeze(0).stride()]
+                found += [x.expand((1, 2, *x.shape)).stride()]
+        return found
+
+    assert strides(plugrad) == strides(torch_oracle)
+
+
+def test_strides_of_a_new_dimension() -> None:
+    x = plugrad.zeros(2, 3)
+    assert [x.unsqueeze(dim).stride() for dim in range(3)] == [(6, 3, 1), (3, 3, 1), (3, 1, 1)]
+    assert x.t().unsqueeze(1).stride() == (1, 6, 3)
