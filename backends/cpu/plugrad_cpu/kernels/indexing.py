@@ -12,15 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.kernel_errors import (
-    OUTSIDE_EMPTY,
-    OUTSIDE_TABLE,
-    TOO_FEW_ELEMENTS,
-    out_of_bounds,
-    out_of_range,
-    unlike_indices,
-    unlike_values,
-)
+from plugrad.plugins import kernel_errors as errors
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -33,7 +25,7 @@ def check_range(index: Array, size: int, dim: int, *, wrap: bool = False) -> Non
     low = -size if wrap else 0
     if index.min() < low or index.max() >= size:
         outside = index[(index < low) | (index >= size)].reshape(-1)[0]
-        message = out_of_bounds(outside, dim, size)
+        message = errors.out_of_bounds(outside, dim, size)
         raise IndexError(message) if wrap else RuntimeError(message)
 
 
@@ -119,7 +111,7 @@ def _number(value: Any, dtype: np.dtype[Any]) -> Array:
 def index_select(array: Array, dim: int, index: Array) -> Array:
     size = array.shape[dim] if array.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= size):
-        raise IndexError(OUTSIDE_TABLE)
+        raise IndexError(errors.OUTSIDE_TABLE)
     if array.ndim == 0:
         return array.copy()
     return np.take(array, index.reshape(-1), dim)
@@ -167,7 +159,7 @@ def index_copy(array: Array, dim: int, index: Array, source: Array) -> Array:
     where = index.reshape(-1)
     if where.size and (where.min() < 0 or where.max() >= into.shape[dim]):
         outside = where[(where < 0) | (where >= into.shape[dim])][0]
-        raise IndexError(f"index_copy_(): {out_of_bounds(outside, dim, into.shape[dim])}")
+        raise IndexError(f"index_copy_(): {errors.out_of_bounds(outside, dim, into.shape[dim])}")
     into[_slices(into, dim, where)] = _with_a_dim(source)
     return result
 
@@ -193,14 +185,14 @@ def _check_indices(array: Array, indices: list[Array | None]) -> None:
             shapes.append((int(index.sum()),))
         else:
             if array.shape[place] == 0 and index.size:
-                raise IndexError(OUTSIDE_EMPTY)
+                raise IndexError(errors.OUTSIDE_EMPTY)
             check_range(index, array.shape[place], place, wrap=True)
             place += 1
             shapes.append(index.shape)
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
-        raise unlike_indices(shapes) from None
+        raise errors.unlike_indices(shapes) from None
 
 
 def _where(indices: list[Array | None]) -> tuple[Any, ...]:
@@ -226,7 +218,7 @@ def _put_into(target: Array, indices: list[Array | None], values: Array, accumul
     except (IndexError, ValueError):
         _check_indices(target, indices)
         wanted = target[where].shape
-        raise unlike_values(values.shape, wanted) from None
+        raise errors.unlike_values(values.shape, wanted) from None
     return target
 
 
@@ -265,7 +257,7 @@ def masked_scatter(array: Array, mask: Array, source: Array) -> Array:
     where = np.broadcast_to(mask, shape)
     count = int(np.count_nonzero(where))
     if source.size < count:
-        raise RuntimeError(TOO_FEW_ELEMENTS)
+        raise RuntimeError(errors.TOO_FEW_ELEMENTS)
     result[where] = source.reshape(-1)[:count]
     return result
 
@@ -275,7 +267,7 @@ def take(array: Array, index: Array) -> Array:
         size = math.prod(array.shape)
         if index.min() < -size or index.max() >= size:
             outside = index[(index < -size) | (index >= size)].reshape(-1)[0]
-            raise IndexError(out_of_range(outside, size))
+            raise IndexError(errors.out_of_range(outside, size))
     result: Array = array.reshape(-1)[index]
     return result
 

@@ -11,15 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.plugins.kernel_errors import (
-    OUTSIDE_EMPTY,
-    OUTSIDE_TABLE,
-    TOO_FEW_ELEMENTS,
-    out_of_bounds,
-    out_of_range,
-    unlike_indices,
-    unlike_values,
-)
+from plugrad.plugins import kernel_errors as errors
 from plugrad_cuda.kernels.family import INT64, Family, scalar
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 from plugrad_cuda.kernels.scattering import add_at
@@ -79,7 +71,7 @@ class Indexing(Family):
     def check_range(self, index: Array, size: int, dim: int, *, wrap: bool = False) -> None:
         found = self.wrong(index, -size if wrap else 0, size)
         if found is not None:
-            message = out_of_bounds(found, dim, size)
+            message = errors.out_of_bounds(found, dim, size)
             raise IndexError(message) if wrap else RuntimeError(message)
 
     def place(self, index: Array, dim: int) -> tuple[Array, ...]:
@@ -135,7 +127,7 @@ class Indexing(Family):
     def index_select(self, array: Array, dim: int, index: Array) -> Array:
         size = array.shape[dim] if array.ndim else 1
         if self.wrong(index, 0, size) is not None:
-            raise IndexError(OUTSIDE_TABLE)
+            raise IndexError(errors.OUTSIDE_TABLE)
         if array.ndim == 0:
             return array.copy()
         return self.xp.take(array, index.reshape(-1), axis=dim)
@@ -158,7 +150,7 @@ class Indexing(Family):
         into, where = _with_a_dim(result), index.reshape(-1)
         found = self.wrong(where, 0, into.shape[dim])
         if found is not None:
-            raise IndexError(f"index_copy_(): {out_of_bounds(found, dim, into.shape[dim])}")
+            raise IndexError(f"index_copy_(): {errors.out_of_bounds(found, dim, into.shape[dim])}")
         if where.size:
             into[at(dim, where)] = _with_a_dim(source)
         return result
@@ -196,12 +188,12 @@ class Indexing(Family):
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
-            raise unlike_indices(shapes) from None
+            raise errors.unlike_indices(shapes) from None
         return array, tuple(found)
 
     def check_index(self, index: Array, size: int, dim: int) -> None:
         if size == 0 and index.size:
-            raise IndexError(OUTSIDE_EMPTY)
+            raise IndexError(errors.OUTSIDE_EMPTY)
         self.check_range(index, size, dim, wrap=True)
 
     def index(self, array: Array, indices: list[Array | None]) -> Array:
@@ -225,7 +217,7 @@ class Indexing(Family):
         except ValueError:
             fits = False
         if not fits:
-            raise unlike_values(values.shape, wanted)
+            raise errors.unlike_values(values.shape, wanted)
         if 0 in wanted:
             return array
         if accumulate:
@@ -253,7 +245,7 @@ class Indexing(Family):
         result = self.xp.broadcast_to(array, shape).copy("C")
         where = self.xp.nonzero(self.xp.broadcast_to(mask, shape).reshape(-1))[0]
         if source.size < where.size:
-            raise RuntimeError(TOO_FEW_ELEMENTS)
+            raise RuntimeError(errors.TOO_FEW_ELEMENTS)
         if where.size:
             result.reshape(-1)[where] = source.reshape(-1)[: where.size]
         return result
@@ -262,7 +254,7 @@ class Indexing(Family):
         size = math.prod(array.shape)
         found = self.wrong(index, -size, size)
         if found is not None:
-            raise IndexError(out_of_range(found, size))
+            raise IndexError(errors.out_of_range(found, size))
         return self.xp.take(array.reshape(-1), self.from_front(index, size))
 
     def nonzero(self, array: Array) -> Array:

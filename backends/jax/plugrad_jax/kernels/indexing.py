@@ -16,15 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from plugrad.plugins.kernel_errors import (
-    OUTSIDE_EMPTY,
-    OUTSIDE_TABLE,
-    TOO_FEW_ELEMENTS,
-    out_of_bounds,
-    out_of_range,
-    unlike_indices,
-    unlike_values,
-)
+from plugrad.plugins import kernel_errors as errors
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.creation import in_dtype
 from plugrad_jax.kernels.index_range import Outside, outside, raise_outside
@@ -72,7 +64,7 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
         return _nothing(array, index.shape)
     result, found = _gather(array, dim, index)
-    raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)))
+    raise_outside(found, errors.out_of_bounds("{}", dim, _size(array, dim)))
     return result
 
 
@@ -102,7 +94,7 @@ def _scattering(write: Callable[..., Array]) -> Callable[..., Array]:
         if index.size == 0:
             return array
         result, found = scattered(array, dim, index, src)
-        raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)))
+        raise_outside(found, errors.out_of_bounds("{}", dim, _size(array, dim)))
         return result
 
     return kernel
@@ -114,7 +106,7 @@ scatter_add: Final = _scattering(_add)
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     result, found = _index_select(array, dim, index)
-    raise_outside(found, OUTSIDE_TABLE, IndexError)
+    raise_outside(found, errors.OUTSIDE_TABLE, IndexError)
     return result
 
 
@@ -151,20 +143,20 @@ def _add_slices(
 
 def index_add(array: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
     result, found = _add_slices(array, dim, index, source, None if alpha == 1 else alpha)
-    raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)))
+    raise_outside(found, errors.out_of_bounds("{}", dim, _size(array, dim)))
     return result
 
 
 def index_copy(array: Array, dim: int, index: Array, source: Array) -> Array:
     result, found = _write_slices(array, dim, index, source, False)
-    message = f"index_copy_(): {out_of_bounds('{}', dim, _size(array, dim))}"
+    message = f"index_copy_(): {errors.out_of_bounds('{}', dim, _size(array, dim))}"
     raise_outside(found, message, IndexError)
     return result
 
 
 def index_fill(array: Array, dim: int, index: Array, value: Any) -> Array:
     result, found = _write_slices(array, dim, index, value, True)
-    raise_outside(found, out_of_bounds("{}", dim, _size(array, dim)), IndexError)
+    raise_outside(found, errors.out_of_bounds("{}", dim, _size(array, dim)), IndexError)
     return result
 
 
@@ -179,13 +171,13 @@ def _check_indices(array: Array, indices: Indices) -> None:
         if index is None:
             continue
         if array.shape[dim] == 0 and index.size:
-            raise IndexError(OUTSIDE_EMPTY)
+            raise IndexError(errors.OUTSIDE_EMPTY)
         shapes.append(index.shape)
     if len(shapes) > 1:
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
-            raise unlike_indices(shapes) from None
+            raise errors.unlike_indices(shapes) from None
 
 
 def _where(indices: Indices) -> tuple[Any, ...]:
@@ -236,7 +228,7 @@ def _outside(array: Array, indices: Indices) -> Outside:
 def _raise_outside(found: Outside, shape: Shape) -> None:
     def error(place: Any) -> Exception:
         dim, index = (int(number) for number in place)
-        return IndexError(out_of_bounds(index, dim, shape[dim]))
+        return IndexError(errors.out_of_bounds(index, dim, shape[dim]))
 
     raise_later(found[0], error, found[1])
 
@@ -279,7 +271,7 @@ def _check_broadcast(given: Shape, wanted: Shape) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise unlike_values(given, wanted)
+        raise errors.unlike_values(given, wanted)
 
 
 def _put_at_mask(array: Array, mask: Array, dim: int, values: Array, accumulate: bool) -> Array:
@@ -292,7 +284,9 @@ def _put_at_mask(array: Array, mask: Array, dim: int, values: Array, accumulate:
         return array
     result, bad = _put_where(array, mask, dim, values, accumulate)
     if count != 1:
-        raise_later(bad, lambda _: unlike_values(values.shape, "the elements that the mask picks"))
+        raise_later(
+            bad, lambda _: errors.unlike_values(values.shape, "the elements that the mask picks")
+        )
     return result
 
 
@@ -338,7 +332,7 @@ def masked_scatter(array: Array, mask: Array, source: Array) -> Array:
 
 
 def _too_few(detail: Any) -> Exception:
-    return RuntimeError(TOO_FEW_ELEMENTS)
+    return RuntimeError(errors.TOO_FEW_ELEMENTS)
 
 
 @compiled()
@@ -354,7 +348,7 @@ def _masked_scatter(array: Array, mask: Array, source: Array) -> tuple[Array, Ar
 
 def take(array: Array, index: Array) -> Array:
     result, found = _take(array, index)
-    raise_outside(found, out_of_range("{}", array.size), IndexError)
+    raise_outside(found, errors.out_of_range("{}", array.size), IndexError)
     return result
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType, iinfo
 from plugrad.ops.composite.scalars import digits_of, number_beside, widest_float
 from plugrad.tensor.promotion import promote_pair, to_dtype
@@ -24,7 +25,7 @@ def _promoted(self: Tensor, other: Tensor, kernel: str) -> tuple[Any, Any]:
 
 def _check_integral(dtype: DType, kernel: str) -> None:
     if dtype.category >= FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+        raise not_implemented(kernel, dtype)
 
 
 def bitwise_not(self: Tensor) -> Tensor:

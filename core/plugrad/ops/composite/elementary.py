@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import DType, float32
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.promotion import float_result, promote_pair, to_dtype
@@ -195,7 +196,7 @@ def acos(self: Tensor) -> Tensor:
 def atan2(self: Tensor, other: Tensor) -> Any:
     dtype = float_result(promote_pair(self, other))
     if dtype.is_complex:
-        raise NotImplementedError(f"\"atan2_cpu\" not implemented for '{dtype.scalar_name}'")
+        raise not_implemented("atan2_cpu", dtype)
     wide = float32 if is_narrow(dtype) else dtype
     y: Any = to_dtype(self, wide)
     x: Any = to_dtype(other, wide)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import float32
 from plugrad.ops.composite.elementary import is_narrow
 from plugrad.tensor.error_function import (
@@ -59,7 +60,7 @@ def _complement(size: Any) -> Any:
 def _magnitude(self: Tensor, kernel: str) -> tuple[Any, Any]:
     dtype = float_result(self.dtype)
     if dtype.is_complex:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+        raise not_implemented(kernel, dtype)
     x = to_dtype(self, float32 if is_narrow(dtype) else dtype)
     return x, F.abs(x)
 

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
 from plugrad.ops.composite.scalars import digits_of, number_beside, widest_float
 from plugrad.ops.prepare import pointwise_binary as prepare
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _refuse(kernel: str, dtype: DType) -> None:
-    raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+    raise not_implemented(kernel, dtype)
 
 
 def absolute_value(self: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -12,7 +13,7 @@ from plugrad.tensor.base import TensorBase, sizes_of
 def check_real_floating(kernel: str, dtype: DType) -> None:
     """NotImplementedError in PyTorch's words, with the name of its kernel."""
     if dtype.category != FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+        raise not_implemented(kernel, dtype)
 
 
 def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]:

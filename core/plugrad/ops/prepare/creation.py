@@ -6,6 +6,7 @@ import math
 from typing import Any, Final
 
 from plugrad.device import Device
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import (
     BOOL,
     COMPLEX,
@@ -152,7 +153,7 @@ def _triangle(
             raise RuntimeError(f"{name} must be non-negative, got{length}")
     kind = int64 if dtype is None else dtype
     if kind.category != INTEGER:
-        raise NotImplementedError(f"\"{function}\" not implemented for '{kind.scalar_name}'")
+        raise not_implemented(function, kind)
     return (row, col, offset, kind, device)
 
 
@@ -170,7 +171,7 @@ def triu_indices(
 
 def _check_floating(dtype: DType, kernel: str) -> None:
     if dtype.category < FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+        raise not_implemented(kernel, dtype)
 
 
 def rand(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Prepared:
@@ -247,9 +248,7 @@ def fill_tensor(self: TensorBase, value: TensorBase) -> Prepared:
 
 def bernoulli(self: TensorBase, generator: object) -> Prepared:
     if self.dtype.category != FLOATING:
-        raise NotImplementedError(
-            f"\"bernoulli_tensor_cpu_p_\" not implemented for '{self.dtype.scalar_name}'"
-        )
+        raise not_implemented("bernoulli_tensor_cpu_p_", self.dtype)
     return (self, generator)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType
 from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -12,7 +13,7 @@ from plugrad.tensor.base import TensorBase, sizes_of
 def reject_bool(kernel: str, dtype: DType, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     """Matrix products are not defined for bool, except where there is nothing to multiply."""
     if dtype.category == BOOL and 0 not in a and 0 not in b:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+        raise not_implemented(kernel, dtype)
 
 
 def check_same_matrix_dtype(a: TensorBase, b: TensorBase) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, bool_, uint8
 from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.base import TensorBase
@@ -77,7 +78,7 @@ def lerp(self: TensorBase, end: TensorBase, weight: Any) -> tuple[object, ...]:
         _check_lerp("weight", self.dtype, weight.dtype)
     if self.dtype.category < FLOATING:
         kernel = "lerp_kernel_tensor" if isinstance(weight, TensorBase) else "lerp_kernel_scalar"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{self.dtype.scalar_name}'")
+        raise not_implemented(kernel, self.dtype)
     return (self, end, weight)
 
 

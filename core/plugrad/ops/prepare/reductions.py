@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, get_default_dtype, int64
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import to_dtype
@@ -113,7 +114,7 @@ _ADVICE = " Specify the reduction dim with the 'dim' argument."
 
 def _check_ordered(kernel: str, self: TensorBase) -> None:
     if self.dtype.category == COMPLEX:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{self.dtype.scalar_name}'")
+        raise not_implemented(kernel, self.dtype)
 
 
 def _extremum_all(name: str, self: TensorBase) -> tuple[object, ...]:
@@ -241,7 +242,7 @@ def count_nonzero(self: TensorBase, dim: Any) -> tuple[object, ...]:
 
 def _check_median(self: TensorBase) -> None:
     if self.dtype.category == BOOL or self.dtype.category == COMPLEX:
-        raise NotImplementedError(f"\"median_cpu\" not implemented for '{self.dtype.scalar_name}'")
+        raise not_implemented("median_cpu", self.dtype)
 
 
 def median_all(self: TensorBase) -> tuple[object, ...]:

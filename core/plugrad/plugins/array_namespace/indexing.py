@@ -9,12 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from plugrad.dispatch.kernel_errors import (
-    OUTSIDE_TABLE,
-    out_of_bounds,
-    out_of_range,
-    unlike_indices,
-)
+from plugrad.dispatch import kernel_errors as errors
 from plugrad.dispatch.kernel_table import kernel
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array, Namespace
@@ -72,7 +67,7 @@ class Indexing(Family):
     def index_select(self, a: Array, dim: int, index: Array) -> Array:
         size = a.shape[dim] if a.ndim else 1
         if self._outside(index, 0, size) is not None:
-            raise IndexError(OUTSIDE_TABLE)
+            raise IndexError(errors.OUTSIDE_TABLE)
         if a.ndim == 0:
             return self.xp.asarray(a, copy=True)
         return self.xp.take(a, self._integers(self.xp.reshape(index, (-1,))), axis=dim)
@@ -83,7 +78,7 @@ class Indexing(Family):
         size = math.prod(a.shape)
         outside = self._outside(index, -size, size)
         if outside is not None:
-            raise IndexError(out_of_range(outside, size))
+            raise IndexError(errors.out_of_range(outside, size))
         return self._pick(a, self._from_front(index, size))
 
     def _from_front(self, index: Array, size: int) -> Array:
@@ -100,7 +95,7 @@ class Indexing(Family):
         where = self.xp.reshape(index, (1,)) if index.ndim == 0 else index
         outside = self._outside(where, 0, source.shape[dim])
         if outside is not None:
-            raise RuntimeError(out_of_bounds(outside, dim, source.shape[dim]))
+            raise RuntimeError(errors.out_of_bounds(outside, dim, source.shape[dim]))
         return self.xp.reshape(self.along(source, dim, self._integers(where)), index.shape)
 
     def _take_along_axis(self, a: Array, dim: int, index: Array) -> Array:
@@ -159,7 +154,7 @@ class Indexing(Family):
         for dim, item in zip(indexed, given, strict=True):
             outside = self._outside(item, -a.shape[dim], a.shape[dim])
             if outside is not None:
-                raise IndexError(out_of_bounds(outside, dim, a.shape[dim]))
+                raise IndexError(errors.out_of_bounds(outside, dim, a.shape[dim]))
         positions = self._joined(a, indexed, given)
         rest = tuple(a.shape[dim] for dim in others)
         turned = self.xp.permute_dims(a, (*indexed, *others))
@@ -179,7 +174,7 @@ class Indexing(Family):
         try:
             spread = self.xp.broadcast_arrays(*given)
         except Exception:
-            raise unlike_indices([item.shape for item in given]) from None
+            raise errors.unlike_indices([item.shape for item in given]) from None
         positions: Array = None
         for dim, item in zip(indexed, spread, strict=True):
             place = self._from_front(item, a.shape[dim])
