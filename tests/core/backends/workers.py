@@ -6,7 +6,6 @@ NumPy's, in memory that only the device's thread touches.
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,9 +15,9 @@ import numpy as np
 
 from plugrad.plugins import Backend, DeviceQueue
 from plugrad_cpu.backend import CpuBackend
+from tests.core.backends.host_memory import Array, device_position, leaves, opened, wrapped
 
 DEVICES = 3
-Array = np.ndarray[Any, Any]
 
 # Operators whose result has the dtype of floating point operands, and their broadcast shape.
 ASYNCHRONOUS = frozenset(
@@ -107,11 +106,7 @@ class WorkersBackend(Backend):
 
     def _queued(self, name: str, raw: Callable[..., Any]) -> Callable[..., Any]:
         base = name.partition(".")[0]
-        try:
-            parameters = list(inspect.signature(raw).parameters)
-        except ValueError:  # NumPy's own functions
-            parameters = []
-        device_at = parameters.index("device") if "device" in parameters else -1
+        device_at = device_position(raw)
 
         def kernel(*args: Any) -> Any:
             arrays = [value for value in leaves(args) if isinstance(value, Promise)]
@@ -120,13 +115,14 @@ class WorkersBackend(Backend):
             def work() -> Any:
                 self.log.append((name, device, threading.current_thread().name))
                 with np.errstate(all="ignore"):  # it is the thread's own
-                    return raw(*[_opened(value) for value in args])
+                    return raw(*[opened(value, Promise) for value in args])
 
             if base in ASYNCHRONOUS and all(array.dtype.kind == "f" for array in arrays):
                 shape = np.broadcast_shapes(*[array.shape for array in arrays])
                 future = self.streams[device].submit(lambda: np.asarray(work()))
                 return Promise(future, device, shape, arrays[0].dtype)
-            return _promised(self.streams[device].submit(work).result(), device)
+            found = self.streams[device].submit(work).result()
+            return wrapped(found, lambda array: kept(array, device))
 
         return kernel
 
@@ -152,22 +148,3 @@ class WorkersBackend(Backend):
 
     def synchronize(self, index: int) -> None:
         self.streams[index].submit(lambda: None).result()
-
-
-def leaves(value: Any) -> list[Any]:
-    """What tuples and lists hold, and those in them."""
-    if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in leaves(item)]
-    return [value]
-
-
-def _opened(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_opened(item) for item in value]
-    return value.data if isinstance(value, Promise) else value
-
-
-def _promised(value: Any, device: int) -> Any:
-    if isinstance(value, (tuple, list)):
-        return type(value)([_promised(item, device) for item in value])
-    return kept(value, device) if isinstance(value, (np.ndarray, np.generic)) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.plugins import Backend
-from tests.core.backends.workers import leaves
+from tests.core.backends.host_memory import Array, device_position, leaves, opened, wrapped
 
 DEVICES = 3
-Array = np.ndarray[Any, Any]
 
 
 class Placed:
@@ -105,29 +103,14 @@ class Pinned(np.ndarray[Any, Any]):
 
 
 def _placed(raw: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        parameters = list(inspect.signature(raw).parameters)
-    except ValueError:  # NumPy's own functions
-        parameters = []
-    device_at = parameters.index("device") if "device" in parameters else -1
+    device_at = device_position(raw)
 
     def kernel(*args: Any) -> Any:
         arrays = [leaf for leaf in leaves(args) if isinstance(leaf, Placed)]
         device = arrays[0].device if arrays else args[device_at]
         assert all(array.device == device for array in arrays), "a kernel got arrays of two devices"
         with np.errstate(all="ignore"):
-            return _wrapped(raw(*[_opened(value) for value in args]), device)
+            found = raw(*[opened(value, Placed) for value in args])
+        return wrapped(found, lambda array: Placed(array, device))
 
     return kernel
-
-
-def _opened(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_opened(item) for item in value]
-    return value.data if isinstance(value, Placed) else value
-
-
-def _wrapped(value: Any, device: int) -> Any:
-    if isinstance(value, (tuple, list)):
-        return type(value)([_wrapped(item, device) for item in value])
-    return Placed(value, device) if isinstance(value, (np.ndarray, np.generic)) else value

@@ -3,7 +3,6 @@ works asynchronously and knows when somebody reads what is not finished."""
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
-from plugrad.plugins import Backend, DeviceQueue
+from plugrad.plugins import DeviceQueue
+from tests.core.backends.host_memory import Array, HostMemory, device_position
 
 DEVICES = 4
-Array = np.ndarray[Any, Any]
 
 
 class ToyQueue(DeviceQueue):
@@ -53,7 +52,7 @@ class ToyQueue(DeviceQueue):
         self.note("join")
 
 
-class ToyBackend(Backend):
+class ToyBackend(HostMemory):
     """NumPy arrays, on four devices that are only names.
 
     Attributes:
@@ -62,27 +61,12 @@ class ToyBackend(Backend):
     """
 
     def __init__(self, name: str = "toy") -> None:
-        super().__init__(name, array_type=np.ndarray)
+        super().__init__(name)
         self.log: list[tuple[str, int, str]] = []
         self.queues_made: list[int] = []
 
     def device_count(self) -> int:
         return DEVICES
-
-    def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        return find_backend("cpu").kernels
-
-    def as_array(self, value: Any) -> Array:
-        return np.asarray(value)
-
-    def from_host(self, array: Array, index: int) -> Array:
-        return np.array(array)
-
-    def to_host(self, array: Array) -> Array:
-        return np.array(array)
-
-    def strides(self, array: Any) -> tuple[int, ...]:
-        return tuple(step // array.dtype.itemsize for step in array.strides)
 
     def make_queue(self, index: int) -> DeviceQueue:
         self.queues_made.append(index)
@@ -257,11 +241,7 @@ class LateBackend(ToyBackend):
         array.memory.writer = (stream, stream.seen[stream] + 1)
 
     def _wrapped(self, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        try:
-            parameters = list(inspect.signature(kernel).parameters)
-        except ValueError:  # NumPy's own functions
-            parameters = []
-        device_at = parameters.index("device") if "device" in parameters else -1
+        device_at = device_position(kernel)
         writes = name.partition(".")[0].endswith("_")
 
         def run(*args: Any) -> Any:
