@@ -10,7 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.active_backends import (
+    activate_backend,
+    active_backends,
+    deactivate_backend,
+)
 from tests.core.autograd.devices.toy import LateBackend, ToyBackend
 
 # A test in which threads wait for each other for ever shows where, and ends the run.
@@ -33,7 +37,19 @@ def stop_threads() -> None:
 
 
 @pytest.fixture
-def toy() -> Iterator[ToyBackend]:
+def alone() -> Iterator[None]:
+    """No other backend has streams, of which every pass would take notice: CUDA's may be active
+    because some test asked for it."""
+    others = [active.backend for active in active_backends() if active.streams]
+    for backend in others:
+        deactivate_backend(backend.name)
+    yield
+    for backend in others:
+        activate_backend(backend)
+
+
+@pytest.fixture
+def toy(alone: None) -> Iterator[ToyBackend]:
     """The backend "toy" with four devices, none of which has a thread yet."""
     stop_threads()
     backend = ToyBackend()

@@ -17,11 +17,7 @@ import pytest
 
 import plugrad
 from plugrad.autograd.engine import engine as engine_module
-from plugrad.dispatch.active_backends import (
-    activate_backend,
-    active_backends,
-    deactivate_backend,
-)
+from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
 from plugrad.dispatch.streams import STREAMS
 from tests.core.autograd.devices.conftest import stop_threads
 from tests.core.autograd.devices.graphs import leaf, then
@@ -433,17 +429,6 @@ def test_graphs_on_the_host_are_not_asked_about_streams(streams: StreamsBackend)
     x = leaf("cpu")
     (x * 2).sum().backward()
     assert streams.queues_made == []
-
-
-@pytest.fixture
-def alone() -> Iterator[None]:
-    """No other backend has streams: somebody may have asked for one that has."""
-    others = [active.backend for active in active_backends() if active.streams]
-    for backend in others:
-        deactivate_backend(backend.name)
-    yield
-    for backend in others:
-        activate_backend(backend)
 
 
 def test_streams_are_forgotten_with_their_backend(alone: None) -> None:
