@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).resolve().parent.parent
 # Read when JAX is imported, by whichever test comes first: four devices to spread graphs over,
 # 64-bit numbers for finite differences, and programs that are compiled sooner rather than better.
 JAX_SETTINGS = {
@@ -22,6 +23,20 @@ JAX_SETTINGS = {
 }
 for _name, _value in JAX_SETTINGS.items():
     os.environ.setdefault(_name, _value)
+
+
+# Where nothing depends on how the core was built, one run is enough. While two go on side by side
+# (`make test` without ARGS), each of these is left to that one.
+ONE_CORE = {
+    "tests/cuda/fused": "interpreted",
+    "tests/cuda/test_kernels_against_cpu.py": "interpreted",
+    "tests/core/ops/test_needs.py": "interpreted",
+    "tests/jax/test_kernels_trace.py": "interpreted",
+    "tests/core/cli/test_new_packages.py": "compiled",
+    "tests/docs": "compiled",
+    "tests/examples": "compiled",
+    "tests/special": "compiled",
+}
 
 
 def core_kind() -> str:
@@ -45,7 +60,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave the tests of a backend out that `make test BACKENDS=...` does not name."""
+    """Leave out what the run beside this one does, and the tests of a backend that
+    `make test BACKENDS=...` does not name."""
+    if os.environ.get("PLUGRAD_TEST_SHARED"):
+        place = collection_path.relative_to(ROOT).as_posix()
+        if ONE_CORE.get(place, core_kind()) != core_kind():
+            return True
     named = os.environ.get("BACKENDS", "").split()
     folder = collection_path.name
     if named and folder in ("jax", "cuda") and collection_path.parent.name == "tests":

@@ -257,18 +257,20 @@ def test(arguments: Sequence[str]) -> int:
         code = call(*pytest, PLUGRAD_TEST_CORE="compiled")
         say("the suite, interpreted core")
         return max(code, call(*pytest, **interpreted))
+    # What does not depend on the core is shared out between the two: tests/conftest.py.
+    shared = {} if arguments else {"PLUGRAD_TEST_SHARED": "1"}
     with tempfile.TemporaryFile() as output:
         beside = subprocess.Popen(
             [str(part) for part in (*pytest, "-p", "no:cacheprovider")],
             cwd=ROOT,
-            env={**os.environ, **interpreted},
+            env={**os.environ, **interpreted, **shared},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
         try:
             say("the suite, compiled core (beside it, interpreted: shown afterwards)")
-            code = call(*pytest, PLUGRAD_TEST_CORE="compiled")
+            code = call(*pytest, PLUGRAD_TEST_CORE="compiled", **shared)
             code = max(code, beside.wait())
         finally:
             beside.kill()
