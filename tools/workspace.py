@@ -289,15 +289,16 @@ def lint(arguments: Sequence[str]) -> int:
     workspace.generate()
     folders = [*DISTRIBUTIONS, *(folder for folder, _ in BACKENDS.values())]
     packages = os.pathsep.join(str(ROOT / folder) for folder in folders)
-    commands: dict[str, Path] = {
-        "ruff check .": ROOT,
-        "ruff format --check .": ROOT,
-        "mypy": ROOT / "core",
-        "lint-imports --no-logo": ROOT,
-    }
+    commands: list[tuple[str, Path]] = [
+        ("ruff check .", ROOT),
+        ("ruff format --check .", ROOT),
+        ("mypy", ROOT / "core"),
+        ("mypy", ROOT),  # backends and plugins
+        ("lint-imports --no-logo", ROOT),
+    ]
     codes = [0]
-    for command, folder in commands.items():
-        say(command)
+    for command, folder in commands:
+        say(f"{command}, in {folder.relative_to(ROOT)}" if folder != ROOT else command)
         program, *rest = command.split()
         codes.append(call(PYTHON.with_name(program), *rest, cwd=folder, PYTHONPATH=packages))
     return max(codes)

@@ -22,7 +22,7 @@ class Device:
         is_host: whether the engine runs its nodes on the thread that called backward.
     """
 
-    def __init__(self, type: str, index: int | None) -> None:
+    def __init__(self, type: str, index: int | None = None) -> None:
         self.type = type
         self.index = index
         self.is_host: bool = type in HOST_TYPES

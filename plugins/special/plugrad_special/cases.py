@@ -46,7 +46,8 @@ class Row:
             dtype = None if differentiable(entry) else parameters
             if entry[-1] is DEGREES:
                 dtype = "int64"
-            found.append(T(shape, *entry[:2], dtype=dtype, requires_grad=differentiable(entry)))
+            low, high = entry[:2]
+            found.append(T(shape, low, high, dtype=dtype, requires_grad=differentiable(entry)))
         return found
 
     def samples(self, parameters: str | None = None) -> list[OpSample]:

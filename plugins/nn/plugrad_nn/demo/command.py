@@ -59,7 +59,7 @@ def demo(
     plugrad.empty(0, device=choice.device)
     try:
         import matplotlib  # noqa: F401  # asked for before training rather than after it
-        import sklearn  # type: ignore[import-untyped]  # noqa: F401  # has no types
+        import sklearn  # noqa: F401
     except ImportError:
         typer.secho(f"Error: {NEEDS_EXTRAS}", err=True, fg="red")
         raise typer.Exit(2) from None
@@ -108,10 +108,8 @@ def _run(
     evaluation = training.evaluate(
         model, digits.Digits(*(part.to(choice.device) for part in held_out))
     )
-    step_times = [
-        None if taken is None else round(1000 * taken, 4)
-        for taken in training.time_steps(model, training_data, recipe, choice.device)
-    ]
+    captured, eager = training.time_steps(model, training_data, recipe, choice.device)
+    step_times = (None if captured is None else round(1000 * captured, 4), round(1000 * eager, 4))
 
     metrics = _metrics(model_name, recipe, choice, curves, evaluation)
     metrics |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sklearn.datasets import load_digits  # type: ignore[import-untyped]  # has no types
+from sklearn.datasets import load_digits
 
 import plugrad
 from plugrad import Tensor

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from plugrad import Tensor
+from plugrad.autograd.graph import RemovableHandle
 from plugrad_nn.nn.conversion import ModuleConversion
-from plugrad_nn.nn.hooks import BackwardHooks, Hook, RemovableHandle, add_hook
+from plugrad_nn.nn.hooks import BackwardHooks, Hook, add_hook
 from plugrad_nn.nn.parameter import Parameter
 from plugrad_nn.nn.state import ModuleState
 

@@ -24,7 +24,7 @@ class Parameter(Tensor):
 
     _printed_as = "tensor"
     # Operations on parameters give plain tensors.
-    __plugrad_function__ = disabled_plugrad_function
+    __plugrad_function__ = disabled_plugrad_function  # type: ignore[assignment]  # no method
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         values = plugrad.empty(0) if data is None else data

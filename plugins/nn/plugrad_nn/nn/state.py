@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.hooks import Hook, RemovableHandle, add_hook
+from plugrad.autograd.graph import RemovableHandle
+from plugrad_nn.nn.hooks import Hook, add_hook
 from plugrad_nn.nn.parameter import Parameter
 
 EXTRA_STATE = "_extra_state"

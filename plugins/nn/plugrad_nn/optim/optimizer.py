@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.hooks import Hook, RemovableHandle, add_hook
+from plugrad.autograd.graph import RemovableHandle
+from plugrad_nn.nn.hooks import Hook, add_hook
 
 ParamGroup = dict[str, Any]
 Closure = Callable[[], Any]
