@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from plugrad.plugins import kernel_errors as errors
     ("dtype", "name"),
     [
         (np.dtype(np.float16), "Half"),
-        (np.dtype(ml_dtypes.bfloat16), "BFloat16"),
+        (plugrad.bfloat16.numpy, "BFloat16"),
         (np.dtype(np.bool_), "Bool"),
         (plugrad.complex128, "ComplexDouble"),
     ],
