@@ -216,9 +216,31 @@ def is_inference(input: Tensor) -> _builtins.bool:
     return input.is_inference()
 
 
+# What `torch` has beside `torch.amp`; the first use of one loads them.
+_AUTOCAST = {
+    "autocast": "autocast_mode",
+    **dict.fromkeys(
+        (
+            "autocast_decrement_nesting",
+            "autocast_increment_nesting",
+            "clear_autocast_cache",
+            "get_autocast_dtype",
+            "is_autocast_cache_enabled",
+            "is_autocast_enabled",
+            "set_autocast_cache_enabled",
+            "set_autocast_dtype",
+            "set_autocast_enabled",
+        ),
+        "thread_state",
+    ),
+}
+
+
 def __getattr__(name: str) -> _Any:
     # Loaded when they are first used.
-    if name in ("overrides", "profiler", "linalg", "testing", "config", "library", "_C"):
+    if name in _AUTOCAST:
+        return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
+    if name in ("amp", "overrides", "profiler", "linalg", "testing", "config", "library", "_C"):
         return _importlib.import_module(f"plugrad.{name}")
     if name == "default_generator":
         return random.default_generator()

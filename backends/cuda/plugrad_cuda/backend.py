@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.dtype import DType, bfloat16, float16
 from plugrad.plugins import Backend, DeviceQueue
 from plugrad_cuda import library, pinned, streams
 from plugrad_cuda.memory import lent
@@ -123,6 +124,10 @@ class CudaBackend(Backend):
 
     def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
         return pinned.is_pinned(array)
+
+    def autocast_dtypes(self) -> tuple[DType, ...]:
+        """float16, which tensor cores of all ages have, before bfloat16."""
+        return float16, bfloat16
 
     def native_dtype(self, dtype: Any) -> np.dtype[Any]:
         """NumPy's, which are CuPy's too; TypeError for what CUDA has no arithmetic for."""

@@ -17,6 +17,8 @@ from plugrad.autograd.recomputation import CheckpointError, Region
 from plugrad.autograd.run_backward import backward
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import active_backends, default_device, generator_of
+from plugrad.dispatch.autocast_state import AutocastAsBefore
+from plugrad.dispatch.local_state import current_state
 from plugrad.tensor.base import TensorBase, needs_grad
 
 __all__ = [
@@ -84,7 +86,8 @@ def checkpoint(
     """`function(*args, **kwargs)`, whose saved tensors are recomputed in backward, not kept.
 
     Memory for time: of what `function` computes only its inputs stay alive; backward runs it once
-    more, with the random state it had. It must do the same then as it did the first time.
+    more, with the random state it had and autocasting as it did. It must do the same then as it did
+    the first time.
 
     Args:
         use_reentrant: False (recommended) records the graph as usual and recomputes what it
@@ -299,8 +302,10 @@ def _checkpoint_without_reentrant(
     first_context, second_context = context_fn()
     random_state = _RandomState(preserve_rng_state, (args, kwargs))
 
+    autocast = current_state().autocast
+
     def rerun(*again: Any) -> None:
-        with random_state.again(), second_context:
+        with random_state.again(), AutocastAsBefore(autocast), second_context:
             function(*again, **kwargs)
 
     if not is_grad_enabled():
@@ -409,6 +414,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.random_state = _RandomState(preserve_rng_state, args)
+        ctx.autocast = current_state().autocast
         ctx.inputs = [None if isinstance(value, TensorBase) else value for value in args]
         ctx.tensor_indices = [
             index for index, value in enumerate(args) if isinstance(value, TensorBase)
@@ -430,7 +436,7 @@ class CheckpointFunction(Function):
         for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.random_state.again(), enable_grad():
+        with ctx.random_state.again(), AutocastAsBefore(ctx.autocast), enable_grad():
             outputs = ctx.run_function(*detached)
         if not isinstance(outputs, (tuple, list)):
             outputs = (outputs,)

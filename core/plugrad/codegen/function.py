@@ -205,6 +205,20 @@ def emit_conversion(out: Source, parameter: Parameter, function: str, index: int
 
 def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: str = "") -> None:
     """Call the operator with the converted arguments `a0, a1, ...`, and return."""
+    if has_out:
+        # What is given has its dtype already.
+        with out.block("if out is not None:"):
+            with out.block("with WithoutAutocast():"):
+                _emit_call(out, entry, group, module)
+            out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
+    _emit_call(out, entry, group, module)
+    if entry.takes_requires_grad:
+        with out.block("if requires_grad:"):
+            out.line("require_grad(result)")
+    out.line("return result")
+
+
+def _emit_call(out: Source, entry: Entry, group: Group, module: str) -> None:
     count = len(entry.schema.arguments)
     names = [f"a{index}" for index in range(count)]
     if group.kind == "scalar_or_tensor":
@@ -223,13 +237,6 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
             out.line(f"result = {module}call_{group.by_type('Scalar').identifier}({scalar})")
     else:
         out.line(f"result = {module}call_{entry.identifier}({', '.join(names)})")
-    if has_out:
-        with out.block("if out is not None:"):
-            out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
-    if entry.takes_requires_grad:
-        with out.block("if requires_grad:"):
-            out.line("require_grad(result)")
-    out.line("return result")
 
 
 def _mathematics(entry: Entry) -> list[str]:

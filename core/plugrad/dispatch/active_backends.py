@@ -389,7 +389,7 @@ def find_key(name: str) -> DispatchKey:
         return dispatch_key(name)
     except ValueError:
         with contextlib.suppress(BackendNotFoundError):
-            find_backend(name.removeprefix("Autograd").lower())
+            find_backend(name.removeprefix("Autograd").removeprefix("Autocast").lower())
         return dispatch_key(name)
 
 

@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr
 
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.kernel_table import marked_kernels
-from plugrad.dtype import ALL_DTYPES, DType
+from plugrad.dtype import ALL_DTYPES, DType, bfloat16, float16
 from plugrad.dtype import from_numpy as dtype_from_numpy
 
 if TYPE_CHECKING:
@@ -117,6 +117,16 @@ class Backend:
     def dtypes(self) -> tuple[DType, ...]:
         """The dtypes that the backend's arrays can have."""
         return tuple([dtype for dtype in ALL_DTYPES if _accepts(self, dtype)])
+
+    def autocast_dtypes(self) -> tuple[DType, ...]:
+        """The dtypes that `plugrad.autocast` may run operators in, the default one first; none: the
+        backend has no autocast.
+
+        By default bfloat16 and float16, as far as arrays can have them. Which operators run in
+        them, and which in float32, is the same for all backends but the CPU: PyTorch's lists for
+        CUDA. `Library.impl` with the key ``"Autocast" + key_name`` replaces single entries.
+        """
+        return tuple([dtype for dtype in (bfloat16, float16) if _accepts(self, dtype)])
 
     def capabilities(self) -> frozenset[str]:
         """What the backend has beyond kernels, by what it overrides.

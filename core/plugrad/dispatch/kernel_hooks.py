@@ -21,6 +21,12 @@ class KernelHooks:
         self.missing_gradient: Callable[[Operator], Any] | None = None
         self.functional_view: Callable[[Operator], Any] | None = None
         self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
+        self.make_autocast: Callable[[Operator, ActiveBackend], Any] | None = None
+
+    def autocast(self, op: Operator, active: ActiveBackend) -> Any:
+        if self.make_autocast is None:
+            return None
+        return self.make_autocast(op, active)
 
     def functionalize(self, op: Operator) -> Any:
         if self.functional_view is None:
@@ -63,6 +69,11 @@ def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
 def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
     """Install what makes the kernel of an operator that another backend shall compute."""
     KERNEL_HOOKS.host_fallback = make
+
+
+def set_autocast(make: Callable[[Operator, ActiveBackend], Any]) -> None:
+    """Install what makes the Autocast kernel of an operator; None for one it leaves alone."""
+    KERNEL_HOOKS.make_autocast = make
 
 
 def set_functional_view(make: Callable[[Operator], Any]) -> None:

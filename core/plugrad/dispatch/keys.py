@@ -6,8 +6,9 @@ backends take part:
     bit  0     1              2            3               4         5 ...  8       12 13 14 ...
          Dense BackendSelect  Functionalize ADInplaceOrView Autograd Batched Python  backends
 
-The kernel that runs is the one of the highest functionality; `Dense` and `Autograd` come once
-per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then `CUDA`.
+The kernel that runs is the one of the highest functionality; `Dense`, `Autograd` and `Autocast`
+come once per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then
+`CUDA`.
 Backends get their bit when they register. Meta, the backend without data, and the CPU have the
 lowest ones.
 """
@@ -38,10 +39,12 @@ BACKEND_SELECT_BIT: Final = 1 << 1
 FUNCTIONALIZE_BIT: Final = 1 << 2
 AD_INPLACE_OR_VIEW_BIT: Final = 1 << 3
 AUTOGRAD_BIT: Final = 1 << 4
+AUTOCAST_BIT: Final = 1 << 6
 
 FUNCTIONALITY_MASK: Final = (1 << 12) - 1
 BACKEND_MASK: Final = ((1 << 48) - 1) << 12
 # What remains of a key set once a functionality has had its turn.
+AFTER_AUTOCAST: Final = BACKEND_MASK | ((1 << 6) - 1)
 AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 4) - 1)
 AFTER_AD_INPLACE_OR_VIEW: Final = BACKEND_MASK | ((1 << 3) - 1)
 AFTER_FUNCTIONALIZE: Final = BACKEND_MASK | ((1 << 2) - 1)
@@ -97,6 +100,13 @@ _lock: Final[Any] = threading.Lock()
 _by_name: Final[dict[str, DispatchKey]] = {}
 _dense: Final[list[DispatchKey]] = []
 _autograd: Final[list[DispatchKey]] = []
+_autocast: Final[list[DispatchKey]] = []
+# The functionalities that every backend has a key of, and what their names begin with.
+_PER_BACKEND: Final[list[tuple[int, str, list[DispatchKey]]]] = [
+    (DENSE, "", _dense),
+    (AUTOGRAD, "Autograd", _autograd),
+    (AUTOCAST, "Autocast", _autocast),
+]
 _backend_names: Final[dict[str, int]] = {}
 # Backends that are gone, the longest gone first: their numbers are free when no others are left.
 _retired: Final[dict[str, None]] = {}
@@ -111,7 +121,7 @@ def _declare(name: str, functionality: int, backend: int = -1) -> DispatchKey:
 
 for _functionality in range(FUNCTIONALITY_COUNT):
     _shared.append(DispatchKey(_FUNCTIONALITY_NAMES[_functionality], _functionality, -1))
-    if _functionality not in (DENSE, AUTOGRAD):
+    if _functionality not in (DENSE, AUTOGRAD, AUTOCAST):
         _by_name[_FUNCTIONALITY_NAMES[_functionality]] = _shared[_functionality]
 
 # Alias keys stand for many: they are looked at when the exact key has no kernel.
@@ -123,7 +133,8 @@ AD_INPLACE_OR_VIEW_KEY: Final = _shared[AD_INPLACE_OR_VIEW]
 
 
 def register_backend_key(backend: str, key_name: str | None = None) -> int:
-    """Hand out a backend's bit and declare its keys `Foo` and `AutogradFoo`; returns the number.
+    """Hand out a backend's bit and declare its keys `Foo`, `AutogradFoo` and `AutocastFoo`; returns
+    the number.
 
     Registering the same backend again returns the same number, unless so many others came
     meanwhile that it was handed on.
@@ -148,11 +159,12 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
         number = len(_dense)
         if number >= MAX_BACKENDS:
             number = _hand_on(backend)
-            _dense[number] = _declare(name, DENSE, number)
-            _autograd[number] = _declare("Autograd" + name, AUTOGRAD, number)
-        else:
-            _dense.append(_declare(name, DENSE, number))
-            _autograd.append(_declare("Autograd" + name, AUTOGRAD, number))
+        for functionality, prefix, table in _PER_BACKEND:
+            key = _declare(prefix + name, functionality, number)
+            if number < len(table):
+                table[number] = key
+            else:
+                table.append(key)
         _backend_names[backend] = number
         return number
 
@@ -174,8 +186,8 @@ def _hand_on(backend: str) -> int:
         )
     del _retired[former]
     number = _backend_names.pop(former)
-    del _by_name[_dense[number].name]
-    del _by_name[_autograd[number].name]
+    for _, _, table in _PER_BACKEND:
+        del _by_name[table[number].name]
     return number
 
 
@@ -184,7 +196,8 @@ def _rename(backend: str, number: int, name: str) -> None:
 
     Kernels may have been registered for it before, under the name that it would have by default.
     """
-    for key, prefix in ((_dense[number], ""), (_autograd[number], "Autograd")):
+    for _, prefix, table in _PER_BACKEND:
+        key = table[number]
         if prefix + name in _by_name:
             raise ValueError(
                 f"backend {backend!r} asks for the dispatch key {name!r}, which is taken; "
@@ -203,6 +216,11 @@ def backend_number(backend: str) -> int:
 def dense_key(number: int) -> DispatchKey:
     """The key of a backend's kernels."""
     return _dense[number]
+
+
+def autocast_key(number: int) -> DispatchKey:
+    """The key of what autocast does with a backend's tensors."""
+    return _autocast[number]
 
 
 def dispatch_key(name: str) -> DispatchKey:
@@ -230,10 +248,15 @@ def keys_of(keyset: i64) -> list[DispatchKey]:
     for functionality in range(FUNCTIONALITY_COUNT - 1, -1, -1):
         if not bits >> functionality & 1:
             continue
-        if functionality not in (DENSE, AUTOGRAD):
+        if functionality == DENSE:
+            table = _dense
+        elif functionality == AUTOGRAD:
+            table = _autograd
+        elif functionality == AUTOCAST:
+            table = _autocast
+        else:
             keys.append(_shared[functionality])
             continue
-        table = _dense if functionality == DENSE else _autograd
         numbers = range(len(table) - 1, -1, -1)
         keys.extend([table[n] for n in numbers if bits >> (BACKEND_SHIFT + n) & 1])
     return keys

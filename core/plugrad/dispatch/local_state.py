@@ -15,6 +15,7 @@ from plugrad.device import Chosen, choose_devices, chosen_devices
 from plugrad.dispatch.keys import AD_INPLACE_OR_VIEW_BIT
 
 if TYPE_CHECKING:
+    from plugrad.dispatch.autocast_state import AutocastState
     from plugrad.dispatch.trace import Trace
 
 
@@ -42,6 +43,8 @@ class LocalState:
         function_modes: the modes that see every call of a function, innermost last; None for none.
         array_log: who is told of tensors that get other arrays; see `tensor/array_log.py`.
         checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
+        autocast: what autocast does; None if it was never asked for. The key is in `included` while
+            it is on for some backend.
     """
 
     def __init__(self) -> None:
@@ -63,6 +66,7 @@ class LocalState:
         self.function_modes: tuple[Any, ...] | None = None
         self.array_log: Any = None
         self.checkpoint_group: i64 = 0
+        self.autocast: AutocastState | None = None
 
 
 @final
@@ -143,6 +147,7 @@ class Snapshot:
         self.devices: Chosen | None = chosen_devices()
         self.array_log: Any = state.array_log
         self.checkpoint_group: i64 = state.checkpoint_group
+        self.autocast: AutocastState | None = state.autocast
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -160,6 +165,7 @@ class Snapshot:
         choose_devices(self.devices)
         state.array_log = self.array_log
         state.checkpoint_group = self.checkpoint_group
+        state.autocast = self.autocast
 
 
 @final

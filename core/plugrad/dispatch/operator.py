@@ -64,17 +64,21 @@ class WithoutKeyset:
 class BelowAutograd:
     """Adapts a function that calls other operators and whose gradient is known already.
 
-    It runs where autograd has had its turn, so the operators it calls must not record again.
+    It runs where autograd has had its turn, so the operators it calls must not record again. Those
+    that plugrad's own are made of do not autocast, either: kernels would not.
     """
 
     def __init__(self, function: Any, op: Operator) -> None:
         self.function = function
         self.op = op
+        self.kept: i64 = ~keys.AUTOGRAD_KEYS
+        if op.namespace == "plugrad":
+            self.kept = ~(keys.AUTOGRAD_KEYS | keys.AUTOCAST_BIT)
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         state = current_state()
         kept = state.kept
-        state.kept = kept & ~keys.AUTOGRAD_KEYS
+        state.kept = kept & self.kept
         try:
             return self.function(*args)
         except OperatorNotFoundError as error:
@@ -343,6 +347,11 @@ class Operator:
             implicit = self.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
             if implicit is not None:
                 return implicit
+        elif key.functionality == keys.AUTOCAST:
+            backend = backend_by_number(key.backend)
+            cast = None if backend is None else KERNEL_HOOKS.autocast(self, backend)
+            if cast is not None:
+                return cast
         elif key.functionality == keys.FUNCTIONALIZE:
             return KERNEL_HOOKS.functionalize(self)
         elif key.functionality == keys.AUTOGRAD:

@@ -14,6 +14,7 @@ from plugrad.library.library import Library, fallthrough_kernel
 from plugrad.library.registration import (
     define,
     impl,
+    register_autocast,
     register_autograd,
     register_fake,
     register_kernel,
@@ -39,6 +40,7 @@ __all__ = [
     "impl",
     "infer_schema",
     "opcheck",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",

@@ -15,6 +15,8 @@ from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import check_replaceable
 from plugrad.dispatch.schema import parse_schema
+from plugrad.dtype import DType
+from plugrad.library.autocast import add_autocast_rule
 from plugrad.library.autograd import (
     AutogradKernel,
     GradientRule,
@@ -376,6 +378,11 @@ class CustomOpDef:
             )
         self._lib._add(self._op, META, FakeKernel(self._op, fn, source_of(1)))
         return fn
+
+    def register_autocast(self, device_type: str, cast_inputs: DType) -> Any:
+        """Say what the operator's floating inputs are cast to within `plugrad.autocast`. See
+        `library.register_autocast`."""
+        return add_autocast_rule(self._lib, self._op, device_type, cast_inputs)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Say how the operator acts on a batch; may be a decorator. See `library.register_vmap`."""

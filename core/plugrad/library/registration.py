@@ -10,6 +10,8 @@ from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, find_or_load
+from plugrad.dtype import DType
+from plugrad.library.autocast import add_autocast_rule
 from plugrad.library.autograd import AutogradKernel, GradientRule, check_rule
 from plugrad.library.custom_op import CustomOpDef, DeviceTypes, definition_of
 from plugrad.library.library import Library
@@ -255,6 +257,40 @@ def register_vmap(
         return function
 
     return register if func is None else register(func)
+
+
+def register_autocast(
+    op: Any, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None
+) -> Any:
+    """Say what an operator does within `plugrad.autocast`: its floating inputs are cast.
+
+    Without it, the operator runs in the dtypes that it gets, and a function that is made of other
+    operators autocasts as they do.
+
+    Args:
+        op: name, overload or `CustomOpDef`.
+        device_type: whose autocast; the backend need not be installed.
+        cast_inputs: what floating inputs that are on its devices are cast to; float64 is not.
+        lib: the library that the rule goes with; without one it stays.
+
+    Raises:
+        ValueError: `device_type` is no string, or has no autocast.
+
+    >>> import plugrad
+    >>> @plugrad.library.custom_op("demo_autocast::total", mutates_args=())
+    ... def total(x: plugrad.Tensor) -> plugrad.Tensor:
+    ...     return x.cumsum(0)
+    >>> handle = plugrad.library.register_autocast("demo_autocast::total", "cpu", plugrad.float32)
+    >>> with plugrad.autocast("cpu"):
+    ...     total(plugrad.ones(2, dtype=plugrad.bfloat16)).dtype
+    plugrad.float32
+    """
+    target = _target(op, "register_autocast")
+    if isinstance(target, CustomOpDef):
+        return target.register_autocast(device_type, cast_inputs)
+    return add_autocast_rule(
+        _library_for(target.namespace, lib, "IMPL"), target, device_type, cast_inputs
+    )
 
 
 def split_name(qualname: str) -> tuple[str, str]:

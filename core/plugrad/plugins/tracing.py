@@ -11,6 +11,7 @@ from typing import Any
 
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.autocast_state import autocast_in_force
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dispatch.trace import Trace
 from plugrad.dtype import DType
@@ -100,10 +101,11 @@ def listener() -> Any:
     return current_state().array_log
 
 
-def mode() -> tuple[bool, bool]:
-    """Whether this thread records operations, and whether it is in inference mode."""
+def mode() -> tuple[bool, bool, frozenset[tuple[str, DType]]]:
+    """Whether this thread records operations, whether it is in inference mode, and for which device
+    types it autocasts, with the dtypes."""
     state = current_state()
-    return state.grad_enabled, state.inference_mode
+    return state.grad_enabled, state.inference_mode, frozenset(autocast_in_force(state).items())
 
 
 def tensor_of(array: Any, dtype: DType, device: Device) -> TensorBase:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 from plugrad.device import Device
+from plugrad.dispatch.autocast_state import autocast_in_force
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -108,7 +109,7 @@ class SameArguments:
     """Whether a call is given tensors like those of an earlier call, and no two that are one.
 
     Alike are tensors of one class with the same shape, dtype and device that both require grad or
-    do not, and both have a gradient or have none; and the thread's grad mode is the same.
+    do not, and both have a gradient or have none; and the thread's modes are the same.
     """
 
     def __init__(self, tensors: list[TensorBase]) -> None:
@@ -120,6 +121,7 @@ class SameArguments:
         state = current_state()
         self.grad_enabled = state.grad_enabled
         self.inference_mode = state.inference_mode
+        self.autocast: dict[str, DType] = autocast_in_force(state)
 
     def hold(self, arguments: tuple[Any, ...]) -> bool:
         """Whether these are such arguments; of very many it is not found out, and False."""
@@ -145,5 +147,6 @@ class SameArguments:
         return (
             state.grad_enabled == self.grad_enabled
             and state.inference_mode == self.inference_mode
+            and autocast_in_force(state) == self.autocast
             and situation(tensors) == self.situation
         )

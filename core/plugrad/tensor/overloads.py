@@ -10,6 +10,7 @@ import operator
 from typing import Any
 
 from plugrad.device import Device, as_device
+from plugrad.dispatch.autocast_state import WithoutAutocast
 from plugrad.dispatch.operator import Operator, default_of
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
@@ -54,8 +55,11 @@ def call_overload(
             handled = override_overloaded(op.namespace, name, method, args, kwargs | given_out)
             if handled is not PROCEED:
                 return handled
-        result = call(*values)
-        return result if out is None else write_out(name, out, result)
+        if out is None:
+            return call(*values)
+        with WithoutAutocast():
+            result = call(*values)
+        return write_out(name, out, result)
     given = [type_name(value) for value in args]
     given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())
     expected = "\n".join(f" * ({_signature(op.schema)})" for op, _ in overloads)

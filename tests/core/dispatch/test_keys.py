@@ -22,11 +22,11 @@ INPLACE_OR_VIEW = dispatch_key("ADInplaceOrView")
 def test_priorities_from_high_to_low() -> None:
     everything = KeySet.of(
         META, BACKEND_SELECT, INPLACE_OR_VIEW, AUTOGRAD_META, PYTHON,
-        *[dispatch_key(name) for name in ("Functionalize", "Batched", "Autocast", "Tracer")],
+        *[dispatch_key(name) for name in ("Functionalize", "Batched", "AutocastMeta", "Tracer")],
     )  # fmt: skip
     names = [key.name for key in keys.keys_of(everything.mask)]
     assert names == [
-        "PythonMode", "Tracer", "Autocast", "Batched", "AutogradMeta", "ADInplaceOrView",
+        "PythonMode", "Tracer", "AutocastMeta", "Batched", "AutogradMeta", "ADInplaceOrView",
         "Functionalize", "BackendSelect", "Meta",
     ]  # fmt: skip
 

@@ -1,0 +1,262 @@
+"""`autocast`, and what an `autograd.Function` does about it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrad.amp.thread_state import (
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
+from plugrad.device import as_device
+from plugrad.dispatch.active_backends import find_backend
+from plugrad.dtype import FLOATING, DType, float64
+from plugrad.ops.autocast import autocast_dtypes
+from plugrad.tensor.base import TensorBase
+
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether there is autocast for a device type.
+
+    Raises:
+        BackendNotFoundError: no backend of that name is installed.
+
+    >>> import plugrad
+    >>> plugrad.amp.is_autocast_available("cpu"), plugrad.amp.is_autocast_available("meta")
+    (True, False)
+    """
+    return len(autocast_dtypes(as_device(device_type).type)) != 0
+
+
+def _check_device_type(device_type: object) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
+def _has_devices(device_type: str) -> bool:
+    try:
+        return find_backend(device_type).backend.device_count() > 0
+    except RuntimeError:
+        return False
+
+
+class autocast:
+    """Context manager and decorator: operators run in the dtype that suits them.
+
+    Products of matrices and convolutions run in `dtype`, what needs range or precision in float32,
+    the rest in the dtypes that it gets. Weights, float32 leaves that require grad, are cast once
+    per outermost region. It concerns the calling thread; the threads of devices that work for it in
+    backward do as it does. Backward belongs outside of the region: gradients have the dtypes of the
+    forward anyway.
+
+    Args:
+        device_type: whose tensors: ``"cpu"``, or any backend that has autocast.
+        dtype: default `get_autocast_dtype(device_type)`: bfloat16 on the CPU.
+        enabled: False: operators within run in the dtypes that they get.
+        cache_enabled: whether casts of weights are kept; default as around the region.
+
+    Raises:
+        ValueError: `device_type` is no string.
+        BackendNotFoundError: no backend of that name is installed.
+        RuntimeError: it has no autocast.
+
+    A dtype that the backend does not support gives a warning, and nothing is cast.
+
+    >>> import plugrad
+    >>> x, weight = plugrad.ones(2, 3), plugrad.ones(3, 4, requires_grad=True)
+    >>> with plugrad.autocast("cpu", dtype=plugrad.bfloat16):
+    ...     y = x @ weight
+    ...     loss = plugrad.nn.functional.mse_loss(y, plugrad.zeros(2, 4))
+    >>> y.dtype, loss.dtype
+    (plugrad.bfloat16, plugrad.float32)
+    >>> loss.backward()
+    >>> weight.grad.dtype
+    plugrad.float32
+    """
+
+    def __init__(
+        self,
+        device_type: str,
+        dtype: DType | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
+        _check_device_type(device_type)
+        self.device = as_device(device_type).type
+        supported = autocast_dtypes(self.device)
+        if not supported:
+            raise RuntimeError(
+                f"User specified an unsupported autocast device_type '{self.device}'"
+            )
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        )
+        if enabled and self.device == "cuda" and not _has_devices("cuda"):
+            warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=2)
+            enabled = False
+        if enabled and self.fast_dtype not in supported:
+            name = self.device.upper()
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of {', '.join(map(str, supported))} "
+                "currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+        # One manager may be entered within itself.
+        self._former: list[tuple[bool, bool, DType]] = []
+
+    def __enter__(self) -> autocast:
+        self._former.append(
+            (
+                is_autocast_cache_enabled(),
+                is_autocast_enabled(self.device),
+                get_autocast_dtype(self.device),
+            )
+        )
+        set_autocast_dtype(self.device, self.fast_dtype)
+        set_autocast_enabled(self.device, self._enabled)
+        autocast_increment_nesting()
+        set_autocast_cache_enabled(self._cache_enabled)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        # Only a region that is in no other one has nobody left to use the casts.
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        cache_enabled, enabled, dtype = self._former.pop()
+        set_autocast_dtype(self.device, dtype)
+        set_autocast_enabled(self.device, enabled)
+        set_autocast_cache_enabled(cache_enabled)
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a function.
+
+        Raises:
+            TypeError: it cannot be called.
+        """
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. "
+                "Did you mean to use autocast as a context manager? For example:\n"
+                "    with plugrad.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
+
+        @functools.wraps(func)
+        def with_autocast(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return func(*args, **kwargs)
+
+        return with_autocast
+
+
+def _cast(value: Any, device_type: str, dtype: DType) -> Any:
+    """`value` with the floating tensors of a device type, also within containers, in a dtype."""
+    if isinstance(value, TensorBase):
+        tensor: Any = value
+        eligible = (
+            tensor.dtype.category == FLOATING
+            and tensor.device.type == device_type
+            and tensor.dtype is not float64
+        )
+        return tensor.to(dtype) if eligible else tensor
+    if isinstance(value, str | bytes | np.ndarray):
+        return value
+    if isinstance(value, Mapping):
+        return {
+            _cast(key, device_type, dtype): _cast(item, device_type, dtype)
+            for key, item in value.items()
+        }
+    if isinstance(value, Iterable):
+        items = (_cast(item, device_type, dtype) for item in value)
+        return type(value)(items) if isinstance(value, list | tuple) else items
+    return value
+
+
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: DType | None = None
+) -> Any:
+    """Decorator for `forward` of an `autograd.Function`, which is to work within autocast.
+
+    Args:
+        device_type: whose autocast.
+        cast_inputs: within a region floating inputs are cast to this dtype, and nothing in
+            `forward` autocasts; None: `forward` autocasts as the region does. Outside of one it
+            does nothing.
+
+    Raises:
+        ValueError: `device_type` is no string.
+
+    >>> import plugrad
+    >>> class Product(plugrad.autograd.Function):
+    ...     @staticmethod
+    ...     @plugrad.amp.custom_fwd(device_type="cpu", cast_inputs=plugrad.float32)
+    ...     def forward(ctx, a, b):
+    ...         ctx.save_for_backward(a, b)
+    ...         return a @ b
+    ...     @staticmethod
+    ...     @plugrad.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         a, b = ctx.saved_tensors
+    ...         return grad @ b.t(), a.t() @ grad
+    >>> with plugrad.autocast("cpu"):
+    ...     Product.apply(plugrad.ones(2, 2), plugrad.ones(2, 2)).dtype
+    plugrad.float32
+    """
+    _check_device_type(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+    function = fwd
+
+    @functools.wraps(function)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        ctx._dtype = get_autocast_dtype(device_type)
+        within = is_autocast_enabled(device_type)
+        ctx._fwd_used_autocast = within and cast_inputs is None
+        if cast_inputs is None or not within:
+            return function(*args, **kwargs)
+        with autocast(device_type=device_type, enabled=False):
+            return function(
+                *_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs)
+            )
+
+    return forward
+
+
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
+    """Decorator for `backward` of an `autograd.Function`: it autocasts if `forward` did, which
+    `custom_fwd` decorates.
+
+    Raises:
+        ValueError: `device_type` is no string.
+    """
+    _check_device_type(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+    function = bwd
+
+    @functools.wraps(function)
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        with autocast(device_type=device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+            return function(*args, **kwargs)
+
+    return backward

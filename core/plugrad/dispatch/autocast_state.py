@@ -1,0 +1,182 @@
+"""What autocast does on a thread: for which backends it is on, in which dtypes, and its cache."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch.keys import AUTOCAST_BIT
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dtype import DType
+
+
+@final
+class AutocastState:
+    """Is never changed but replaced, its cache apart, since threads of devices have it from the
+    thread that they work for.
+
+    Attributes:
+        enabled: by device type the dtype that operators run in; others are not autocast.
+        dtypes: by device type the dtype that was chosen for it, whether enabled or not.
+        cache_enabled: whether casts of leaves are kept.
+        nesting: how many regions the thread is in.
+        cache: by identity of a tensor and index of a dtype the tensor, so that it stays alive, and
+            its cast.
+    """
+
+    def __init__(
+        self,
+        enabled: dict[str, DType],
+        dtypes: dict[str, DType],
+        cache_enabled: bool,
+        nesting: i64,
+        cache: dict[tuple[int, int], Any],
+    ) -> None:
+        self.enabled = enabled
+        self.dtypes = dtypes
+        self.cache_enabled = cache_enabled
+        self.nesting: i64 = nesting
+        self.cache = cache
+        self._off: AutocastState | None = None
+
+    def off(self) -> AutocastState:
+        """The same without any backend for which it is on: within what was autocast already."""
+        made = self._off
+        if made is None:
+            made = AutocastState({}, self.dtypes, self.cache_enabled, self.nesting, self.cache)
+            self._off = made
+        return made
+
+
+# What a thread begins with; nothing is ever put into its cache.
+_NEVER_ASKED_FOR: Final = AutocastState({}, {}, True, 0, {})
+
+
+def autocast_state() -> AutocastState:
+    """The calling thread's, which is not to be changed."""
+    found = current_state().autocast
+    return _NEVER_ASKED_FOR if found is None else found
+
+
+def autocast_in_force(state: LocalState) -> dict[str, DType]:
+    """For which device types it is on, with their dtypes; not to be changed."""
+    found = state.autocast
+    return _NEVER_ASKED_FOR.enabled if found is None else found.enabled
+
+
+def _put(
+    state: LocalState, enabled: dict[str, DType], dtypes: dict[str, DType], former: AutocastState
+) -> None:
+    cache = {} if former is _NEVER_ASKED_FOR else former.cache
+    made = AutocastState(enabled, dtypes, former.cache_enabled, former.nesting, cache)
+    use_autocast(state, made)
+
+
+def use_autocast(state: LocalState, autocast: AutocastState | None) -> None:
+    """Make it a thread's."""
+    state.autocast = autocast
+    if autocast is not None and len(autocast.enabled) != 0:
+        state.included = state.included | AUTOCAST_BIT
+    else:
+        state.included = state.included & ~AUTOCAST_BIT
+
+
+def enable_autocast(device_type: str, dtype: DType) -> None:
+    """Have operators on a backend's tensors autocast on this thread."""
+    former = autocast_state()
+    _put(current_state(), {**former.enabled, device_type: dtype}, former.dtypes, former)
+
+
+def disable_autocast(device_type: str) -> None:
+    """Have them no longer autocast."""
+    former = autocast_state()
+    enabled = dict(former.enabled)
+    enabled.pop(device_type, None)
+    _put(current_state(), enabled, former.dtypes, former)
+
+
+def choose_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """Which dtype operators on a backend's tensors run in, on this thread."""
+    former = autocast_state()
+    enabled = former.enabled
+    if device_type in enabled:
+        enabled = {**enabled, device_type: dtype}
+    _put(current_state(), enabled, {**former.dtypes, device_type: dtype}, former)
+
+
+def keep_autocast_casts(cache_enabled: bool) -> None:
+    """Say whether this thread keeps casts of leaves."""
+    former = autocast_state()
+    cache = {} if former is _NEVER_ASKED_FOR else former.cache
+    current_state().autocast = AutocastState(
+        former.enabled, former.dtypes, cache_enabled, former.nesting, cache
+    )
+
+
+def change_autocast_nesting(difference: int) -> int:
+    """Note that a region is entered or left; returns how many there are now."""
+    former = autocast_state()
+    cache = {} if former is _NEVER_ASKED_FOR else former.cache
+    nesting = former.nesting + difference
+    current_state().autocast = AutocastState(
+        former.enabled, former.dtypes, former.cache_enabled, nesting, cache
+    )
+    return nesting
+
+
+def clear_autocast_casts() -> None:
+    """Forget the casts that were kept."""
+    autocast_state().cache.clear()
+
+
+@final
+class AutocastAsBefore:
+    """Context manager, for one use: a region in which autocast does what it did another time.
+
+    Args:
+        then: the state of that time; its cache is not used.
+    """
+
+    def __init__(self, then: AutocastState | None) -> None:
+        self.then = _NEVER_ASKED_FOR if then is None else then
+        self.former: AutocastState | None = None
+
+    def __enter__(self) -> None:
+        state = current_state()
+        former = state.autocast
+        self.former = former
+        then = self.then
+        if former is None:
+            if then is not _NEVER_ASKED_FOR:
+                use_autocast(
+                    state, AutocastState(then.enabled, then.dtypes, then.cache_enabled, 1, {})
+                )
+            return
+        nesting = former.nesting + 1
+        made = AutocastState(then.enabled, then.dtypes, then.cache_enabled, nesting, former.cache)
+        use_autocast(state, made)
+
+    def __exit__(self, *exc_info: object) -> None:
+        former = self.former
+        if former is not None and former.nesting == 0:
+            former.cache.clear()
+        use_autocast(current_state(), former)
+
+
+@final
+class WithoutAutocast:
+    """Context manager, for one use: nothing autocasts within."""
+
+    def __init__(self) -> None:
+        self.former: AutocastState | None = None
+
+    def __enter__(self) -> None:
+        state = current_state()
+        former = state.autocast
+        self.former = former
+        if former is not None:
+            use_autocast(state, former.off())
+
+    def __exit__(self, *exc_info: object) -> None:
+        use_autocast(current_state(), self.former)

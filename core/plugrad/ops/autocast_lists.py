@@ -1,0 +1,190 @@
+"""What autocast does with each operator: PyTorch's lists, and a decision on every other one.
+
+A list is of full names, by the policy that holds for them:
+
+    lower_precision_fp   floating inputs are cast to the dtype of the region
+    fp32                 floating inputs are cast to float32
+    fp32_set_opt_dtype   `dtype` is float32, unless it was given or the input does not autocast
+    promote              floating inputs are cast to the widest dtype among them
+    banned               a RuntimeError, which says what to use instead
+
+float64 is never cast. What no list names runs in the dtypes that it gets: in-place operators, too,
+whose result has its dtype already. `tests/core/amp/test_lists.py` wants a decision on every
+operator, and compares the lists with PyTorch's.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it is tables.
+from typing import Final
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.operator import Operator
+
+
+def _by_operator(names: dict[str, str]) -> dict[str, str]:
+    return {name: policy for policy, text in names.items() for name in text.split()}
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# `_einsum`, `_tensordot` and `_matmul_hn` are what plugrad calls parts of operators that PyTorch
+# has on its lists under other names.
+_CPU: Final = _by_operator(
+    {
+        "lower_precision_fp": """
+    _matmul_hn _matmul_nh addbmm addmm baddbmm bmm conv1d conv1d.padding conv2d conv2d.padding
+    conv_transpose2d.input linear matmul mm prelu
+    """,
+        "fp32": """
+    binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss
+    inverse kl_div l1_loss linalg_inv linalg_solve mse_loss nll_loss polar prod smooth_l1_loss
+    trace view_as_complex
+    """,
+        "promote": """
+    cat index_copy stack
+    """,
+    }
+)
+
+# Of CUDA, and of every backend but the CPU.
+_ACCELERATOR: Final = _by_operator(
+    {
+        "lower_precision_fp": """
+    _einsum _matmul_hn _matmul_nh addbmm addmm addmv baddbmm bmm conv1d conv2d
+    conv_transpose2d.input convolution linear matmul mm mv prelu
+    """,
+        "fp32": """
+    acos asin binary_cross_entropy_with_logits cdist cosh dist exp expm1 group_norm huber_loss
+    kl_div l1_loss layer_norm log log10 log1p log2 logsumexp mse_loss native_layer_norm nll_loss
+    norm.str pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor reciprocal rms_norm rsqrt sinh
+    smooth_l1_loss softplus tan
+    """,
+        "fp32_set_opt_dtype": """
+    cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
+    """,
+        "promote": """
+    _tensordot addcdiv addcmul atan2 cross dot index_put scatter_add vdot
+    """,
+        "banned": """
+    binary_cross_entropy
+    """,
+    }
+)
+
+# Decomposed here, one kernel in PyTorch: where no list names it, what it is made of does not
+# autocast.
+_WHOLE: Final = _names(
+    """
+    addmv allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu
+    copysign.Scalar copysign.Tensor deg2rad dist empty_strided glu hardsigmoid hardswish
+    isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor linalg_cross logaddexp2 logit
+    mish nonzero.as_tuple norm norm.str normal.Tensor_Tensor normal.Tensor_float
+    normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor
+    scatter_reduce.two searchsorted.Scalar searchsorted.Tensor signbit sinc xlogy.Scalar_Other
+    xlogy.Scalar_Self xlogy.Tensor
+    """
+)
+
+# Decomposed here as there: where no list names it, what it is made of decides.
+PARTS_DECIDE: Final = _names(
+    """
+    _einsum _tensordot absolute adaptive_avg_pool2d adjoint arccos arccosh arcsin arcsinh arctan
+    arctan2 arctanh argsort argwhere atleast_1d atleast_2d atleast_3d batch_norm bfloat16 bool
+    broadcast_to byte cdouble cfloat char chunk clip clip.Tensor column_stack concat concatenate
+    conj contiguous conv1d.padding conv2d.padding cpu cross cross_entropy_loss det diag diagflat
+    diff divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode double dropout
+    dsplit.array dsplit.int dstack expand_as fix flatten.using_ints fliplr flipud float
+    float_power.Tensor_Scalar float_power.Tensor_Tensor ger greater.Scalar greater.Tensor
+    greater_equal.Scalar greater_equal.Tensor group_norm half hsplit.array hsplit.int hstack
+    inner int inverse isclose isreal kron layer_norm less.Scalar less.Tensor less_equal.Scalar
+    less_equal.Tensor linalg_solve log_softmax.int logdet logsigmoid long mH mT matrix_H
+    matrix_power max.other max_pool2d meshgrid meshgrid.indexing min.other moveaxis.int
+    moveaxis.intlist movedim.int movedim.intlist msort multiply.Scalar multiply.Tensor nanmean
+    narrow negative not_equal.Scalar not_equal.Tensor numpy_T outer positive ravel rdiv relu6
+    repeat_interleave.self_Tensor repeat_interleave.self_int reshape reshape_as rms_norm
+    row_stack selu short softmax.int split.sizes square std std.dim std_mean std_mean.dim
+    subtract.Scalar subtract.Tensor sum_to_size swapaxes swapdims take_along_dim
+    tensor_split.indices tensor_split.sections tile to.device to.dtype to.other
+    true_divide.Scalar true_divide.Tensor type_as unflatten.int unsafe_chunk var var.dim
+    var_mean var_mean.dim view_as vsplit.array vsplit.int vstack
+    """
+)
+
+# Not decomposed, and on no list.
+UNTOUCHED: Final = _names(
+    """
+    _as_strided _as_strided_scatter _linalg_solve _log_softmax _log_softmax_backward_data
+    _native_batch_norm_legit_functional _softmax _softmax_backward_data _strided_sum _to_copy
+    _to_device _unsafe_view abs acosh add.Scalar add.Tensor alias all amax amin aminmax angle
+    any arange argmax argmin asinh atan atanh avg_pool2d avg_pool2d_backward bernoulli
+    bernoulli.p binary_cross_entropy_backward bitwise_and.Scalar bitwise_and.Scalar_Tensor
+    bitwise_and.Tensor bitwise_left_shift.Scalar_Tensor bitwise_left_shift.Tensor
+    bitwise_left_shift.Tensor_Scalar bitwise_not bitwise_or.Scalar bitwise_or.Scalar_Tensor
+    bitwise_or.Tensor bitwise_right_shift.Scalar_Tensor bitwise_right_shift.Tensor
+    bitwise_right_shift.Tensor_Scalar bitwise_xor.Scalar bitwise_xor.Scalar_Tensor
+    bitwise_xor.Tensor ceil clamp clamp.Tensor clamp_max clamp_max.Tensor clamp_min
+    clamp_min.Tensor clone complex conj_physical convolution_backward cos count_nonzero cummax
+    cummin detach diag_embed diagonal diagonal_backward diagonal_scatter div.Scalar
+    div.Scalar_mode div.Tensor div.Tensor_mode elu elu_backward embedding
+    embedding_dense_backward empty empty_like eq.Scalar eq.Tensor equal erf erfc exp2 expand eye
+    flip floor floor_divide floor_divide.Scalar floor_divide.Scalar_Tensor fmax fmin fmod.Scalar
+    fmod.Tensor frac full full_like gather ge.Scalar ge.Tensor gelu gelu_backward gt.Scalar
+    gt.Tensor hardtanh hardtanh_backward hypot imag index.Tensor index_add index_fill.int_Scalar
+    index_fill.int_Tensor index_select isfinite isinf isnan le.Scalar le.Tensor leaky_relu
+    leaky_relu_backward lerp.Scalar lerp.Tensor linalg_det linear_backward linspace log_sigmoid
+    logaddexp logical_and logical_not logical_or logical_xor logspace lt.Scalar lt.Tensor
+    masked_fill.Scalar masked_fill.Tensor masked_scatter masked_select max max.dim
+    max_pool2d_with_indices max_pool2d_with_indices_backward maximum mean median median.dim min
+    min.dim minimum mse_loss_backward mul.Scalar mul.Tensor multinomial nan_to_num nansum
+    native_batch_norm native_batch_norm_backward native_dropout native_dropout_backward
+    native_layer_norm_backward ne.Scalar ne.Tensor neg new_empty new_full new_ones new_zeros
+    nll_loss_backward nll_loss_forward nonzero one_hot ones ones_like permute rand rand_like
+    randint randint.low randint_like randint_like.low_dtype randn randn_like randperm real relu
+    remainder.Scalar remainder.Scalar_Tensor remainder.Tensor repeat repeat_interleave.Tensor
+    roll round round.decimals rsub.Scalar scatter.src scatter.value select.int select_backward
+    select_scatter sgn sigmoid sign silu silu_backward sin slice.Tensor slice_backward
+    slice_scatter softplus_backward sort split.Tensor split_with_sizes sqrt squeeze squeeze.dim
+    squeeze.dims std.correction std_mean.correction sub.Scalar sub.Tensor t take tanh threshold
+    threshold_backward topk transpose.int tril tril_indices triu triu_indices trunc unbind.int
+    unfold unsafe_split.Tensor unsafe_split_with_sizes unsqueeze var.correction
+    var_mean.correction view view_as_real where.Scalar where.ScalarOther where.ScalarSelf
+    where.self zeros zeros_like
+    """
+)
+
+
+def policy_of(op: Operator, device_type: str) -> str:
+    """What autocast for a device type does with an operator of plugrad's own; "" for nothing, and
+    "whole" for what is to run as it does outside of a region."""
+    if op.namespace != "plugrad":
+        return ""
+    table = _CPU if device_type == "cpu" else _ACCELERATOR
+    policy = table.get(op.full_name)
+    if policy is not None:
+        return policy
+    if op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is None:
+        return ""
+    return "whole" if op.schema.mutates or op.full_name in _WHOLE else ""
+
+
+def list_of(device_type: str) -> dict[str, str]:
+    """The policies for a device type, by full name of the operator."""
+    return dict(_CPU if device_type == "cpu" else _ACCELERATOR)
+
+
+def decisions(op: Operator) -> list[str]:
+    """Where an operator of plugrad's own is decided on; nowhere is a mistake, twice as well."""
+    name = op.full_name
+    lists = (name in _CPU) + (name in _ACCELERATOR)
+    if op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is None:
+        lists *= 2  # where one of the lists does not name it, nothing is left to decide
+    places = {
+        "lists": lists >= 2,
+        "whole": name in _WHOLE,
+        "parts decide": name in PARTS_DECIDE,
+        "untouched": name in UNTOUCHED,
+    }
+    return [place for place, found in places.items() if found]
