@@ -208,8 +208,11 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
     if has_out:
         # What is given has its dtype already.
         with out.block("if out is not None:"):
-            with out.block("with WithoutAutocast():"):
+            out.line("former = pause_autocast()")
+            with out.block("try:"):
                 _emit_call(out, entry, group, module)
+            with out.block("finally:"):
+                out.line("resume_autocast(former)")
             out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
     _emit_call(out, entry, group, module)
     if entry.takes_requires_grad:

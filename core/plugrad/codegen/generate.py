@@ -36,7 +36,7 @@ IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final, overload
 
 from mypy_extensions import i64
 
-from plugrad.dispatch.autocast_state import WithoutAutocast
+from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
 from plugrad.dispatch.keys import (
     AD_INPLACE_OR_VIEW_KEY,
     AFTER_AUTOGRAD,

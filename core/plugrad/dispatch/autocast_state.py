@@ -164,19 +164,15 @@ class AutocastAsBefore:
         use_autocast(current_state(), former)
 
 
-@final
-class WithoutAutocast:
-    """Context manager, for one use: nothing autocasts within."""
+def pause_autocast() -> AutocastState | None:
+    """Nothing autocasts on this thread until `resume_autocast` gets what is returned."""
+    state = current_state()
+    former = state.autocast
+    if former is not None:
+        use_autocast(state, former.off())
+    return former
 
-    def __init__(self) -> None:
-        self.former: AutocastState | None = None
 
-    def __enter__(self) -> None:
-        state = current_state()
-        former = state.autocast
-        self.former = former
-        if former is not None:
-            use_autocast(state, former.off())
-
-    def __exit__(self, *exc_info: object) -> None:
-        use_autocast(current_state(), self.former)
+def resume_autocast(former: AutocastState | None) -> None:
+    """Have the thread autocast as it did before `pause_autocast`."""
+    use_autocast(current_state(), former)

@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from plugrad.device import Device, as_device
-from plugrad.dispatch.autocast_state import WithoutAutocast
+from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
 from plugrad.dispatch.operator import Operator, default_of
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
@@ -57,8 +57,11 @@ def call_overload(
                 return handled
         if out is None:
             return call(*values)
-        with WithoutAutocast():
+        former = pause_autocast()
+        try:
             result = call(*values)
+        finally:
+            resume_autocast(former)
         return write_out(name, out, result)
     given = [type_name(value) for value in args]
     given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())
