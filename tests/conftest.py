@@ -33,6 +33,7 @@ ONE_CORE = {
     "tests/core/ops/test_needs.py": "interpreted",
     "tests/jax/test_kernels_trace.py": "interpreted",
     "tests/core/cli/test_new_packages.py": "compiled",
+    "tests/core/testing/conformance": "compiled",
     "tests/docs": "compiled",
     "tests/examples": "compiled",
     "tests/special": "compiled",
