@@ -264,8 +264,8 @@ def register_autocast(
 ) -> Any:
     """Say what an operator does within `plugrad.autocast`: its floating inputs are cast.
 
-    Without it, the operator runs in the dtypes that it gets, and a function that is made of other
-    operators autocasts as they do.
+    Nothing within it autocasts then. Without the rule it gets its inputs as they are, and operators
+    that its function calls autocast.
 
     Args:
         op: name, overload or `CustomOpDef`.
