@@ -39,7 +39,7 @@ GENERATING = COMPILING | {"editable_wheel", "develop"}
 
 # Top folders that stay interpreted: they load plugins or run too seldom. A module elsewhere that
 # does so says why, in a comment that begins like this.
-INTERPRETED = ("cli", "testing", "plugins", "library", "codegen", "overrides", "amp")
+INTERPRETED = ("cli", "testing", "plugins", "library", "codegen", "overrides", "amp", "transforms")
 INTERPRETED_MARK = "\n# Interpreted: "
 
 # -O3 buys nothing measurable over -O2 here and compiles longer.

@@ -349,6 +349,24 @@ PICTURES = {
             Arrow("pool", "wait", "done", "dashed"),
         ],
     ),
+    "captured": Picture(
+        "relu(x @ weight) + 1 as a graph of operators",
+        [
+            Box("x0", 0, 0, "x0\nfloat32[1, 2]", "tensor"),
+            Box("c0", 0, 1.2, "c0\nfloat32[2, 2]", "leaf"),
+            Box("mm", 1.4, 0.6, "mm\nfloat32[1, 2]"),
+            Box("relu", 2.6, 0.6, "relu\nfloat32[1, 2]"),
+            Box("add", 3.8, 0.6, "add.Scalar\nfloat32[1, 2]"),
+            Box("result", 5, 0.6, "result", "lost"),
+        ],
+        [
+            Arrow("x0", "mm"),
+            Arrow("c0", "mm"),
+            Arrow("mm", "relu"),
+            Arrow("relu", "add"),
+            Arrow("add", "result"),
+        ],
+    ),
 }
 
 

@@ -242,6 +242,8 @@ def __getattr__(name: str) -> _Any:
         return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
     if name in ("amp", "overrides", "profiler", "linalg", "testing", "config", "library", "_C"):
         return _importlib.import_module(f"plugrad.{name}")
+    if name == "capture":
+        return _importlib.import_module("plugrad.transforms.capture").capture
     if name == "default_generator":
         return random.default_generator()
     try:

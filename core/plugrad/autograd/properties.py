@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.graph.history import grad_fn_of, has_grad_fn
 from plugrad.ops.prepare.cpp_names import CPP_NAMES
@@ -17,6 +17,7 @@ from plugrad.tensor.base import (
     make_tensor,
     materialize_meta,
     note_alias,
+    note_grad,
     share_storage,
     sizes_of,
 )
@@ -100,6 +101,8 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
         TypeError: neither a Tensor nor None.
         RuntimeError: it is the tensor itself, or of another shape, dtype or device.
     """
+    if WATCH.threads > 0:
+        note_grad(tensor)
     if value is None:
         if tensor.meta is not None:
             tensor.meta.grad = None

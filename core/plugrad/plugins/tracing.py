@@ -67,6 +67,9 @@ class Listener(Trace):
     def read(self, tensor: Any) -> None:
         """Python is about to see the tensor's values, or another backend to get them."""
 
+    def grad_assigned(self, tensor: Any) -> None:
+        """Python is about to assign the tensor's `.grad`."""
+
     def selected(self, tensor: Any) -> None:
         """The tensor is an `x[i]` that is a copy, since the backend does not know `i`'s value."""
 

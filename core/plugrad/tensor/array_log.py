@@ -4,8 +4,9 @@ On backends with immutable arrays a write is another array in the tensor, so a t
 tensors with the tracer's arrays behind. A thread's `array_log` is told before, and notes what they
 had as a `FormerArray`, which puts it back.
 
-It hears of more: of tensors that are made, and of those whose values Python sees, by `note_made`
-and `note_read` in `base.py`; and of `x[i]` that had to be a copy, since nobody knows `i` yet.
+It hears of more: of tensors that are made, of those whose values Python sees and of those whose
+gradient it assigns, by `note_made`, `note_read` and `note_grad` in `base.py`; and of `x[i]` that
+had to be a copy, since nobody knows `i` yet.
 """
 
 from __future__ import annotations

@@ -420,6 +420,13 @@ def note_read(tensor: TensorBase) -> None:
         log.read(tensor)
 
 
+def note_grad(tensor: TensorBase) -> None:
+    """Tell the thread's array log, if there is one, that Python is about to assign `.grad`."""
+    log = current_state().array_log
+    if log is not None:
+        log.grad_assigned(tensor)
+
+
 def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:
     """A new tensor of the public class; `keyset` is its backend's `tensor_keyset`.
 

@@ -1,0 +1,1 @@
+"""Transforms of programs: functions that take a function of tensors apart."""

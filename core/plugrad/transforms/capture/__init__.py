@@ -1,0 +1,27 @@
+"""`plugrad.capture`: the operators of a function as a graph that can be read, run and changed.
+
+trees      arguments and results as lists of leaves
+recorder   listens to a run of the function, naming knows its tensors, undo puts them back
+graph      what was recorded: nodes, guards, runs, checks
+source     the graph as Python; drawing: as a picture
+passes     graphs made of graphs: aliases says what shares memory
+"""
+
+from __future__ import annotations
+
+from plugrad.transforms.capture.capturing import capture
+from plugrad.transforms.capture.errors import CaptureError, GuardError
+from plugrad.transforms.capture.graph import Graph
+from plugrad.transforms.capture.node import Constant, Input, Meta, Node, Ref
+
+__all__ = [
+    "CaptureError",
+    "Constant",
+    "Graph",
+    "GuardError",
+    "Input",
+    "Meta",
+    "Node",
+    "Ref",
+    "capture",
+]

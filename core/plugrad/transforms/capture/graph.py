@@ -1,0 +1,232 @@
+"""Graph: what `capture` returns. It is run, printed, checked, drawn, and made anew by passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from os import PathLike
+from typing import Any
+
+from plugrad.autograd.grad_mode import enable_grad, inference_mode, no_grad
+from plugrad.dispatch.autocast_state import use_autocast
+from plugrad.dispatch.local_state import current_state
+from plugrad.transforms.capture import passes
+from plugrad.transforms.capture.aliases import Aliases
+from plugrad.transforms.capture.checking import check
+from plugrad.transforms.capture.drawing import dot, render
+from plugrad.transforms.capture.guards import Guards
+from plugrad.transforms.capture.node import Constant, Input, Node, Ref
+from plugrad.transforms.capture.source import function_text, program
+from plugrad.transforms.capture.trees import Tree, containers, unflatten
+
+MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "grad": enable_grad,
+    "no_grad": no_grad,
+    "inference": inference_mode,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """The operators of a function, in the order in which they ran.
+
+    Called with arguments like the example's, it does what the function does: it returns the same,
+    with a history where inputs require grad, writes to the same tensors, and sets the same
+    gradients. Random numbers are drawn anew.
+
+    Attributes:
+        function: what was captured; None if `check` has nothing to compare with.
+        name: of the function that `code` defines.
+        guards: what calls must agree in with the example; iterating gives it in words.
+        held: the constants by name, with what is known of them.
+        nodes: calls of operators.
+        output_tree, outputs: what is returned: a tree of references and plain values.
+        gradients: inputs and constants whose `.grad` is set, with the name of the value, or None.
+        makes_leaves: whether the function makes leaves of its own, by `requires_grad_()`. That is
+            no operator: what it computes from them does not require grad when the graph runs.
+    """
+
+    function: Callable[..., Any] | None
+    name: str
+    guards: Guards
+    held: dict[str, Constant]
+    nodes: tuple[Node, ...]
+    output_tree: Tree
+    outputs: tuple[Any, ...]
+    gradients: dict[str, str | None]
+    makes_leaves: bool = False
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The tensors among the arguments."""
+        return self.guards.inputs
+
+    @property
+    def constants(self) -> Mapping[str, Any]:
+        """What the function uses and is not given, by name: tensors, by reference, generators."""
+        return {name: constant.value for name, constant in self.held.items()}
+
+    @cached_property
+    def mutations(self) -> tuple[str, ...]:
+        """The inputs and constants that a run writes to."""
+        return Aliases(self).mutations()
+
+    # To be read
+
+    @cached_property
+    def code(self) -> str:
+        """Python that defines the same function: run it with `constants` as its global names."""
+        return program(self)
+
+    def __str__(self) -> str:
+        return function_text(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Graph of {self.name}: {len(self.inputs)} inputs, {len(self.held)} constants, "
+            f"{len(self.nodes)} nodes>"
+        )
+
+    def dot(self) -> str:
+        """The graph in graphviz's language."""
+        return dot(self)
+
+    def draw(self, path: str | PathLike[str]) -> None:
+        """Write a picture of the graph.
+
+        Args:
+            path: `.dot` or `.gv` is graphviz's source text. Any other ending is a format that
+                graphviz's program `dot` makes, such as `.svg`, `.png` or `.pdf`.
+
+        Raises:
+            RuntimeError: graphviz is not installed, or does not know the format.
+        """
+        render(self, path)
+
+    # To be run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = self.guards.check(args, kwargs)
+        values: dict[str, Any] = {each.name: leaves[each.position] for each in self.inputs}
+        for constant in self.held.values():
+            values[constant.name] = constant.value
+        self.guards.check_gradients(values)
+        for constant in self.held.values():
+            if constant.grad_of:
+                values[constant.name] = values[constant.grad_of].grad
+        state = current_state()
+        autocast = state.autocast
+        use_autocast(state, None)  # its casts are nodes
+        try:
+            for mode, nodes, dropped in self._stretches:
+                with nullcontext() if mode == self.guards.mode else MODES[mode]():
+                    _run(nodes, dropped, values)
+        finally:
+            use_autocast(state, autocast)
+        for owner, name in self.gradients.items():
+            values[owner].grad = None if name is None else values[name]
+        outputs = [
+            values[output.name] if isinstance(output, Ref) else output for output in self.outputs
+        ]
+        return unflatten(self.output_tree, outputs)
+
+    @cached_property
+    def _stretches(self) -> list[tuple[str, list[Node], list[list[str]]]]:
+        """Nodes that run in one mode, and what nobody needs after each of them."""
+        needed = self.needed()
+        dropped: list[list[str]] = []
+        for node in reversed(self.nodes):
+            last = [name for name in {*node.reads(), *node.defines()} if name not in needed]
+            needed.update(last)
+            dropped.append(last)
+        pairs = list(zip(self.nodes, dropped[::-1], strict=True))
+        stretches = [(mode, list(group)) for mode, group in groupby(pairs, lambda p: p[0].mode)]
+        return [
+            (mode, [node for node, _ in group], [last for _, last in group])
+            for mode, group in stretches
+        ]
+
+    def needed(self) -> set[str]:
+        """The names of what is asked for when all nodes have run."""
+        names = {output.name for output in self.outputs if isinstance(output, Ref)}
+        names.update(name for name in self.gradients.values() if name is not None)
+        names.update(self.gradients)
+        return names
+
+    def check(self, *args: Any, **kwargs: Any) -> None:
+        """Compare with the function on the same arguments: results, writes and gradients.
+
+        Tensors and generators are afterwards what they were before.
+
+        Raises:
+            AssertionError: they differ by more than rounding; the message says in what.
+            GuardError: the graph is not for such arguments.
+        """
+        check(self, args, kwargs)
+
+    # To be made anew
+
+    def dead_code(self) -> Graph:
+        """The graph without nodes that nothing depends on.
+
+        What writes to an input, a constant or a value that is used, and what draws random numbers,
+        stays.
+        """
+        return passes.dead_code(self)
+
+    def common_subexpressions(self) -> Graph:
+        """The graph with one node where several compute the same of the same.
+
+        Between them nothing may have been written to, neither to their arguments nor to their
+        results; random operators and results that the caller gets stay apart.
+        """
+        return passes.common_subexpressions(self)
+
+    def fold_constants(self, freeze: bool = False) -> Graph:
+        """The graph with results in the place of nodes that compute the same in every run.
+
+        That is what depends on no input, no random number and no tensor that somebody else has.
+
+        Args:
+            freeze: take the constants for what they are now, too, unless they require grad in grad
+                mode: parameters of a model that is trained no more, say.
+        """
+        return passes.fold_constants(self, freeze)
+
+    def optimized(self) -> Graph:
+        """All passes: `fold_constants`, `common_subexpressions` and `dead_code`."""
+        return self.fold_constants().common_subexpressions().dead_code()
+
+    def without_unused_constants(self) -> Graph:
+        """The graph without constants that no node, result or gradient needs."""
+        used = self.needed() | set(self.guards.has_grad)
+        for node in self.nodes:
+            used.update(node.reads())
+        used.update(c.grad_of for c in self.held.values() if c.name in used and c.grad_of)
+        kinds = containers(self.output_tree)
+        used.update(c.name for c in self.held.values() if any(c.value is kind for kind in kinds))
+        return replace(self, held={n: c for n, c in self.held.items() if n in used})
+
+
+def _run(nodes: list[Node], dropped: list[list[str]], values: dict[str, Any]) -> None:
+    for node, names in zip(nodes, dropped, strict=True):
+        result = node.op.op.call(_resolved(node.values, values))
+        results = [result] if node.single else result
+        pairs = zip(node.results, results, strict=True)
+        values.update({name: each for name, each in pairs if name is not None})
+        # Or they would live until the next ones are there.
+        del result, results, pairs
+        for name in names:
+            values.pop(name, None)
+
+
+def _resolved(value: Any, values: dict[str, Any]) -> Any:
+    """Arguments with tensors in the place of references."""
+    if isinstance(value, Ref):
+        return values[value.name]
+    if isinstance(value, (list, tuple)):
+        return type(value)([_resolved(item, values) for item in value])
+    return value

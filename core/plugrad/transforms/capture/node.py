@@ -1,0 +1,161 @@
+"""The parts of a graph: references, inputs, constants, and nodes, each a call of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from plugrad.device import Device
+from plugrad.dtype import DType
+from plugrad.ops.namespace import OpOverload
+from plugrad.tensor.base import TensorBase, sizes_of
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A value of the graph, by its name."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Meta(NamedTuple):
+    """What a tensor was when the graph was captured."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    device: Device
+
+    def __str__(self) -> str:
+        place = "" if self.device.type == "cpu" else f" on {self.device}"
+        return f"{str(self.dtype).removeprefix('plugrad.')}{list(self.shape)}{place}"
+
+
+def meta_of(tensor: TensorBase) -> Meta:
+    return Meta(tuple(sizes_of(tensor)), tensor.dtype, tensor.device)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor among the arguments.
+
+    Attributes:
+        position: which leaf of the arguments it is.
+        same_as: the input that is the same tensor, "" if there is none before it.
+    """
+
+    name: str
+    position: int
+    meta: Meta
+    requires_grad: bool
+    same_as: str = ""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What the function uses that is no argument.
+
+    Attributes:
+        value: a tensor, a generator, or what an operator is given that has no spelling.
+        fresh: a tensor that the function made of Python's numbers: nobody else has it.
+        grad_of: the name of the input or constant whose gradient it is, to be asked for anew by
+            each run; "" for others.
+    """
+
+    name: str
+    value: Any
+    fresh: bool = False
+    grad_of: str = ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One call of an operator.
+
+    Attributes:
+        op: the overload, such as ``plugrad.ops.plugrad.mul.Tensor``.
+        values: all arguments in the order of the schema, with a `Ref` for each value of the graph.
+        name: of its own in the graph.
+        results: the names of its results; None for one that is no tensor. One that was there
+            before, as that of an operator in place, keeps its name.
+        single: whether the operator returns a tensor, rather than a tuple or list of them.
+        metas: what the results were.
+        mode: the grad mode it runs in: "grad", "no_grad" or "inference".
+        writes: the values whose memory it writes to.
+        shares: for each result, the arguments it may share memory with.
+        random: whether it draws random numbers.
+    """
+
+    op: OpOverload
+    values: tuple[Any, ...]
+    name: str
+    results: tuple[str | None, ...]
+    single: bool
+    metas: tuple[Meta | None, ...]
+    mode: str
+    writes: tuple[str, ...] = ()
+    shares: tuple[tuple[str, ...], ...] = ()
+    random: bool = False
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The arguments that are given by position."""
+        arguments = self.op.op.schema.arguments
+        pairs = zip(self.values, arguments, strict=True)
+        return tuple([value for value, argument in pairs if not argument.kwarg_only])
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """Those that are given by name."""
+        arguments = self.op.op.schema.arguments
+        pairs = zip(self.values, arguments, strict=True)
+        return {argument.name: value for value, argument in pairs if argument.kwarg_only}
+
+    @property
+    def meta(self) -> Any:
+        """Shape, dtype and device of the result; a tuple of them if there are several."""
+        return self.metas[0] if self.single else self.metas
+
+    def reads(self) -> list[str]:
+        """The names of the values that it is given."""
+        return list(names_in(self.values))
+
+    def defines(self) -> list[str]:
+        """The names of the values that are new."""
+        known = set(self.reads())
+        return [name for name in self.results if name is not None and name not in known]
+
+    def renamed(self, names: dict[str, str]) -> Node:
+        """The node with other values in the place of some."""
+
+        def new(name: str) -> str:
+            return names.get(name, name)
+
+        return replace(
+            self,
+            values=with_names(self.values, names),
+            results=tuple([None if name is None else new(name) for name in self.results]),
+            writes=tuple([new(name) for name in self.writes]),
+            shares=tuple([tuple([new(name) for name in each]) for each in self.shares]),
+        )
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """The names of all references in arguments."""
+    if isinstance(value, Ref):
+        yield value.name
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from names_in(item)
+
+
+def with_names(value: Any, names: dict[str, str]) -> Any:
+    """Arguments with other references in the place of some."""
+    if isinstance(value, Ref):
+        return Ref(names.get(value.name, value.name))
+    if isinstance(value, (list, tuple)):
+        return type(value)([with_names(item, names) for item in value])
+    return value
