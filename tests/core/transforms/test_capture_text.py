@@ -49,6 +49,22 @@ def test_named_tuples_and_operators_that_python_reads_otherwise() -> None:
     assert values.indices.tolist() == [1, 0]
 
 
+def test_names_do_not_clash() -> None:
+    def ops(first: Any, *, x0: Any, c0: Any, add: Any) -> Any:
+        return plugrad.add(first.float(), x0) * scale + c0 + add
+
+    scale = plugrad.tensor([2.0])
+    x = plugrad.ones(1, dtype=plugrad.float64)
+    graph = rerun(ops, x, x0=plugrad.ones(1), c0=1.0, add=plugrad.ones(1))
+    assert str(graph).startswith("def ops_(x1, *, add, c0, x0):")
+    assert code_of(graph)(x, x0=x.float(), c0=1.0, add=x.float()).tolist() == [6.0]
+
+
+def test_callables_without_a_name() -> None:
+    graph = rerun(plugrad.nn.Linear(2, 2), plugrad.ones(1, 2))
+    assert graph.name == "captured"
+
+
 def test_check_says_what_differs() -> None:
     offset = 1.0
 

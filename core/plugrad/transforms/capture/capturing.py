@@ -13,7 +13,7 @@ from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.transforms.capture.errors import CaptureError
 from plugrad.transforms.capture.graph import Graph
 from plugrad.transforms.capture.guards import Guards
-from plugrad.transforms.capture.naming import PLAIN
+from plugrad.transforms.capture.naming import PLAIN, RESERVED
 from plugrad.transforms.capture.node import Ref
 from plugrad.transforms.capture.recorder import Recorder
 from plugrad.transforms.capture.trees import containers, flatten
@@ -52,7 +52,7 @@ def capture(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
         raise TypeError(f"capture(): expected a function, got {type(fn).__name__}")
     leaves, tree = flatten((args, kwargs), sort=True)
     positions = [n for n, leaf in enumerate(leaves) if isinstance(leaf, TensorBase)]
-    recorder = Recorder([leaves[position] for position in positions])
+    recorder = Recorder([leaves[position] for position in positions], kwargs)
     try:
         with set_multithreading_enabled(False), listening(recorder):
             result = fn(*args, **kwargs)
@@ -104,6 +104,8 @@ def _finished(
         has_grad=has_grad,
     )
     name = getattr(fn, "__name__", "captured")
+    if name in RESERVED:
+        name += "_"
     return Graph(
         function=fn,
         name=name if name.isidentifier() else "captured",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from keyword import kwlist
 from sys import getrefcount
 from typing import Any
 
@@ -23,6 +25,10 @@ from plugrad.transforms.capture.undo import Undo, copied
 PLAIN = (bool, int, float, complex, str, type(None), DType, Device)
 
 
+# What the code of a graph uses, and what cannot be a name.
+RESERVED = frozenset([*kwlist, "plugrad", "ops", "getattr", "float", "complex"])
+
+
 class Names(Undo):
     """Knows every tensor by its identity, and those that share an array with one that it knows.
 
@@ -31,11 +37,12 @@ class Names(Undo):
         inputs: the arguments' tensors by name.
     """
 
-    def __init__(self, inputs: list[TensorBase]) -> None:
+    def __init__(self, inputs: list[TensorBase], reserved: Iterable[str]) -> None:
+        """`reserved`: names that mean something else in the graph's code."""
         super().__init__()
         self.constants: dict[str, Constant] = {}
         self.inputs: dict[str, TensorBase] = {}
-        self._used: set[str] = set()
+        self._used: set[str] = {*RESERVED, *reserved}
         # By id of tensor and of array; both are kept, so that ids stay theirs.
         self._names: dict[int, str] = {}
         self._tensors: dict[str, TensorBase] = {}
@@ -165,6 +172,8 @@ class Names(Undo):
         return name
 
     def _numbered(self, letter: str, number: int) -> str:
+        while f"{letter}{number}" in self._used:
+            number += 1
         self._used.add(f"{letter}{number}")
         return f"{letter}{number}"
 

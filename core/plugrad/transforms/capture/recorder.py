@@ -8,6 +8,7 @@ operators, too, which are recorded alike.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,8 +52,8 @@ class Recorder(Names):
             whether there was one.
     """
 
-    def __init__(self, inputs: list[TensorBase]) -> None:
-        super().__init__(inputs)
+    def __init__(self, inputs: list[TensorBase], reserved: Iterable[str] = ()) -> None:
+        super().__init__(inputs, reserved)
         self.mode = current_mode()
         self.nodes: list[Node] = []
         self.passes = False
