@@ -152,7 +152,7 @@ PICTURES = {
         [
             Box("call", 0, 0, "a * b", "tensor"),
             Box("python", 0, 1.2, "PythonMode\nnot in the set", "lost"),
-            Box("batched", 1.15, 1.2, "Batched\nnot in the set", "lost"),
+            Box("transforms", 1.15, 1.2, "Transforms\nnot in the set", "lost"),
             Box("autograd", 2.3, 1.2, "AutogradCPU"),
             Box("inplace", 3.45, 1.2, "ADInplaceOrView\nno kernel: passed", "lost"),
             Box("cpu", 4.6, 1.2, "CPU", "thing"),

@@ -3,8 +3,8 @@
 A key set is one integer. Its low bits say which functionalities apply, its high bits which
 backends take part:
 
-    bit  0     1              2            3               4         5 ...  8       12 13 14 ...
-         Dense BackendSelect  Functionalize ADInplaceOrView Autograd Batched Python  backends
+    bit  0     1             2             3               4        5 ...     9          12 13 ...
+         Dense BackendSelect Functionalize ADInplaceOrView Autograd ForwardAD PythonMode backends
 
 The kernel that runs is the one of the highest functionality; `Dense`, `Autograd` and `Autocast`
 come once per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then
@@ -25,11 +25,12 @@ BACKEND_SELECT: Final = 1
 FUNCTIONALIZE: Final = 2
 AD_INPLACE_OR_VIEW: Final = 3
 AUTOGRAD: Final = 4
-BATCHED: Final = 5
+FORWARD_AD: Final = 5
 AUTOCAST: Final = 6
-TRACER: Final = 7
-PYTHON: Final = 8
-FUNCTIONALITY_COUNT: Final = 9
+TRANSFORMS: Final = 7
+TRACER: Final = 8
+PYTHON: Final = 9
+FUNCTIONALITY_COUNT: Final = 10
 
 BACKEND_SHIFT: Final = 12
 MAX_BACKENDS: Final = 48
@@ -39,12 +40,15 @@ BACKEND_SELECT_BIT: Final = 1 << 1
 FUNCTIONALIZE_BIT: Final = 1 << 2
 AD_INPLACE_OR_VIEW_BIT: Final = 1 << 3
 AUTOGRAD_BIT: Final = 1 << 4
+FORWARD_AD_BIT: Final = 1 << 5
 AUTOCAST_BIT: Final = 1 << 6
+TRANSFORMS_BIT: Final = 1 << 7
 
 FUNCTIONALITY_MASK: Final = (1 << 12) - 1
 BACKEND_MASK: Final = ((1 << 48) - 1) << 12
 # What remains of a key set once a functionality has had its turn.
 AFTER_AUTOCAST: Final = BACKEND_MASK | ((1 << 6) - 1)
+AFTER_FORWARD_AD: Final = BACKEND_MASK | ((1 << 5) - 1)
 AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 4) - 1)
 AFTER_AD_INPLACE_OR_VIEW: Final = BACKEND_MASK | ((1 << 3) - 1)
 AFTER_FUNCTIONALIZE: Final = BACKEND_MASK | ((1 << 2) - 1)
@@ -56,8 +60,9 @@ _FUNCTIONALITY_NAMES: Final = (
     "Functionalize",
     "ADInplaceOrView",
     "Autograd",
-    "Batched",
+    "ForwardAD",
     "Autocast",
+    "Transforms",
     "Tracer",
     "PythonMode",
 )

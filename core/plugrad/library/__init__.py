@@ -22,7 +22,8 @@ from plugrad.library.registration import (
 )
 from plugrad.library.schema_inference import Number, infer_schema
 from plugrad.library.tags import Tag
-from plugrad.library.vmap import VmapInfo, VmapRule, get_vmap_rule
+from plugrad.library.vmap import VmapRule, get_vmap_rule
+from plugrad.ops.batching import VmapInfo
 
 __all__ = [
     "CustomOpDef",

@@ -6,26 +6,12 @@ A transform that maps an operator over a dimension asks `get_vmap_rule` for its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
+from plugrad.ops.batching import VmapInfo
 from plugrad.tensor.base import TensorBase, sizes_of
-
-
-@dataclass(frozen=True)
-class VmapInfo:
-    """What a rule is told beside the arguments.
-
-    Attributes:
-        batch_size: length of the dimension that is mapped over.
-        randomness: "error", "different" or "same": whether the elements of the batch may draw
-            random numbers, and whether they draw the same ones.
-    """
-
-    batch_size: int
-    randomness: str = "error"
 
 
 class VmapRule:

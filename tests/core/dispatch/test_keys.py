@@ -22,12 +22,13 @@ INPLACE_OR_VIEW = dispatch_key("ADInplaceOrView")
 def test_priorities_from_high_to_low() -> None:
     everything = KeySet.of(
         META, BACKEND_SELECT, INPLACE_OR_VIEW, AUTOGRAD_META, PYTHON,
-        *[dispatch_key(name) for name in ("Functionalize", "Batched", "AutocastMeta", "Tracer")],
+        *[dispatch_key(name) for name in ("Functionalize", "ForwardAD", "AutocastMeta")],
+        *[dispatch_key(name) for name in ("Transforms", "Tracer")],
     )  # fmt: skip
     names = [key.name for key in keys.keys_of(everything.mask)]
     assert names == [
-        "PythonMode", "Tracer", "AutocastMeta", "Batched", "AutogradMeta", "ADInplaceOrView",
-        "Functionalize", "BackendSelect", "Meta",
+        "PythonMode", "Tracer", "Transforms", "AutocastMeta", "ForwardAD", "AutogradMeta",
+        "ADInplaceOrView", "Functionalize", "BackendSelect", "Meta",
     ]  # fmt: skip
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import plugrad
-from plugrad.library.vmap import VmapInfo, VmapRule, get_vmap_rule
+from plugrad.library.vmap import VmapRule, get_vmap_rule
+from plugrad.ops.batching import VmapInfo
 from plugrad.tensor.base import TensorBase
 from plugrad.testing.opcheck.inputs import Call, OpCheckError, Skipped
 

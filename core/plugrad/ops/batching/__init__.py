@@ -1,0 +1,18 @@
+"""Batching rules: how operators act on tensors that have one dimension more, that of a batch.
+
+A rule computes an operator for all elements of a batch at once:
+
+    rule(info, in_dims, *args) -> (output, out_dims)
+
+`args` are the operator's arguments in the order of its schema, keyword-only ones too. `in_dims` has
+one entry for each: the dimension that is mapped over, from 0 on, None for what is no tensor or is
+not mapped, a list of these for a list of tensors. At least one tensor is mapped. `out_dims` has the
+form of the output: the dimension of the batch, or None for what does not depend on it.
+
+A rule calls operators; it need know nothing of levels or of gradients. A view operator's rule gives
+a view. Operators in place need none: theirs is that of the functional one, written back.
+"""
+
+from plugrad.ops.batching.table import VmapInfo, rule_of
+
+__all__ = ["VmapInfo", "rule_of"]
