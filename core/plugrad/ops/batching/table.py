@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from plugrad.dispatch.operator import Operator
@@ -26,11 +28,25 @@ class VmapInfo:
     randomness: str = "error"
 
 
-# By full name ("sum", "add.Tensor"), or by base name for all overloads without one of their own.
-_RULES: Final[dict[str, Rule]] = {}
+# The modules of this package that have a table RULES: by full name ("sum", "add.Tensor"), or by
+# base name for all overloads without one of their own. Their rules call operators, so that they are
+# imported when the first rule is asked for.
+FAMILIES: Final[tuple[str, ...]] = ()
 
 
 def rule_of(op: Operator) -> Rule | None:
     """An operator's batching rule; None if it has none, and is mapped by its decomposition."""
-    found = _RULES.get(op.full_name)
-    return _RULES.get(op.name) if found is None else found
+    if op.namespace != "plugrad":
+        return None
+    rules = _rules()
+    found = rules.get(op.full_name)
+    return rules.get(op.name) if found is None else found
+
+
+@cache
+def _rules() -> dict[str, Rule]:
+    """The tables of all families."""
+    merged: dict[str, Rule] = {}
+    for family in FAMILIES:
+        merged.update(importlib.import_module(f"plugrad.ops.batching.{family}").RULES)
+    return merged

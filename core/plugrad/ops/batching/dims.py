@@ -1,0 +1,99 @@
+"""Where a batch's dimension is in a tensor, and how rules bring it to the front.
+
+A tensor's *logical* dimensions are those that the mapped function sees; its array has one more, at
+the place that `in_dims` says. Arguments such as `dim=-1` count the logical ones.
+"""
+
+from __future__ import annotations
+
+# Interpreted: a rule runs once for a whole batch.
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import calls as C
+from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def logical_rank(tensor: Tensor, dim: int | None) -> int:
+    """How many dimensions the mapped function sees."""
+    return len(sizes_of(tensor)) - (dim is not None)
+
+
+def logical_sizes(tensor: Tensor, dim: int | None) -> tuple[int, ...]:
+    """The shape that the mapped function sees."""
+    sizes = sizes_of(tensor)
+    return sizes if dim is None else (*sizes[:dim], *sizes[dim + 1 :])
+
+
+def moved(tensor: Tensor, source: int, destination: int) -> Tensor:
+    """A view with one dimension in another place; the tensor itself if it is there already."""
+    ndim = len(sizes_of(tensor))
+    source, destination = source % ndim, destination % ndim
+    if source == destination:
+        return tensor
+    order = [dim for dim in range(ndim) if dim != source]
+    order.insert(destination, source)
+    return C.call_permute(tensor, tuple(order))
+
+
+def to_front(tensor: Tensor, dim: int | None) -> Tensor:
+    """A view with the batch's dimension first; what is not mapped stays as it is."""
+    return tensor if dim is None else moved(tensor, dim, 0)
+
+
+def spread(tensor: Tensor, dim: int | None, batch_size: int) -> Tensor:
+    """A view with the batch's dimension first, in which what is not mapped is repeated."""
+    if dim is not None:
+        return moved(tensor, dim, 0)
+    return C.call_expand(tensor, (batch_size, *sizes_of(tensor)), False)
+
+
+def padded(tensor: Tensor, dim: int | None, rank: int) -> Tensor:
+    """A view with the batch's dimension first and as many logical dimensions as asked for.
+
+    New ones, of length 1, come before those that there are, where broadcasting adds them. What is
+    not mapped stays as it is: broadcasting does the same for it.
+    """
+    if dim is None:
+        return tensor
+    front = moved(tensor, dim, 0)
+    for _ in range(rank - logical_rank(tensor, dim)):
+        front = C.call_unsqueeze(front, 1)
+    return front
+
+
+def aligned(tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor]:
+    """Views that broadcast with each other as the logical tensors do, the batch's dimension first.
+
+    Shapes: mapped [*, B, *] of k logical dimensions -> [B, 1, ..., 1, *], where there are as many
+    dimensions after B as the tensor with the most has; what is not mapped stays as it is.
+    """
+    rank = max(logical_rank(*pair) for pair in zip(tensors, dims, strict=True))
+    return [padded(tensor, dim, rank) for tensor, dim in zip(tensors, dims, strict=True)]
+
+
+def physical(dim: int, rank: int) -> int:
+    """A logical dimension, counted from either end, in a tensor with the batch's one first.
+
+    IndexError, in PyTorch's words, if a tensor of `rank` logical dimensions has none such.
+    """
+    return wrap_dim(dim, rank) + 1
+
+
+def physical_dims(dims: Iterable[int], rank: int) -> tuple[int, ...]:
+    """`physical` of each of several dimensions."""
+    return tuple([wrap_dim(dim, rank) + 1 for dim in dims])
+
+
+def place(dim: int, batch_dim: int) -> int:
+    """A logical dimension, counted from the front, in a tensor whose batch's one is anywhere."""
+    return dim if dim < batch_dim else dim + 1
+
+
+def all_at_front(output: Any) -> Any:
+    """`out_dims` for one or several results that all have the batch's dimension first."""
+    return [0] * len(output) if isinstance(output, (tuple, list)) else 0
