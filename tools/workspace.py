@@ -27,7 +27,7 @@ GENERATED = [ROOT / "core/plugrad/_generated", ROOT / "core/plugrad/__init__.pyi
 
 # Distribution folder, and the name with extras under which .venv gets it.
 DISTRIBUTIONS = {
-    "core": "plugrad[cli,codegen]",
+    "core": "plugrad[cli,codegen,transforms]",
     "backends/cpu": "plugrad-cpu",
     "plugins/nn": "plugrad-nn[demo]",
     "plugins/special": "plugrad-special",

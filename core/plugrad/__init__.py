@@ -24,6 +24,7 @@ from plugrad import _interpreters as _interpreters  # raises in a sub-interprete
 from plugrad import graph as _graph  # before the floors that build on it
 
 # isort: split
+from plugrad import levels as _levels  # installs the kernels of its key
 from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
 from plugrad._storage import UntypedStorage
@@ -240,8 +241,20 @@ def __getattr__(name: str) -> _Any:
     # Loaded when they are first used.
     if name in _AUTOCAST:
         return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
-    if name in ("amp", "overrides", "profiler", "linalg", "testing", "config", "library", "_C"):
+    if name in (
+        "amp",
+        "func",
+        "overrides",
+        "profiler",
+        "linalg",
+        "testing",
+        "config",
+        "library",
+        "_C",
+    ):
         return _importlib.import_module(f"plugrad.{name}")
+    if name == "vmap":
+        return _importlib.import_module("plugrad.transforms.vmap").vmap
     if name == "capture":
         return _importlib.import_module("plugrad.transforms.capture").capture
     if name == "default_generator":

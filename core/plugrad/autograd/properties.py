@@ -22,6 +22,7 @@ from plugrad.tensor.base import (
     sizes_of,
 )
 from plugrad.tensor.functionalize import take_over
+from plugrad.tensor.levels import in_transform
 
 META: Final = "meta"
 
@@ -57,6 +58,14 @@ def requires_grad_(tensor: TensorBase, value: Any) -> None:
         raise TypeError(
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type_name(value)}"
+        )
+    if in_transform():
+        raise RuntimeError(
+            "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+            "plugrad.autograd.functional.* APIs) inside of a function being transformed by a "
+            "plugrad.func transform. This is unsupported, please attempt to use the transforms "
+            "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
+            "function being transformed instead."
         )
     if has_grad_fn(tensor):
         if not value:

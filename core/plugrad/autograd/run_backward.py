@@ -11,6 +11,7 @@ from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE, run_backward
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.tensor.base import TensorBase, tensor_class
+from plugrad.tensor.levels import in_transform
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
 
 
@@ -61,6 +62,12 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    if in_transform():
+        raise RuntimeError(
+            "backward() called inside a plugrad.func transform. This is not supported, please use "
+            "plugrad.func.grad or plugrad.func.vjp instead or call backward() outside of "
+            "transforms."
+        )
     wanted: tuple[Any, ...] = ()
     if inputs is not None:
         wanted = _inputs(inputs, "backward")

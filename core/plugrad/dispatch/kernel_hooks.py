@@ -22,11 +22,23 @@ class KernelHooks:
         self.functional_view: Callable[[Operator], Any] | None = None
         self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
         self.make_autocast: Callable[[Operator, ActiveBackend], Any] | None = None
+        self.make_transforms: Callable[[Operator], Any] | None = None
+        self.make_outer_level: Callable[[Operator], Any] | None = None
 
     def autocast(self, op: Operator, active: ActiveBackend) -> Any:
         if self.make_autocast is None:
             return None
         return self.make_autocast(op, active)
+
+    def transforms(self, op: Operator) -> Any:
+        if self.make_transforms is None:
+            return None
+        return self.make_transforms(op)
+
+    def outer_level(self, op: Operator) -> Any:
+        if self.make_outer_level is None:
+            return None
+        return self.make_outer_level(op)
 
     def functionalize(self, op: Operator) -> Any:
         if self.functional_view is None:
@@ -74,6 +86,15 @@ def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
 def set_autocast(make: Callable[[Operator, ActiveBackend], Any]) -> None:
     """Install what makes the Autocast kernel of an operator; None for one it leaves alone."""
     KERNEL_HOOKS.make_autocast = make
+
+
+def set_transforms(
+    make: Callable[[Operator], Any], make_outer_level: Callable[[Operator], Any]
+) -> None:
+    """Install what makes an operator's kernels for tensors of levels: where a call comes in, and
+    where autograd is done with it."""
+    KERNEL_HOOKS.make_transforms = make
+    KERNEL_HOOKS.make_outer_level = make_outer_level
 
 
 def set_functional_view(make: Callable[[Operator], Any]) -> None:

@@ -47,6 +47,7 @@ TRANSFORMS_BIT: Final = 1 << 7
 FUNCTIONALITY_MASK: Final = (1 << 12) - 1
 BACKEND_MASK: Final = ((1 << 48) - 1) << 12
 # What remains of a key set once a functionality has had its turn.
+AFTER_TRANSFORMS: Final = BACKEND_MASK | ((1 << 7) - 1)
 AFTER_AUTOCAST: Final = BACKEND_MASK | ((1 << 6) - 1)
 AFTER_FORWARD_AD: Final = BACKEND_MASK | ((1 << 5) - 1)
 AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 4) - 1)
@@ -270,6 +271,9 @@ def keys_of(keyset: i64) -> list[DispatchKey]:
 META: Final = register_backend_key("meta", "Meta")
 # Below all devices', whichever is activated first: an operator on tensors of both is a device's.
 CPU: Final = register_backend_key("cpu", "CPU")
+# No backend, but what tensors of a level have in place of one: below autograd, the operator is
+# called one level further out.
+OUTER_LEVEL: Final = register_backend_key("outer_level", "OuterLevel")
 
 
 @final

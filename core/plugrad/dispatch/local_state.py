@@ -45,6 +45,8 @@ class LocalState:
         checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
         autocast: what autocast does; None if it was never asked for. The key is in `included` while
             it is on for some backend.
+        level: the innermost transform that runs, a `Level` of `tensor/levels.py`; None for none.
+            The key is in `included` while there is one.
     """
 
     def __init__(self) -> None:
@@ -67,6 +69,7 @@ class LocalState:
         self.array_log: Any = None
         self.checkpoint_group: i64 = 0
         self.autocast: AutocastState | None = None
+        self.level: Any = None
 
 
 @final
@@ -148,6 +151,7 @@ class Snapshot:
         self.array_log: Any = state.array_log
         self.checkpoint_group: i64 = state.checkpoint_group
         self.autocast: AutocastState | None = state.autocast
+        self.level: Any = state.level
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -166,6 +170,7 @@ class Snapshot:
         state.array_log = self.array_log
         state.checkpoint_group = self.checkpoint_group
         state.autocast = self.autocast
+        state.level = self.level
 
 
 @final

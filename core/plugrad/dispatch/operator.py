@@ -336,6 +336,8 @@ class Operator:
             return kernel
         active: ActiveBackend | None = None
         if key.functionality == keys.DENSE:
+            if key.backend == keys.OUTER_LEVEL:
+                return KERNEL_HOOKS.outer_level(self)
             active = backend_by_number(key.backend)
             if active is not None:
                 made = KERNEL_HOOKS.make(self, active)
@@ -352,6 +354,8 @@ class Operator:
             cast = None if backend is None else KERNEL_HOOKS.autocast(self, backend)
             if cast is not None:
                 return cast
+        elif key.functionality == keys.TRANSFORMS:
+            return KERNEL_HOOKS.transforms(self)
         elif key.functionality == keys.FUNCTIONALIZE:
             return KERNEL_HOOKS.functionalize(self)
         elif key.functionality == keys.AUTOGRAD:

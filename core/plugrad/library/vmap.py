@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
-from plugrad.ops.batching import VmapInfo
+from plugrad.ops.batching import VmapInfo, add_rule, remove_rule
 from plugrad.tensor.base import TensorBase, sizes_of
 
 
@@ -20,6 +20,9 @@ class VmapRule:
     def __init__(self, op: Operator, function: Callable[..., Any]) -> None:
         self.op = op
         self.function = function
+
+    def __call__(self, info: VmapInfo, in_dims: tuple[Any, ...], *values: Any) -> tuple[Any, Any]:
+        return self.apply(info, in_dims, values)
 
     def apply(
         self, info: VmapInfo, in_dims: tuple[Any, ...], values: tuple[Any, ...]
@@ -79,6 +82,7 @@ class VmapHandle:
         rules = _rules.get(self._rule.op.qualified_name, [])
         if self._rule in rules:
             rules.remove(self._rule)
+        remove_rule(self._rule.op, self._rule)
 
 
 def add_vmap_rule(op: Operator, function: Callable[..., Any]) -> VmapHandle:
@@ -97,6 +101,7 @@ def add_vmap_rule(op: Operator, function: Callable[..., Any]) -> VmapHandle:
         raise TypeError(f"register_vmap(): the rule must be callable, got {type(function)}")
     rule = VmapRule(op, function)
     _rules.setdefault(op.qualified_name, []).append(rule)
+    add_rule(op, rule)
     return VmapHandle(rule)
 
 

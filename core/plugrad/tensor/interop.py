@@ -18,7 +18,7 @@ from plugrad.dispatch.active_backends import (
     canonical_device,
     find_backend,
 )
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
@@ -33,6 +33,7 @@ from plugrad.tensor.base import (
     wrap,
 )
 from plugrad.tensor.functionalize import is_ordered, layout_of
+from plugrad.tensor.levels import Wrapped, readable
 from plugrad.tensor.promotion import cast_array, is_scalar
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
@@ -44,6 +45,8 @@ _FIELDS: Final = frozenset(
 
 def host_array(tensor: TensorBase) -> Any:
     """The elements in a NumPy array; shares memory if the backend's arrays live on the host."""
+    if tensor.keyset & TRANSFORMS_BIT:
+        tensor = readable(tensor)
     if WATCH.threads > 0:
         note_read(tensor)
     return find_backend(tensor.device.type).to_host(tensor.array)
@@ -151,10 +154,12 @@ def _number(host: Any) -> Any:
     return value if isinstance(value, (bool, int, float, complex)) else float(value)
 
 
-def _readable(self: TensorBase) -> Any:
+def _readable(self: TensorBase, control_flow: bool = False) -> Any:
     """`host_array` for reading one element."""
     if self.device.type == "meta":
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    if control_flow and self.keyset & TRANSFORMS_BIT:
+        self = readable(self, True)
     return host_array(self)
 
 
@@ -213,7 +218,7 @@ def to_complex(self: TensorBase) -> complex:
 
 def to_bool(self: TensorBase) -> bool:
     """`bool(tensor)`; RuntimeError unless there is exactly one element."""
-    host = _readable(self)
+    host = _readable(self, True)
     size: int = host.size
     if size == 1:
         return bool(host)
@@ -313,6 +318,11 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
             "protocol at the moment."
         )
+    if self.keyset & TRANSFORMS_BIT:
+        raise RuntimeError(
+            "copy.deepcopy() of a tensor of a function that is being transformed is not supported; "
+            "use Tensor.clone()"
+        )
     copied = cast_array(self.array, self.device.type, self.dtype, self.device.index or 0)
     result = instance_of(type(self), wrap(copied, self.dtype, self.device))
     memo[id(self)] = result
@@ -331,14 +341,27 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
 
 def strides(self: TensorBase) -> tuple[int, ...]:
     """Steps in elements from one index to the next, for each dimension."""
+    if self.keyset & TRANSFORMS_BIT:
+        return _strides_at_level(self)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[0]
     result: tuple[int, ...] = find_backend(self.device.type).backend.strides(self.array)
     return result
 
 
+def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
+    """Those of what a level's tensor wraps, without the one of the mapped dimension."""
+    wrapped: Wrapped = self.array
+    steps = strides(wrapped.value)
+    dim = wrapped.batch_dim
+    return steps if dim < 0 else steps[:dim] + steps[dim + 1 :]
+
+
 def storage_offset(self: TensorBase) -> int:
     """Where the first element is in the memory that views share, in elements."""
+    if self.keyset & TRANSFORMS_BIT:
+        wrapped: Wrapped = self.array
+        return storage_offset(wrapped.value)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[1]
     return find_backend(self.device.type).backend.storage_offset(self.array)
@@ -369,6 +392,8 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
     """
     if needs_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.keyset & TRANSFORMS_BIT:
+        self = readable(self)
     if WATCH.threads > 0:
         note_read(self)
     return find_backend(self.device.type).backend.to_dlpack(self.array, **options)
@@ -376,6 +401,8 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
 
 def dlpack_device(self: TensorBase) -> Any:
     """DLPack's device type and index."""
+    if self.keyset & TRANSFORMS_BIT:
+        self = readable(self)
     return find_backend(self.device.type).backend.dlpack_device(self.array)
 
 

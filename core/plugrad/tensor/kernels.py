@@ -242,7 +242,7 @@ class RawKernel:
         self.inplace: bool = op.schema.is_inplace
         self.generator_position: int = position_of(op, "Generator")
         self.device_position: int = position_of(op, "Device")
-        self.result_type: Any = _result_type(op)
+        self.result_type: Any = result_type_of(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
         self.last_dtype: DType = bool_
@@ -368,7 +368,7 @@ class RawKernel:
 _namedtuple: Final[Any] = namedtuple
 
 
-def _result_type(op: Operator) -> Any:
+def result_type_of(op: Operator) -> Any:
     """The class of several named results, such as `max`'s values and indices."""
     names = [item.name for item in op.schema.returns]
     if len(names) < 2 or None in names or op.name.startswith(("_", "native_")):
@@ -385,7 +385,7 @@ def named_results(op: Operator, *results: Any) -> Any:
     """Several results of a composite operator, under the names that its schema gives them."""
     made = _named.get(op.qualified_name)
     if made is None:
-        made = _result_type(op)
+        made = result_type_of(op)
         _named[op.qualified_name] = made
     return made(*results)
 

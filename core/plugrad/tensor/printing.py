@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 
 from plugrad.dispatch.active_backends import is_active
+from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.interop import host_array
+from plugrad.tensor.levels import Wrapped
 
 if TYPE_CHECKING:
     from plugrad.tensor.base import TensorBase
@@ -241,12 +243,26 @@ def _grad_suffix(tensor: TensorBase) -> str | None:
     return "requires_grad=True" if grad_fn is None else f"grad_fn=<{type(grad_fn).name(grad_fn)}>"
 
 
+def _level_repr(tensor: TensorBase) -> str:
+    """The text of a tensor of a level, with what it wraps below."""
+    wrapped: Wrapped = tensor.array
+    number = wrapped.level.number if wrapped.level.alive else -2
+    inside = tensor_repr(wrapped.value).replace("\n", "\n    ")
+    if wrapped.batch_dim >= 0:
+        kind = f"BatchedTensor(lvl={number}, bdim={wrapped.batch_dim}"
+    else:
+        kind = f"GradTrackingTensor(lvl={number}"
+    return f"{kind}, value=\n    {inside}\n)"
+
+
 def tensor_repr(tensor: TensorBase) -> str:
     """The text of a tensor: elements, then what is not the default of shape, dtype, device, graph.
 
     A subclass prints under its own name; a class attribute `_printed_as` of that very class
     replaces it.
     """
+    if tensor.keyset & TRANSFORMS_BIT:
+        return _level_repr(tensor)
     cls: Any = type(tensor)
     prefix = str(cls.__dict__.get("_printed_as", cls.__name__)) + "("
     indent = len(prefix)

@@ -8,7 +8,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from plugrad.device import CPU
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
 from plugrad.dtype import float32
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.cells import alias_of
@@ -23,7 +23,12 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
     if _unshared.tensor < 0:
         _measure()
     grad = grads[index]
-    if grad is None or grad.storage is not None or grad.meta is not None:
+    if (
+        grad is None
+        or grad.keyset & TRANSFORMS_BIT
+        or grad.storage is not None
+        or grad.meta is not None
+    ):
         return False
     if grad.keyset & FUNCTIONALIZE_BIT:
         # Who else has the array keeps it as it is; who shares what is written has a place.

@@ -34,8 +34,29 @@ class VmapInfo:
 FAMILIES: Final[tuple[str, ...]] = ()
 
 
+# Those that are registered for one operator, the latest last; by qualified name.
+_registered: Final[dict[str, list[Rule]]] = {}
+
+
+def add_rule(op: Operator, rule: Rule) -> None:
+    """Have an operator mapped by a rule, before others that it may have."""
+    _registered.setdefault(op.qualified_name, []).append(rule)
+    op.forget_resolved()
+
+
+def remove_rule(op: Operator, rule: Rule) -> None:
+    """Take back a rule that `add_rule` added."""
+    rules = _registered.get(op.qualified_name, [])
+    if rule in rules:
+        rules.remove(rule)
+    op.forget_resolved()
+
+
 def rule_of(op: Operator) -> Rule | None:
     """An operator's batching rule; None if it has none, and is mapped by its decomposition."""
+    registered = _registered.get(op.qualified_name)
+    if registered:
+        return registered[-1]
     if op.namespace != "plugrad":
         return None
     rules = _rules()

@@ -1,0 +1,1 @@
+"""What `plugrad.func` offers; that is the public door."""

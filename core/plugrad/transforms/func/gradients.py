@@ -1,0 +1,270 @@
+"""`grad`, `grad_and_value` and `vjp`: reverse mode of functions.
+
+The function runs on tensors of a level, which records it. Once it is done the level has ended: the
+backward pass runs one level further out, where it can be transformed again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from plugrad._generated import functions as F
+from plugrad.autograd.run_backward import grad as autograd_grad
+from plugrad.dispatch.local_state import current_state
+from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
+from plugrad.tensor.levels import (
+    GRAD,
+    Level,
+    living,
+    make_level_tensor,
+    pop_level,
+    push_level,
+    value_at,
+)
+from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
+from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
+from plugrad.transforms.vmap import map_tensors
+
+
+def grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes the gradient of `func`, which returns one element.
+
+    Args:
+        func: a function of trees of tensors that returns a tensor with one element, or, with
+            `has_aux`, a pair of that and a tree of tensors.
+        argnums: with respect to which positional arguments: one, or a tuple of several.
+        has_aux: whether `func` returns something beside the value.
+
+    Returns:
+        A function that gives the gradients, which have the form of the arguments, and with
+        `has_aux` a pair of them and what else `func` returned.
+
+    Raises:
+        RuntimeError: `func` returns no tensor with one element, or writes to a tensor that is none
+            of its arguments; `argnums` names no argument.
+        ValueError: an argument that is asked for is no tree of tensors.
+
+    >>> import plugrad
+    >>> from plugrad.func import grad
+    >>> grad(plugrad.sin)(plugrad.tensor(0.))
+    tensor(1.)
+    >>> grad(grad(plugrad.sin))(plugrad.tensor(1.))
+    tensor(-0.8415)
+    """
+
+    @functools.wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, (_, aux) = _gradients(func, argnums, has_aux, args, kwargs)
+        return (grads, aux) if has_aux else grads
+
+    return gradient
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes the gradient of `func`, and its value.
+
+    As `grad`, but pairs ``(gradients, value)`` are returned, with `has_aux`
+    ``(gradients, (value, aux))``.
+
+    >>> import plugrad
+    >>> from plugrad.func import grad_and_value
+    >>> grad_and_value(lambda x: (x * x).sum())(plugrad.tensor([1., 2.]))
+    (tensor([2., 4.]), tensor(5.))
+    """
+
+    @functools.wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, (value, aux) = _gradients(func, argnums, has_aux, args, kwargs)
+        return (grads, (value, aux)) if has_aux else (grads, value)
+
+    return gradient
+
+
+def _gradients(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, tuple[Any, Any]]:
+    check_argnums(argnums, len(args))
+    level = push_level(GRAD)
+    try:
+        inside = [map_tensors(lambda x: make_level_tensor(x, level), arg) for arg in args]
+        wanted = map_leaves(leaf_of_graph, chosen(tuple(inside), argnums))
+        named = map_tensors(lambda x: make_level_tensor(x, level), kwargs)
+        output = func(*replaced(tuple(inside), wanted, argnums), **named)
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, "
+                    "aux) if has_aux is True"
+                )
+            output, aux = output
+        if not isinstance(output, TensorBase):
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
+                f"{type(output)}"
+            )
+        if output.ndim != 0:
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor "
+                f"with {output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        value = value_at(output, level)
+        aux = outside(aux, level)
+    finally:
+        pop_level(level)
+    leaves, structure = flatten(wanted)
+    grads = run_backward([output], leaves, None, False)
+    return unflatten(structure, grads), (value, aux)
+
+
+def leaf_of_graph(value: Any) -> TensorBase:
+    """A tensor of a level, of which the gradient is wanted.
+
+    Raises:
+        ValueError: no tensor.
+        RuntimeError: its dtype has no gradient.
+    """
+    if not isinstance(value, TensorBase):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+    if not value.dtype.is_differentiable:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    # By itself, should the function get one tensor twice.
+    materialize_meta(value).requires_grad = True
+    return value
+
+
+def outside(tree: Any, level: Level) -> Any:
+    """A tree of tensors of a level, one level further out.
+
+    Raises:
+        RuntimeError: something else than a tensor is in it.
+    """
+    leaves, structure = flatten(tree)
+    for leaf in leaves:
+        if leaf is not None and not isinstance(leaf, TensorBase):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+    return unflatten(
+        structure, [leaf if leaf is None else value_at(leaf, level) for leaf in leaves]
+    )
+
+
+def run_backward(
+    outputs: list[Any], inputs: list[Any], cotangents: list[Any] | None, keep_graph: bool
+) -> list[TensorBase]:
+    """The product of cotangents with the Jacobian, for tensors of a level that has ended; zeros
+    for inputs that no output depends on."""
+    create_graph = current_state().grad_enabled
+    pairs = [(output, place) for place, output in enumerate(outputs) if needs_grad(output)]
+    if not pairs or not inputs:
+        return [F.zeros_like(living(item)) for item in inputs]
+    given = None if cotangents is None else [cotangents[place] for _, place in pairs]
+    found = autograd_grad(
+        [output for output, _ in pairs],
+        inputs,
+        given,
+        retain_graph=keep_graph or create_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+    return [
+        F.zeros_like(living(item)) if gradient is None else living(gradient)
+        for item, gradient in zip(inputs, found, strict=True)
+    ]
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """A function's outputs, and the function that multiplies cotangents with its Jacobian.
+
+    Args:
+        func: a function of trees of tensors that returns a tree of tensors, with `has_aux` a pair
+            of that and another tree.
+        primals: its arguments.
+
+    Returns:
+        ``(outputs, vjp_fn)``, with `has_aux` ``(outputs, vjp_fn, aux)``. `vjp_fn` takes cotangents
+        in the form of the outputs, one argument for each if they are a tuple, and gives a tuple
+        with one product for each of `primals`. It may be called many times, and inside of `vmap`.
+
+    Raises:
+        RuntimeError: `func` returns something else than tensors, or nothing; cotangents do not
+            have the form or the shapes of the outputs.
+        ValueError: a primal is no tree of tensors.
+
+    >>> import plugrad
+    >>> from plugrad.func import vjp
+    >>> outputs, vjp_fn = vjp(lambda x: x * x, plugrad.tensor([1., 2.]))
+    >>> vjp_fn(plugrad.ones(2))
+    (tensor([2., 4.]),)
+    """
+    return vjp_of(func, primals, None, has_aux)
+
+
+def vjp_of(
+    func: Callable[..., Any],
+    primals: tuple[Any, ...],
+    argnums: int | tuple[int, ...] | None,
+    has_aux: bool,
+) -> Any:
+    """`vjp` with respect to some arguments; None: all, as a tuple."""
+    if argnums is not None:
+        check_argnums(argnums, len(primals))
+    level = push_level(GRAD)
+    try:
+        inside = tuple([map_tensors(lambda x: make_level_tensor(x, level), arg) for arg in primals])
+        wanted = map_leaves(leaf_of_graph, inside if argnums is None else chosen(inside, argnums))
+        args = wanted if argnums is None else replaced(inside, wanted, argnums)
+        output = func(*args)
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError(
+                    "vjp(f, *primals): output of function f should be a tuple: (output, aux) if "
+                    "has_aux is True"
+                )
+            output, aux = output
+            aux = outside(aux, level)
+        outputs, structure = flatten(output)
+        check_outputs("vjp(f, *primals)", "f(*primals)", outputs)
+        values = unflatten(structure, [value_at(item, level) for item in outputs])
+    finally:
+        pop_level(level)
+    leaves, form = flatten(wanted)
+
+    def vjp_fn(*cotangents: Any) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        items, found = flatten(given)
+        if found != structure and isinstance(given, tuple) and len(cotangents) == 1:
+            items, found = flatten(cotangents)
+        if found != structure:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {shown(found)}, primal output: "
+                f"{shown(structure)}"
+            )
+        return unflatten(form, run_backward(outputs, leaves, items, True))
+
+    return (values, vjp_fn, aux) if has_aux else (values, vjp_fn)
+
+
+def check_outputs(api: str, call: str, outputs: list[Any]) -> None:
+    """RuntimeError if a function did not return tensors, or returned none at all."""
+    if not outputs:
+        raise RuntimeError(
+            f"{api}: Expected f to be a function that has non-empty output (got output = {outputs})"
+        )
+    for output in outputs:
+        if not isinstance(output, TensorBase):
+            raise RuntimeError(
+                f"{api}: expected {call} to return only tensors, got unsupported type "
+                f"{type(output)}"
+            )
