@@ -51,10 +51,8 @@ def vmap(
 
     >>> import plugrad
     >>> from plugrad import vmap
-    >>> a, b = plugrad.arange(6.).reshape(3, 2), plugrad.ones(2)
-    >>> vmap(plugrad.dot, in_dims=(0, None))(a, b)
-    tensor([1., 5., 9.])
-    >>> plugrad.vmap(lambda x: x / x.sum(), in_dims=1, out_dims=1)(a)
+    >>> a = plugrad.arange(6.).reshape(3, 2)
+    >>> vmap(lambda x: x / x.sum(), in_dims=1, out_dims=1)(a)
     tensor([[0.0000, 0.1111],
             [0.3333, 0.3333],
             [0.6667, 0.5556]])
@@ -168,8 +166,8 @@ class _Call:
 
     def run(self) -> Any:
         """All elements at once."""
-        results, structure, dims = self._run(self.leaves, self.batch_size)
-        return unflatten(structure, [result for result, _ in zip(results, dims, strict=True)])
+        results, structure, _ = self._run(self.leaves, self.batch_size)
+        return unflatten(structure, results)
 
     def run_in_chunks(self, chunk_size: int) -> Any:
         """So many elements at once; what comes out is put together."""
