@@ -147,12 +147,20 @@ def common_dtype(operands: tuple[Any, ...]) -> DType:
         else:
             dtype = scalar_dtype(operand)
             number = dtype if number is None else promote_types(number, dtype)
+    result = combine_categories(dimensioned, zero_dim, number)
+    if result is None:
+        raise TypeError("result_type() needs at least one operand")
+    return result
+
+
+def combine_categories(
+    dimensioned: DType | None, zero_dim: DType | None, number: DType | None
+) -> DType | None:
+    """The common dtype of the three categories' dtypes, of which some may be missing."""
     result: DType | None = None
     for category in (number, zero_dim, dimensioned):
         if category is not None:
             result = category if result is None else _YIELD[category.index][result.index]
-    if result is None:
-        raise TypeError("result_type() needs at least one operand")
     return result
 
 

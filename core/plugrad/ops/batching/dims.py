@@ -7,7 +7,7 @@ the place that `in_dims` says. Arguments such as `dim=-1` count the logical ones
 from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
@@ -92,6 +92,28 @@ def physical_dims(dims: Iterable[int], rank: int) -> tuple[int, ...]:
 def place(dim: int, batch_dim: int) -> int:
     """A logical dimension, counted from the front, in a tensor whose batch's one is anywhere."""
     return dim if dim < batch_dim else dim + 1
+
+
+def for_one(call: Callable[..., Any], in_dims: Sequence[Any], args: Sequence[Any]) -> Any:
+    """An operator on the first element of the batch: to raise what it raises there."""
+    return call(
+        *[
+            value if dim is None else C.call_select_int(value, dim, 0)
+            for value, dim in zip(args, in_dims, strict=True)
+        ]
+    )
+
+
+def check_written(written_dim: int | None, name: str = "inplace arithmetic") -> None:
+    """RuntimeError if an operator in place would write a batch into a tensor that is not mapped."""
+    if written_dim is None:
+        raise RuntimeError(
+            f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor "
+            "`other` in extra_args that has more elements than `self`. This happened due to "
+            "`other` being vmapped over but `self` not being vmapped over in a vmap. Please try "
+            f"to use out-of-place operators instead of {name}. If said operator is being called "
+            "inside the plugrad framework, please file a bug report instead."
+        )
 
 
 def all_at_front(output: Any) -> Any:

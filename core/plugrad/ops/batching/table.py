@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD
 from plugrad.dispatch.operator import Operator
 
 Rule = Callable[..., tuple[Any, Any]]
@@ -31,7 +32,7 @@ class VmapInfo:
 # The modules of this package that have a table RULES: by full name ("sum", "add.Tensor"), or by
 # base name for all overloads without one of their own. Their rules call operators, so that they are
 # imported when the first rule is asked for.
-FAMILIES: Final[tuple[str, ...]] = ()
+FAMILIES: Final = ("elementwise", "products", "reductions", "shape", "views")
 
 
 # Those that are registered for one operator, the latest last; by qualified name.
@@ -57,11 +58,27 @@ def rule_of(op: Operator) -> Rule | None:
     registered = _registered.get(op.qualified_name)
     if registered:
         return registered[-1]
-    if op.namespace != "plugrad":
-        return None
-    rules = _rules()
-    found = rules.get(op.full_name)
-    return rules.get(op.name) if found is None else found
+    known = _found.get(op.qualified_name)
+    if known is None or known[0] is not op:
+        known = _found[op.qualified_name] = (op, _find(op))
+    return known[1]
+
+
+_found: Final[dict[str, tuple[Operator, Rule | None]]] = {}
+
+
+def _find(op: Operator) -> Rule | None:
+    if op.namespace == "plugrad":
+        rules = _rules()
+        found = rules.get(op.full_name)
+        if found is not None:
+            return found
+        if op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD) is not None:
+            # It is mapped by what it calls, unless a rule is meant for just this overload.
+            return None
+        if op.name in rules:
+            return rules[op.name]
+    return importlib.import_module("plugrad.ops.batching.elementwise").rule_for(op)  # type: ignore[no-any-return]
 
 
 @cache

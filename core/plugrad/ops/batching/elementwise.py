@@ -1,0 +1,161 @@
+"""Batching rules of operators that compute each element from those at the same place.
+
+With the batch's dimension first, broadcasting does all the work. Only promotion has to be watched:
+a tensor without logical dimensions has one in its array, and would count for more than it should.
+"""
+
+from __future__ import annotations
+
+# Interpreted: a rule runs once for a whole batch.
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from plugrad._generated import calls as C
+from plugrad.dispatch.operator import Operator
+from plugrad.dtype import DType, promote_types
+from plugrad.ops.batching.dims import aligned, check_written, logical_rank, moved, padded
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.promotion import combine_categories
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Rule = Callable[..., tuple[Any, Any]]
+
+
+def pointwise(call: Callable[..., Any], promoted: slice = slice(None)) -> Rule:
+    """The rule of an operator that broadcasts its tensors.
+
+    Args:
+        promoted: which of the arguments have a common dtype.
+    """
+
+    def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+        values, dim = _arranged(args, in_dims, promoted)
+        return call(*values), dim
+
+    return rule
+
+
+def pointwise_in_place(call: Callable[..., Any], promoted: slice = slice(None)) -> Rule:
+    """The rule of an operator that writes into its first tensor, to which others are broadcast."""
+
+    def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+        check_written(in_dims[0])
+        values, _ = _arranged(args, in_dims, promoted, written=True)
+        call(*values)
+        return args[0], in_dims[0]
+
+    return rule
+
+
+def _arranged(
+    args: tuple[Any, ...], in_dims: tuple[Any, ...], promoted: slice, written: bool = False
+) -> tuple[list[Any], int]:
+    """The arguments as the operator takes them for the whole batch, and where its dimension is.
+
+    Args:
+        promoted: which of the arguments have a common dtype.
+        written: the first one is written into, so that it is a view whatever its dtype.
+    """
+    values = list(args)
+    places = [index for index, value in enumerate(args) if isinstance(value, TensorBase)]
+    tensors = [args[index] for index in places]
+    dims = [in_dims[index] for index in places]
+    ranks = {len(sizes_of(tensor)) for tensor in tensors}
+    if len(ranks) == 1 and len(set(dims)) == 1:
+        # Nothing is to be done, not even for promotion: all are of one category.
+        return values, dims[0]
+    for index, tensor in zip(places, aligned(tensors, dims), strict=True):
+        values[index] = tensor
+    chosen = [index for index in range(len(args))[promoted] if index in places]
+    if len({args[index].dtype for index in chosen}) > 1:
+        wanted = _common_dtype([(args[index], in_dims[index]) for index in chosen])
+        if wanted is not _common_dtype([(values[index], None) for index in chosen]):
+            for index in chosen[written:]:
+                values[index] = C.call__to_copy(values[index], wanted)
+    return values, 0
+
+
+def _common_dtype(operands: list[tuple[Tensor, int | None]]) -> DType | None:
+    """What tensors are promoted to, by their logical dimensions."""
+    dimensioned: DType | None = None
+    zero_dim: DType | None = None
+    for tensor, dim in operands:
+        dtype = tensor.dtype
+        if logical_rank(tensor, dim) > 0:
+            dimensioned = dtype if dimensioned is None else promote_types(dimensioned, dtype)
+        else:
+            zero_dim = dtype if zero_dim is None else promote_types(zero_dim, dtype)
+    return combine_categories(dimensioned, zero_dim, None)
+
+
+def clone(
+    info: Any, in_dims: tuple[Any, ...], self: Tensor, memory_format: Any
+) -> tuple[Tensor, int]:
+    """Contiguous is a copy of which every element of the batch is so."""
+    if memory_format == "contiguous_format":
+        return C.call_clone(moved(self, in_dims[0], 0), memory_format), 0
+    return C.call_clone(self, memory_format), in_dims[0]
+
+
+def contiguous(
+    info: Any, in_dims: tuple[Any, ...], self: Tensor, memory_format: Any
+) -> tuple[Tensor, int]:
+    return C.call_contiguous(moved(self, in_dims[0], 0), memory_format), 0
+
+
+def fill_with_tensor(
+    info: Any, in_dims: tuple[Any, ...], self: Tensor, value: Tensor
+) -> tuple[Tensor, int]:
+    """Each element of the batch is filled with its own number."""
+    self_dim, value_dim = in_dims
+    if value_dim is None:
+        return C.call_fill__Tensor(self, value), self_dim
+    check_written(self_dim, "fill_")
+    if logical_rank(value, value_dim):
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{logical_rank(value, value_dim)} dimensions."
+        )
+    C.call_copy_(moved(self, self_dim, 0), padded(value, value_dim, logical_rank(self, self_dim)))
+    return self, self_dim
+
+
+# By full name, or by base name for all overloads; operators in place have the same without "_".
+_NAMES: Final = frozenset([
+    "_to_copy", "_to_device", "addcdiv", "addcmul", "alias", "angle", "clamp", "clamp_max",
+    "clamp_min", "complex", "copy", "detach", "div", "elu", "elu_backward", "fill.Scalar", "gelu",
+    "gelu_backward", "hardtanh", "hardtanh_backward", "imag", "leaky_relu", "leaky_relu_backward",
+    "lerp", "log_sigmoid", "nan_to_num", "native_dropout_backward", "real", "round", "rsub.Scalar",
+    "silu", "silu_backward", "softplus", "softplus_backward", "threshold", "threshold_backward",
+    "where", "zero",
+])  # fmt: skip
+_STRUCTURES: Final = frozenset(["unary", "binary", "binary_alpha"])
+# Which tensors are promoted together where it is not all of them: a condition is not, and where
+# dtypes have to agree, or a result is cast to what is written, none are.
+_PROMOTED: Final = {"where": slice(1, None), "lerp": slice(0), "copy": slice(0)}
+
+RULES: Final[dict[str, Rule]] = {
+    "clone": clone,
+    "contiguous": contiguous,
+    "fill_.Tensor": fill_with_tensor,
+}
+
+
+def rule_for(op: Operator) -> Rule | None:
+    """The rule of an operator that is computed element by element: one of these names, or one, a
+    plugin's too, that the core promotes and broadcasts for."""
+    alias = op.schema.arguments[0].type.alias if op.schema.arguments else None
+    in_place = alias is not None and alias.is_write
+    name = op.name.removesuffix("_") if in_place else op.name
+    if op.structure not in _STRUCTURES and (
+        op.namespace != "plugrad" or (name not in _NAMES and f"{name}.{op.overload}" not in _NAMES)
+    ):
+        return None
+
+    def call(*args: Any) -> Any:
+        return op.call(args)
+
+    promoted = _PROMOTED.get(name, slice(None))
+    return pointwise_in_place(call, promoted) if in_place else pointwise(call, promoted)
