@@ -7,15 +7,10 @@ from typing import Any
 
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.ops.batching import VmapInfo
+from plugrad.ops.batching import NO_RANDOMNESS, VmapInfo
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import position_of
 from plugrad.tensor.levels import Level, make_level_tensor, step_in, step_out
-
-ERROR = (
-    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-)
 
 
 def draws(op: Operator) -> bool:
@@ -33,7 +28,7 @@ def call_random(
             writes into a tensor that all elements share.
     """
     if level.randomness == "error":
-        raise RuntimeError(ERROR)
+        raise RuntimeError(NO_RANDOMNESS)
     stepped = step_out(state, level)
     try:
         if level.randomness == "same":

@@ -13,6 +13,6 @@ A rule calls operators; it need know nothing of levels or of gradients. A view o
 a view. Operators in place need none: theirs is that of the functional one, written back.
 """
 
-from plugrad.ops.batching.table import VmapInfo, add_rule, remove_rule, rule_of
+from plugrad.ops.batching.table import NO_RANDOMNESS, VmapInfo, add_rule, remove_rule, rule_of
 
-__all__ = ["VmapInfo", "add_rule", "remove_rule", "rule_of"]
+__all__ = ["NO_RANDOMNESS", "VmapInfo", "add_rule", "remove_rule", "rule_of"]

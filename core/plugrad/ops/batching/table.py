@@ -14,6 +14,12 @@ from plugrad.dispatch.operator import Operator
 
 Rule = Callable[..., tuple[Any, Any]]
 
+# What drawing random numbers raises where `randomness` is "error".
+NO_RANDOMNESS: Final = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
 
 @dataclass(frozen=True)
 class VmapInfo:
@@ -32,7 +38,11 @@ class VmapInfo:
 # The modules of this package that have a table RULES: by full name ("sum", "add.Tensor"), or by
 # base name for all overloads without one of their own. Their rules call operators, so that they are
 # imported when the first rule is asked for.
-FAMILIES: Final = ("elementwise", "products", "reductions", "shape", "views")
+FAMILIES: Final = (
+    "convolution", "creation", "elementwise", "embedding", "index_tensors", "indexing",
+    "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
+    "shape", "slices", "sorting", "views",
+)  # fmt: skip
 
 
 # Those that are registered for one operator, the latest last; by qualified name.

@@ -1,0 +1,56 @@
+"""Rules of what makes tensors after others.
+
+What is made after a tensor that is mapped is mapped, though its elements do not depend on it: it
+may be written to by something that does.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+# Interpreted: a rule runs once for a whole batch.
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from plugrad.dispatch.operator import find_operator
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+    from plugrad.ops.batching.table import Rule, VmapInfo
+
+Dims = tuple[Any, ...]
+
+
+def operator_named(name: str) -> Callable[..., Any]:
+    """An operator as a function of all arguments in the order of its schema."""
+    found = find_operator("plugrad::" + name)
+    assert found is not None
+    return lambda *args: found.call(args)
+
+
+def _like(name: str) -> Rule:
+    """Of an operator whose result has the shape of its tensor."""
+    function = operator_named(name)
+
+    def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
+        return function(self, *args), dims[0]
+
+    return rule
+
+
+def _new(name: str) -> Rule:
+    """Of an operator that takes dtype and device of its tensor, and a size."""
+    function = operator_named(name)
+
+    def rule(
+        info: VmapInfo, dims: Dims, self: Tensor, size: tuple[int, ...], *args: Any
+    ) -> tuple[Any, Any]:
+        return function(self, (info.batch_size, *size), *args), 0
+
+    return rule
+
+
+RULES: Final[dict[str, Rule]] = {
+    **{name: _like(name) for name in ("empty_like", "full_like", "ones_like", "zeros_like")},
+    **{name: _new(name) for name in ("new_empty", "new_full", "new_ones", "new_zeros")},
+}

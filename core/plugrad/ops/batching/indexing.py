@@ -1,0 +1,279 @@
+"""Rules of operators that read and write elements by vectors of indices, and by masks."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+# Interpreted: a rule runs once for a whole batch.
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from plugrad._generated import functions as F
+from plugrad.dtype import bool_
+from plugrad.ops.batching.dims import (
+    aligned,
+    logical_rank,
+    logical_sizes,
+    padded,
+    physical,
+    spread,
+    to_front,
+)
+from plugrad.ops.prepare import indexing as prepare
+from plugrad.tensor.base import sizes_of
+from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.promotion import to_dtype
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+    from plugrad.ops.batching.table import Rule, VmapInfo
+
+Dims = tuple[Any, ...]
+
+
+def first_of(value: Any, dim: int | None) -> Any:
+    """What the mapped function sees for the first element of the batch."""
+    return value if dim is None else F.select(value, dim, 0)
+
+
+def lined(front: Tensor, rank: int) -> Tensor:
+    """With the batch's dimension in front: a number, which indexing treats as a vector of one, as
+    such a vector."""
+    return front if rank else F.unsqueeze(front, 1)
+
+
+def _lined_spread(info: VmapInfo, tensor: Tensor, dim: int | None) -> Tensor:
+    return lined(spread(tensor, dim, info.batch_size), logical_rank(tensor, dim))
+
+
+def _for_each(index: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+    """One vector of indices for each element, [B, n], as `gather` and `scatter` take them: `sizes`
+    are those of what they read or write, in which `dim` has length n."""
+    shape = [1] * len(sizes)
+    shape[0], shape[dim] = sizes_of(index)
+    return F.expand(F.reshape(index, shape), sizes)
+
+
+def gather(
+    info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor, sparse_grad: bool
+) -> tuple[Any, Any]:
+    place = physical(dim, logical_rank(self, dims[0]))
+    found = F.gather(
+        _lined_spread(info, self, dims[0]),
+        place,
+        _lined_spread(info, index, dims[2]),
+        sparse_grad=sparse_grad,
+    )
+    return (found if logical_rank(index, dims[2]) else F.squeeze(found, 1)), 0
+
+
+def _scattering(function: Callable[..., Any]) -> Rule:
+    def rule(
+        info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Any
+    ) -> tuple[Any, Any]:
+        rank = logical_rank(self, dims[0])
+        source_is_tensor = hasattr(source, "ndim")
+        written = function(
+            _lined_spread(info, self, dims[0]),
+            physical(dim, rank),
+            _lined_spread(info, index, dims[2]),
+            _lined_spread(info, source, dims[3]) if source_is_tensor else source,
+        )
+        return (written if rank else F.squeeze(written, 1)), 0
+
+    return rule
+
+
+def index_select(
+    info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor
+) -> tuple[Any, Any]:
+    rank = logical_rank(self, dims[0])
+    place = physical(dim, rank)
+    if dims[2] is None:
+        found = F.index_select(lined(to_front(self, dims[0]), rank), place, index)
+        return (found if rank else F.squeeze(found, 1)), 0
+    prepare.index_select(first_of(self, dims[0]), dim, first_of(index, dims[2]))
+    positions = lined(to_front(index, dims[2]), logical_rank(index, dims[2]))
+    if dims[0] is None and rank:
+        found = F.index_select(self, place - 1, F.reshape(positions, (-1,)))
+        sizes = sizes_of(found)
+        shape = (*sizes[: place - 1], *sizes_of(positions), *sizes[place:])
+        return F.reshape(found, shape), place - 1
+    source = _lined_spread(info, self, dims[0])
+    wanted = list(sizes_of(source))
+    wanted[place] = sizes_of(positions)[1]
+    found = F.gather(source, place, _for_each(positions, place, tuple(wanted)))
+    return (found if rank else F.squeeze(found, 1)), 0
+
+
+def index_add(
+    info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
+) -> tuple[Any, Any]:
+    rank = logical_rank(self, dims[0])
+    place = physical(dim, rank)
+    target = _lined_spread(info, self, dims[0])
+    added = _lined_spread(info, source, dims[3])
+    if dims[2] is None:
+        written = F.index_add(target, place, index, added, alpha=alpha)
+    else:
+        prepare.index_add(
+            first_of(self, dims[0]), dim, first_of(index, dims[2]), first_of(source, dims[3]), alpha
+        )
+        if alpha != 1:
+            added = added * F.full((), alpha, dtype=source.dtype, device=source.device)
+        positions = _lined_spread(info, index, dims[2])
+        written = F.scatter_add(target, place, _for_each(positions, place, sizes_of(added)), added)
+    return (written if rank else F.squeeze(written, 1)), 0
+
+
+def index_copy(
+    info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor
+) -> tuple[Any, Any]:
+    rank = logical_rank(self, dims[0])
+    place = physical(dim, rank)
+    target = _lined_spread(info, self, dims[0])
+    copied = _lined_spread(info, source, dims[3])
+    if dims[2] is None:
+        written = F.index_copy(target, place, index, copied)
+    else:
+        prepare.index_copy(
+            first_of(self, dims[0]), dim, first_of(index, dims[2]), first_of(source, dims[3])
+        )
+        positions = _lined_spread(info, index, dims[2])
+        places = _for_each(positions, place, sizes_of(copied))
+        written = F.scatter(target, place, places, copied)
+    return (written if rank else F.squeeze(written, 1)), 0
+
+
+def index_fill_scalar(
+    info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor, value: Any
+) -> tuple[Any, Any]:
+    rank = logical_rank(self, dims[0])
+    place = physical(dim, rank)
+    target = _lined_spread(info, self, dims[0])
+    if dims[2] is None:
+        written = F.index_fill(target, place, index, value)
+    else:
+        prepare.index_fill_scalar(first_of(self, dims[0]), dim, first_of(index, dims[2]), value)
+        positions = _lined_spread(info, index, dims[2])
+        length = sizes_of(target)[place]
+        positions = F.where(positions < 0, positions + length, positions)
+        wanted = list(sizes_of(target))
+        wanted[place] = sizes_of(positions)[1]
+        written = F.scatter(target, place, _for_each(positions, place, tuple(wanted)), value)
+    return (written if rank else F.squeeze(written, 1)), 0
+
+
+def index_fill(
+    info: VmapInfo, dims: Dims, self: Tensor, dim: int, index: Tensor, value: Tensor
+) -> tuple[Any, Any]:
+    prepare.index_fill(
+        first_of(self, dims[0]), dim, first_of(index, dims[2]), first_of(value, dims[3])
+    )
+    nowhere = F.zeros_like(spread(self, dims[0], info.batch_size), dtype=bool_)
+    mask, _ = index_fill_scalar(info, (0, None, dims[2], None), nowhere, dim, index, True)
+    cast: Any = to_dtype(value, self.dtype)
+    filling = padded(cast, dims[3], logical_rank(self, dims[0]))
+    return F.where(mask, filling, spread(self, dims[0], info.batch_size)), 0
+
+
+def masked_fill_scalar(
+    info: VmapInfo, dims: Dims, self: Tensor, mask: Tensor, value: Any
+) -> tuple[Any, Any]:
+    target, where = aligned((self, mask), dims[:2])
+    return F.masked_fill(target, where, value), 0
+
+
+def masked_fill(
+    info: VmapInfo, dims: Dims, self: Tensor, mask: Tensor, value: Tensor
+) -> tuple[Any, Any]:
+    if dims[2] is None:
+        return masked_fill_scalar(info, dims, self, mask, value)
+    prepare.masked_fill(first_of(self, dims[0]), first_of(mask, dims[1]), first_of(value, dims[2]))
+    cast: Any = to_dtype(value, self.dtype)
+    target, where, filling = aligned((self, mask, cast), dims)
+    return F.where(where, filling, target), 0
+
+
+def masked_select(info: VmapInfo, dims: Dims, self: Tensor, mask: Tensor) -> tuple[Any, Any]:
+    if dims[1] is not None:
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in plugrad.masked_select(self, mask) We cannot "
+            "support this because for each batch this would return a differently shaped Tensor."
+        )
+    prepare.masked_select(first_of(self, dims[0]), mask)
+    shape = broadcast_shapes(logical_sizes(self, dims[0]), sizes_of(mask))
+    source = F.expand(padded(self, dims[0], len(shape)), (info.batch_size, *shape))
+    if not shape:
+        source, mask = F.unsqueeze(source, 1), F.unsqueeze(mask, 0)
+        shape = (1,)
+    return F.index(source, [None, F.expand(mask, shape)]), 0
+
+
+def masked_scatter(
+    info: VmapInfo, dims: Dims, self: Tensor, mask: Tensor, source: Tensor
+) -> tuple[Any, Any]:
+    prepare.masked_scatter(
+        first_of(self, dims[0]), first_of(mask, dims[1]), first_of(source, dims[2])
+    )
+    shape = broadcast_shapes(logical_sizes(self, dims[0]), logical_sizes(mask, dims[1]))
+    whole = (info.batch_size, *shape)
+    target = F.expand(padded(self, dims[0], len(shape)), whole)
+    where = F.expand(padded(mask, dims[1], len(shape)), whole)
+    given = F.reshape(spread(source, dims[2], info.batch_size), (info.batch_size, -1))
+    if sizes_of(given)[1] == 0:  # enough where the masks hold nothing, which the operator checks
+        return F.masked_scatter(target, where, F.reshape(given, (0,))), 0
+    # Each place that is written to takes the element after that of the place before. One too many
+    # is out of range.
+    flat = F.reshape(where, (info.batch_size, -1))
+    order = F.where(flat, F.cumsum(flat, 1) - 1, 0)
+    taken = F.reshape(F.gather(given, 1, order), whole)
+    return F.where(where, taken, target), 0
+
+
+def take(info: VmapInfo, dims: Dims, self: Tensor, index: Tensor) -> tuple[Any, Any]:
+    if dims[0] is None:
+        return F.take(self, index), dims[1]
+    prepare.take(first_of(self, dims[0]), first_of(index, dims[1]))
+    flat = F.reshape(to_front(self, dims[0]), (info.batch_size, -1))
+    if dims[1] is None:
+        return F.index(flat, [None, index]), 0
+    positions = to_front(index, dims[1])
+    rows = F.arange(info.batch_size, device=self.device)
+    shape = (info.batch_size,) + (1,) * logical_rank(index, dims[1])
+    return F.index(flat, [F.reshape(rows, shape), positions]), 0
+
+
+def nonzero(info: VmapInfo, dims: Dims, self: Tensor) -> NoReturn:
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+        "vmap over plugrad::nonzero."
+    )
+
+
+def one_hot(info: VmapInfo, dims: Dims, self: Tensor, num_classes: int) -> tuple[Any, Any]:
+    if num_classes <= 0:
+        raise RuntimeError(
+            "When vmap-ing plugrad.nn.functional.one_hot, please provide an explicit positive "
+            "num_classes argument."
+        )
+    return F.one_hot(self, num_classes), dims[0]
+
+
+RULES: Final[dict[str, Rule]] = {
+    "gather": gather,
+    "index_add": index_add,
+    "index_copy": index_copy,
+    "index_fill.int_Scalar": index_fill_scalar,
+    "index_fill.int_Tensor": index_fill,
+    "index_select": index_select,
+    "masked_fill.Scalar": masked_fill_scalar,
+    "masked_fill.Tensor": masked_fill,
+    "masked_scatter": masked_scatter,
+    "masked_select": masked_select,
+    "nonzero": nonzero,
+    "one_hot": one_hot,
+    "scatter": _scattering(F.scatter),
+    "scatter_add": _scattering(F.scatter_add),
+    "take": take,
+}
