@@ -37,6 +37,48 @@ def test_forward_and_backward_trace_into_one_program() -> None:
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-5, atol=1e-6)
 
 
+def test_a_traced_cross_entropy_takes_exponentials_once() -> None:
+    """XLA would not find that exp(log_softmax(x)) is what the sum was made of."""
+    labels = jnp.asarray([2, -100, 0, 1])
+    logits = jnp.asarray(np.linspace(-3, 3, 12, dtype=np.float32).reshape(4, 3))
+
+    def value_and_gradient(logits: Any, labels: Any) -> tuple[Any, Any]:
+        x = from_jax(logits, requires_grad=True)
+        loss = plugrad.nn.functional.cross_entropy(x, from_jax(labels))
+        loss.backward()
+        return to_jax(loss.detach()), to_jax(x.grad)
+
+    def by_hand(logits: Any) -> Any:
+        chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), jnp.abs(labels)[:, None] % 3, 1)
+        return -jnp.where(labels[:, None] >= 0, chosen, 0).sum() / 3
+
+    jaxpr = jax.make_jaxpr(value_and_gradient)(logits, labels)
+    assert [equation.primitive.name for equation in jaxpr.eqns].count("exp") == 1
+    with jax.checking_leaks():
+        loss, gradient = jax.jit(value_and_gradient)(logits, labels)
+    expected = jax.value_and_grad(by_hand)(logits)
+    np.testing.assert_allclose(loss, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3, 2)])
+def test_a_traced_log_softmax_is_the_eager_one(dtype: str, shape: tuple[int, ...]) -> None:
+    array = jnp.linspace(-200, 200, int(np.prod(shape))).reshape(shape).astype(dtype)
+
+    def value_and_gradient(array: Any) -> tuple[Any, Any]:
+        x = from_jax(array, requires_grad=True)
+        out = x.log_softmax(-1)
+        (out * x.detach()).sum().backward()
+        return to_jax(out.detach()), to_jax(x.grad)
+
+    for found, expected in zip(
+        jax.jit(value_and_gradient)(array), value_and_gradient(array), strict=True
+    ):
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_jax_differentiates_plugrad() -> None:
     def loss(w: Any) -> Any:
         return to_jax((from_jax(w).sin() * 2).sum())

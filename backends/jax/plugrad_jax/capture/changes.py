@@ -118,14 +118,15 @@ class Inside:
 class Changes:
     """What a step does beside computing.
 
-    `results` are numbers of the program's results. Tensors are those that were there before.
+    `results` are the program's results: first one for each of `writes`, then one for each of
+    `new_grads`. What says "result" is a number in it. Tensors are those that were there before.
     """
 
     def __init__(self) -> None:
         self.results: list[Array] = []
-        # (tensor, result, how often it was written to)
-        self.writes: list[tuple[Any, int, int]] = []
-        self.new_grads: list[tuple[Any, int]] = []
+        # (tensor, how often it was written to)
+        self.writes: list[tuple[Any, int]] = []
+        self.new_grads: list[Any] = []
         self.dropped_grads: list[Any] = []
         self.kept_grads: list[tuple[Any, Any]] = []
         self.flags: list[tuple[Any, bool]] = []

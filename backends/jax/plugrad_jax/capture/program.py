@@ -56,8 +56,7 @@ class Program:
     """One trace of a step, compiled.
 
     Inputs are in this order: tensors whose arrays are donated, other tensors, the arguments'
-    tensors and arrays, generators' keys, numbers. Results are in this order: what is written to
-    tensors, new gradients, all others.
+    tensors and arrays, generators' keys, numbers. Results are as `Changes` says.
 
     Args:
         traced: what the trace gave.
@@ -71,7 +70,7 @@ class Program:
         self.changes = changes
         self._donate = donate
         self._arguments = {id(tensor): number for number, tensor in enumerate(call.tensors)}
-        written = {id(tensor) for tensor, _, _ in changes.writes}
+        written = {id(tensor) for tensor, _ in changes.writes}
         places: list[tuple[int, int]] = []
         for number, source in enumerate(traced.sources):
             places.append((self._kind(source, written if donate else set()), number))
@@ -95,7 +94,7 @@ class Program:
             if id(tensor) in self.roots.names
         }
         self._situation = situation(self._own_watched)
-        self._order_results(traced)
+        self._take_changes()
         self._compile(traced, order)
 
     def _kind(self, source: Any, written: set[int]) -> int:
@@ -107,24 +106,16 @@ class Program:
             return 3
         return 4 if isinstance(source, JaxGenerator) else 5
 
-    def _order_results(self, traced: Traced) -> None:
+    def _take_changes(self) -> None:
         changes = self.changes
-        order = [result for _, result, _ in changes.writes]
-        order += [result for _, result in changes.new_grads]
-        rest = [
-            number for number in range(len(traced.jaxpr.jaxpr.outvars)) if number not in set(order)
-        ]
-        self._result_order = order + rest
-        self._first_rest = len(order)
-        self._rest = rest
-        self._written = [tensor for tensor, _, _ in changes.writes]
-        self._write_counts = [count for _, _, count in changes.writes]
-        self._graded = [tensor for tensor, _ in changes.new_grads]
+        self._written = [tensor for tensor, _ in changes.writes]
+        self._write_counts = [count for _, count in changes.writes]
+        self._graded = changes.new_grads
+        self._first_rest = len(self._written) + len(self._graded)
         self._changes_arguments = any(
             id(tensor) in self._arguments
             for tensor in (*self._written, *self._graded, *changes.dropped_grads)
         )
-        self._number_of = {number: place for place, number in enumerate(self._result_order)}
 
     def _compile(self, traced: Traced, order: list[int]) -> None:
         closed = traced.jaxpr
@@ -132,7 +123,6 @@ class Program:
         program = jax.extend.core.ClosedJaxpr(
             jaxpr.replace(
                 invars=[jaxpr.invars[number] for number in order],
-                outvars=[jaxpr.outvars[number] for number in self._result_order],
                 debug_info=jaxpr.debug_info.with_unknown_names(),
             ),
             closed.consts,
@@ -238,10 +228,6 @@ class Program:
 
     def _others(self, call: Call, results: list[Array]) -> Any:
         changes = self.changes
-        if self._rest:
-            ordered: Any = results if self._first_rest == 0 else _Shifted(results, self._number_of)
-        else:
-            ordered = results
         for tensor, flag in changes.flags:
             self._now(tensor, call).requires_grad_(flag)
         for tensor, grad in changes.kept_grads:
@@ -250,12 +236,12 @@ class Program:
             if value is None:
                 del holder[key]
             else:
-                holder[key] = value.make(ordered, call.tensors)
+                holder[key] = value.make(results, call.tensors)
         for number, result in changes.counts:
-            number.advance(ordered[result])
+            number.advance(results[result])
         for generator, result in changes.generators:
-            generator.key = ordered[result]
-        return changes.returned.make(ordered, call.tensors)
+            generator.key = results[result]
+        return changes.returned.make(results, call.tensors)
 
     # Finding the same things in other places
 
@@ -282,14 +268,3 @@ class Program:
         self._own_ids = frozenset(map(id, self._own_watched))
         self.changes.move(now)
         self.roots = roots
-
-
-class _Shifted:
-    """Results by the numbers that the trace gave them."""
-
-    def __init__(self, results: list[Array], number_of: dict[int, int]) -> None:
-        self.results = results
-        self.number_of = number_of
-
-    def __getitem__(self, number: int) -> Array:
-        return self.results[self.number_of[number]]

@@ -172,8 +172,11 @@ class Tracing:
     def _note_changes(self, returned: Any) -> None:
         changes = self.changes
         self.recorder.check_stored()
+        # The first results are those that `Program` puts into tensors all at once.
+        self._note_writes()
+        for before in list(self.recorder.before.values()):
+            self._note_grad(before.tensor, before)
         self._note_numbers()
-        self._note_tensors()
         for (name, holder), before in zip(self.roots.holders, self._held, strict=True):
             self._note_holder(name, holder, before)
         for generator, key in zip(self.generators, self._keys, strict=True):
@@ -200,7 +203,7 @@ class Tracing:
                     "step cannot do: set it outside"
                 )
 
-    def _note_tensors(self) -> None:
+    def _note_writes(self) -> None:
         changes = self.changes
         cells: set[int] = set()
         for before in list(self.recorder.before.values()):
@@ -220,10 +223,10 @@ class Tracing:
                 # All that share elements follow the one that is written.
                 if cell is None or id(cell) not in cells:
                     cells.add(id(cell))
-                    changes.writes.append((tensor, changes.result(tensor.array), before.writes()))
-            self._note_grad(tensor, before, name)
+                    changes.result(tensor.array)
+                    changes.writes.append((tensor, before.writes()))
 
-    def _note_grad(self, tensor: Any, before: Before, name: str) -> None:
+    def _note_grad(self, tensor: Any, before: Before) -> None:
         changes = self.changes
         meta = tensor.meta
         if meta is None:
@@ -240,11 +243,13 @@ class Tracing:
         ):
             changes.kept_grads.append((tensor, grad))
         elif grad.dtype is tensor.dtype and not grad.requires_grad:
-            changes.new_grads.append((tensor, changes.result(grad.array)))
+            changes.result(grad.array)
+            changes.new_grads.append(tensor)
         else:
             raise CaptureError(
-                f"the gradient of {name} is recorded (create_graph=True), and its graph would "
-                "end with the step: use plugrad.autograd.grad for gradients of gradients"
+                f"the gradient of {self._name_of(tensor)} is recorded (create_graph=True), and "
+                "its graph would end with the step: use plugrad.autograd.grad for gradients of "
+                "gradients"
             )
 
     def _note_holder(self, name: str, holder: Any, before: Any) -> None:
