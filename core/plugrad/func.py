@@ -6,7 +6,17 @@
 tensor([ 3., 12.])
 """
 
+from plugrad.transforms.func.functionalization import functionalize
 from plugrad.transforms.func.gradients import grad, grad_and_value, vjp
+from plugrad.transforms.func.jacobians import jacrev
+from plugrad.transforms.func.stateful import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from plugrad.transforms.vmap import vmap
 
-__all__ = ["grad", "grad_and_value", "vjp", "vmap"]
+__all__ = [
+    "functional_call", "functionalize", "grad", "grad_and_value", "jacrev",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip

@@ -185,10 +185,9 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         Tensors among the outputs become part of the graph if they are the output or stand in the
         tuple that is; anything else is returned as it is.
         """
-        return apply_function(cls, _default_setup_context, args, kwargs)
+        return apply_function(cls, Function, args, kwargs)
 
 
-_default_setup_context = Function.setup_context
 set_default_backward(Function.backward)
 
 

@@ -7,6 +7,12 @@ import types
 import warnings
 from typing import Any, Final
 
+from plugrad.autograd.function_levels import (
+    apply_mapped,
+    apply_outside,
+    arguments_at,
+    check_for_transforms,
+)
 from plugrad.autograd.function_node import Error, FunctionNode
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.graph.history import (
@@ -30,6 +36,7 @@ from plugrad.tensor.base import (
     detached,
     needs_grad,
 )
+from plugrad.tensor.levels import VMAP, Level
 
 LEAF: Final = "a leaf Variable that requires grad has been used in an in-place operation."
 SEVERAL_OUTPUTS: Final = (
@@ -60,16 +67,10 @@ NOT_A_PURE_VIEW: Final = (
 VARIADIC: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
-def apply_function(
-    function: Any, default_setup_context: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """`function.apply(*args, **kwargs)`, for a subclass of Function.
-
-    Args:
-        default_setup_context: the base class's, to tell whether `function` has its own.
-    """
+def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`function.apply(*args, **kwargs)`, for a subclass of `base`, which is Function."""
     setup_context: Any = function.setup_context
-    separate = setup_context is not default_setup_context
+    separate = setup_context is not base.setup_context
     forward: Any = function.forward
     if separate and not _takes_exactly(forward, args, kwargs):
         bound = inspect.signature(forward).bind(*args, **kwargs)
@@ -78,8 +79,14 @@ def apply_function(
         kwargs = bound.kwargs
     if kwargs:
         args = _resolve_keywords(forward, args, kwargs, 0 if separate else 1)
-    ctx: FunctionNode = function._backward_cls()
     state = current_state()
+    level: Level | None = state.level
+    if level is not None:
+        check_for_transforms(function, separate)
+        if level.kind == VMAP:
+            return apply_mapped(function, state, level, args, base)
+        args = arguments_at(level, args)
+    ctx: FunctionNode = function._backward_cls()
     recorded = _note_inputs(ctx, state, args)
     ctx._read_once = _flag(function.clear_saved_tensors_on_access, "clear_saved_tensors_on_access")
     ctx._boxed = _flag(function.boxed_grads_call, "boxed_grads_call")
@@ -90,7 +97,12 @@ def apply_function(
         trace.enter_function(ctx, function.__name__, args, recorded)
     try:
         if separate:
-            output: Any = forward(*args)
+            if level is None:
+                output: Any = forward(*args)
+            else:
+                state.grad_enabled = grad_enabled
+                output = apply_outside(function, state, level, args)
+                state.grad_enabled = False
             setup_context(ctx, args, output)
         else:
             output = forward(ctx, *args)

@@ -111,8 +111,8 @@ def _implicit(output: Any, shape: tuple[int, ...], dtype: DType) -> TensorBase |
     return made
 
 
-def split_batch(grads: tuple[TensorBase | None, ...]) -> list[tuple[Any, ...]]:
-    """The gradients of each pass, from such with a batch dimension in front.
+def batch_size_of(grads: tuple[TensorBase | None, ...]) -> int:
+    """How many gradients are in each batch of them, which has its dimension in front.
 
     Raises:
         ValueError: one has no such dimension, or they are not of one length.
@@ -131,15 +131,4 @@ def split_batch(grads: tuple[TensorBase | None, ...]) -> list[tuple[Any, ...]]:
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{lengths} for the mapped dimension"
         )
-    parts = [F.unbind(grad, 0) for grad in grads]
-    return list(zip(*parts, strict=True))
-
-
-def stack_batch(passes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The results of all passes as one per input; None stays None."""
-    return tuple(
-        [
-            None if results[0] is None else F.stack(list(results))
-            for results in zip(*passes, strict=True)
-        ]
-    )
+    return lengths[0]

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad.autograd.gradients import make_grads, split_batch, stack_batch
+from plugrad.autograd.gradients import batch_size_of, make_grads
 from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE, run_backward
 from plugrad.dispatch.caller import warn_at_caller
+from plugrad.levels import map_flat
 from plugrad.tensor.base import TensorBase, tensor_class
 from plugrad.tensor.levels import in_transform
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
@@ -98,7 +99,7 @@ def grad(
         allow_unused: give None for an input that no output depends on, instead of raising;
             default the value of `materialize_grads`.
         is_grads_batched: the first dimension of every one of `grad_outputs` is a batch, and so is
-            that of the results. One pass is run for each of its elements.
+            that of the results. One pass is run for all of its elements, as by `vmap`.
         materialize_grads: give zeros for such an input.
 
     Raises:
@@ -179,13 +180,16 @@ def _run_batched(
     wanted: tuple[Any, ...],
     allow_unreachable: bool,
 ) -> tuple[Any, ...]:
-    """One pass for each element of the batch, the last of which may free the graph."""
-    batch = split_batch(grads)
-    passes: list[tuple[Any, ...]] = []
-    for index, part in enumerate(batch):
-        keep = keep_graph or index + 1 < len(batch)
-        passes.append(_run(roots, part, keep, create_graph, wanted, allow_unreachable, False))
-    return stack_batch(passes)
+    """One pass for a whole batch of gradients."""
+
+    def run(parts: list[Any]) -> list[Any]:
+        return list(
+            _run(roots, tuple(parts), keep_graph, create_graph, wanted, allow_unreachable, False)
+        )
+
+    size = batch_size_of(grads)
+    dims = [None if grad is None else 0 for grad in grads]
+    return tuple(map_flat(run, list(grads), dims, size))
 
 
 def _run(

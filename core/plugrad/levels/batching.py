@@ -167,7 +167,14 @@ def _refuse_write(op: Operator, in_dims: tuple[Any, ...]) -> NoReturn:
 
 
 def wrap_batched(op: Operator, level: Level, out: Any, out_dims: Any) -> Any:
-    """What a rule gave, as tensors of the level."""
+    """What an operator's rule gave, as tensors of the level."""
+    made = wrap_batched_tree(level, out, out_dims)
+    named: Any = result_type_of(op) if isinstance(made, tuple) else None
+    return made if named is None else named(*made)
+
+
+def wrap_batched_tree(level: Level, out: Any, out_dims: Any) -> Any:
+    """Outputs with a batch, as tensors of the level."""
     if isinstance(out, TensorBase):
         if out_dims is None:
             return out
@@ -175,9 +182,6 @@ def wrap_batched(op: Operator, level: Level, out: Any, out_dims: Any) -> Any:
         return make_level_tensor(out, level, dim if dim >= 0 else dim + len(sizes_of(out)))
     if isinstance(out, (list, tuple)):
         dims: Any = out_dims if isinstance(out_dims, (list, tuple)) else [out_dims] * len(out)
-        items = [wrap_batched(op, level, item, dim) for item, dim in zip(out, dims, strict=True)]
-        named: Any = result_type_of(op)
-        if named is not None and isinstance(out, tuple):
-            return named(*items)
-        return like(out, items)
+        pairs = zip(out, dims, strict=True)
+        return like(out, [wrap_batched_tree(level, item, dim) for item, dim in pairs])
     return out

@@ -10,10 +10,11 @@ from mypy_extensions import i64
 from plugrad.dispatch.kernel_hooks import keyset_of_arguments
 from plugrad.dispatch.keys import AFTER_TRANSFORMS
 from plugrad.dispatch.local_state import LocalState, current_state
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.levels.arguments import lifted_values, like, tensors_of, values_at
+from plugrad.levels.functional import write_functionally
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.levels import Level, is_at, make_level_tensor, step_in, step_out
+from plugrad.tensor.levels import FUNCTIONAL, Level, is_at, make_level_tensor, step_in, step_out
 
 
 def call_recorded(op: Operator, state: LocalState, level: Level, args: tuple[Any, ...]) -> Any:
@@ -22,8 +23,10 @@ def call_recorded(op: Operator, state: LocalState, level: Level, args: tuple[Any
     Raises:
         RuntimeError: it writes to a tensor that is none of the level's.
     """
-    if op.schema.mutates:
-        _check_writes(op, level, args)
+    if op.schema.mutates and _writes_outside(op, level, args):
+        if level.kind != FUNCTIONAL:
+            _refuse(op)
+        return _write_outside(op, state, level, args)
     if not tensors_of(args):
         stepped = step_out(state, level)
         try:
@@ -39,14 +42,31 @@ def call_recorded(op: Operator, state: LocalState, level: Level, args: tuple[Any
     return op.lookup(below)(below, *lifted)
 
 
-def _check_writes(op: Operator, level: Level, args: tuple[Any, ...]) -> None:
+def _writes_outside(op: Operator, level: Level, args: tuple[Any, ...]) -> bool:
+    """Whether a call writes to a tensor that is none of the level's."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         alias = argument.type.alias
         if alias is None or not alias.is_write:
             continue
         for tensor in tensors_of((value,)):
             if not is_at(tensor, level):
-                _refuse(op)
+                return True
+    return False
+
+
+def _write_outside(op: Operator, state: LocalState, level: Level, args: tuple[Any, ...]) -> Any:
+    """A write to a tensor that a functional level did not get as an argument."""
+    for tensor in tensors_of(args):
+        if is_at(tensor, level):
+            raise RuntimeError(
+                f"functionalize(): {op.qualified_name} would write the function's own tensors into "
+                "a captured one; hand that one to the function as an argument"
+            )
+    stepped = step_out(state, level)
+    try:
+        return op.call(args)
+    finally:
+        step_in(state, stepped)
 
 
 def _refuse(op: Operator) -> NoReturn:
@@ -65,14 +85,19 @@ class OuterLevelKernel:
     def __init__(self, op: Operator) -> None:
         self.op = op
         self.changes_geometry: bool = op.structure == "inplace_view"
+        self.mutates: bool = op.schema.mutates
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         state = current_state()
         level: Level = state.level
+        if level.kind == FUNCTIONAL and self.mutates:
+            return write_functionally(self.op, state, level, args)
         values = values_at(args, level)
         stepped = step_out(state, level)
         try:
             out = self.op.call(values)
+            if level.copies_views and self.op.schema.is_view:
+                out = _copied(out)
         finally:
             step_in(state, stepped)
         if self.changes_geometry:
@@ -80,6 +105,13 @@ class OuterLevelKernel:
             target._sizes = None
             return target
         return wrap_results(out, level, values, args)
+
+
+def _copied(out: Any) -> Any:
+    if isinstance(out, TensorBase):
+        clone: Any = find_operator("plugrad::clone")
+        return clone(out)
+    return like(out, [_copied(item) for item in out])
 
 
 def wrap_results(out: Any, level: Level, values: tuple[Any, ...], args: tuple[Any, ...]) -> Any:

@@ -27,6 +27,7 @@ from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
+from plugrad.dtype import DType
 from plugrad.tensor.array_log import note_array
 from plugrad.tensor.base import (
     AS_STRIDED,
@@ -100,7 +101,7 @@ def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     """Where `steps` lead to in memory that has the cell's array, row by row: the same operators on
     arrays without elements tell."""
     meta = find_backend("meta")
-    dtype = find_backend(tensor.device.type).backend.dtype_of(cell.array)
+    dtype = _dtype_of(tensor, cell.array)
     root = make_tensor(
         MetaArray(tuple(cell.array.shape), dtype), dtype, meta.device(None), meta.tensor_keyset
     )
@@ -222,8 +223,15 @@ def extend(target: TensorBase, view: TensorBase) -> None:
 
 
 def _like(tensor: TensorBase, array: Any) -> TensorBase:
-    backend = find_backend(tensor.device.type).backend
-    return make_tensor(array, backend.dtype_of(array), tensor.device, tensor.keyset)
+    return make_tensor(array, _dtype_of(tensor, array), tensor.device, tensor.keyset)
+
+
+def _dtype_of(tensor: TensorBase, array: Any) -> DType:
+    """The dtype of an array for which `tensor` stands."""
+    if tensor.keyset & keys.TRANSFORMS_BIT:
+        own: DType = array.dtype
+        return own
+    return find_backend(tensor.device.type).backend.dtype_of(array)
 
 
 @final

@@ -9,7 +9,8 @@
 While a transform runs, its level is on top of the thread's stack (`LocalState.level`), and the key
 `Transforms` is included in every call. A tensor of a level has a `Wrapped` where others have an
 array: a tensor of a level further out. A level of kind "grad" gives it a place in a graph of its
-own, one of kind "vmap" hides a dimension. A call is done by the innermost level first, on tensors
+own, one of kind "vmap" hides a dimension, one of kind "functional" takes writes to its tensors for
+writes to nothing else. A call is done by the innermost level first, on tensors
 of that level, and then, with the thread's state as it was when that level began, one level further
 out: `step_out`. What does so is in `plugrad.levels`.
 """
@@ -22,6 +23,7 @@ from mypy_extensions import i64
 
 from plugrad.dispatch.keys import (
     AUTOCAST_BIT,
+    FUNCTIONALIZE_BIT,
     OUTER_LEVEL,
     TRANSFORMS_BIT,
     tensor_keyset,
@@ -32,6 +34,7 @@ from plugrad.tensor.base import TensorBase, make_tensor, sizes_of
 VMAP: Final = "vmap"
 GRAD: Final = "grad"
 JVP: Final = "jvp"
+FUNCTIONAL: Final = "functional"
 
 LEVEL_KEYSET: Final[i64] = tensor_keyset(OUTER_LEVEL) | TRANSFORMS_BIT
 # Where a tensor of a level has no dimension that is mapped over.
@@ -43,13 +46,15 @@ class Level:
     """One transform that runs.
 
     Attributes:
-        kind: "vmap", "grad" (whatever records a graph) or "jvp".
+        kind: "vmap", "grad" (whatever records a graph), "jvp" or "functional".
         number: 1 for the outermost level.
         outer: the next level further out, None if there is none.
         alive: whether it still runs; tensors that got out of it are read through.
         included, kept, grad_enabled: the thread's state where it began.
         batch_size, randomness: of a vmap; see `VmapInfo`.
         forward: what forward mode keeps for the level, of a jvp.
+        copies_views: whether views are copies, of a functional level.
+        keyset: of the level's tensors.
     """
 
     def __init__(
@@ -65,6 +70,10 @@ class Level:
         self.batch_size = batch_size
         self.randomness = randomness
         self.forward: Any = None
+        self.copies_views = False
+        self.keyset: i64 = LEVEL_KEYSET
+        if kind == FUNCTIONAL:
+            self.keyset = LEVEL_KEYSET | FUNCTIONALIZE_BIT
 
 
 @final
@@ -166,7 +175,7 @@ def wrapped_of(tensor: TensorBase) -> Wrapped | None:
 def make_level_tensor(value: TensorBase, level: Level, batch_dim: int = UNBATCHED) -> TensorBase:
     """A tensor of a level, outside of its graph so far."""
     wrapped = Wrapped(value, level, batch_dim)
-    return make_tensor(wrapped, value.dtype, value.device, LEVEL_KEYSET)
+    return make_tensor(wrapped, value.dtype, value.device, level.keyset)
 
 
 def value_at(tensor: TensorBase, level: Level) -> TensorBase:

@@ -15,6 +15,7 @@ from typing import Any
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
+from plugrad.levels.dispatching import TransformsKernel
 from plugrad.ops.autocast import AutocastKernel
 from plugrad.ops.namespace import OpOverload
 from plugrad.tensor.base import TensorBase, needs_grad, version_of
@@ -67,6 +68,7 @@ class Recorder(Names):
         self._copies: set[str] = set()
         self._arguments: tuple[Any, ...] = ()
         self._version = 0
+        self._level = current_state().level
 
     # Operators
 
@@ -77,6 +79,9 @@ class Recorder(Names):
                 self._note_copy(op, args, result)
             return result
         kernel = op.lookup(keyset)
+        if current_state().level is not self._level or isinstance(kernel, TransformsKernel):
+            # A function that is transformed: what it comes down to is recorded.
+            return super().dispatch(kind, op, keyset, args)
         if isinstance(kernel, AutocastKernel):
             # It casts the arguments and goes on: what comes then is recorded.
             return super().dispatch(kind, op, keyset, args)

@@ -1,0 +1,294 @@
+"""`Function.apply` inside of transforms: one level after the other, the innermost first.
+
+At a level that records, the Function is a node of that level's graph, and its outputs are those of
+the same Function one level further out. At a level that maps, its `vmap` is called, or a Function
+is made of it that maps `forward`, `backward` and `jvp` over the batch.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it makes classes, and runs seldom.
+import importlib
+from typing import Any
+
+from plugrad._generated import functions as F
+from plugrad.dispatch.local_state import LocalState
+from plugrad.levels.arguments import lifted_values, living_values, values_at
+from plugrad.levels.batching import any_batched, batch_dim_of, wrap_batched_tree
+from plugrad.levels.mapping import batch_of
+from plugrad.levels.recording import wrap_results
+from plugrad.ops.batching import VmapInfo
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.levels import (
+    VMAP,
+    Level,
+    make_level_tensor,
+    pop_level,
+    push_level,
+    step_in,
+    step_out,
+    value_at,
+)
+
+_MORE = "See docs/functions.md."
+
+
+def check_for_transforms(function: Any, separate: bool) -> None:
+    """RuntimeError if a Function cannot be transformed, for want of `setup_context`."""
+    if not separate:
+        raise RuntimeError(
+            "In order to use an autograd.Function with plugrad.func transforms (vmap, grad, jvp, "
+            f"jacrev, ...), it must override the setup_context staticmethod; {function.__name__} "
+            f"does not. {_MORE}"
+        )
+
+
+def arguments_at(level: Level, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments as tensors of a level that records."""
+    return lifted_values(living_values(args), level)
+
+
+def apply_outside(function: Any, state: LocalState, level: Level, args: tuple[Any, ...]) -> Any:
+    """What stands for `forward` at a level that records: the Function one level further out."""
+    values = values_at(args, level)
+    stepped = step_out(state, level)
+    try:
+        out = function.apply(*values)
+    finally:
+        step_in(state, stepped)
+    return wrap_results(out, level, values, args)
+
+
+def apply_mapped(
+    function: Any, state: LocalState, level: Level, args: tuple[Any, ...], base: Any
+) -> Any:
+    """`function.apply(*args)` at a level that maps.
+
+    Args:
+        base: the class `Function`, to tell what is overridden.
+
+    Raises:
+        RuntimeError: there is no rule for batches, or there are two; or `vmap` returned something
+            else than output and dimensions.
+    """
+    args = living_values(args)
+    in_dims = tuple([batch_dim_of(value, level) for value in args])
+    own = function.vmap is not base.vmap
+    generated = bool(function.generate_vmap_rule)
+    name = function.__name__
+    if own and generated:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an "
+            "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+            f"overridden vmap staticmethod to avoid ambiguity. {_MORE}"
+        )
+    values = values_at(args, level)
+    stepped = step_out(state, level)
+    try:
+        if not any_batched(in_dims):
+            return function.apply(*values)
+        if own:
+            info = VmapInfo(level.batch_size, level.randomness)
+            found = function.vmap(info, in_dims, *values)
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise RuntimeError(
+                    "Expected the vmap staticmethod to have two returns, an output and out_dims "
+                    "with pytree structure compatible with the output. Got a "
+                    f"{type(found)} instead"
+                )
+            out, out_dims = found
+            _check_dims(out, out_dims)
+        elif generated:
+            mapped = _mapped(function, in_dims, level.batch_size, level.randomness)
+            out = mapped.apply(*values)
+            out_dims = mapped.out_dims
+        else:
+            raise RuntimeError(
+                f"You tried to vmap over {name}, but it does not have vmap support. Please "
+                "override and implement the vmap staticmethod or set generate_vmap_rule=True. "
+                f"{_MORE}"
+            )
+    finally:
+        step_in(state, stepped)
+    return wrap_batched_tree(level, out, out_dims)
+
+
+def _check_dims(out: Any, out_dims: Any) -> None:
+    fits = not isinstance(out_dims, tuple | list)
+    if isinstance(out, tuple | list):
+        fits = fits or len(out) == len(out_dims)
+    if not fits:
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`, "
+            f"which is {f'{len(out)} outputs' if isinstance(out, tuple | list) else 'one output'}."
+        )
+
+
+def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness: str) -> Any:
+    """A Function of batches that does what `function` does for each of their elements."""
+    base: Any = importlib.import_module("plugrad.autograd.function").Function
+
+    def at_level(run: Any) -> Any:
+        level = push_level(VMAP, batch_size, randomness)
+        try:
+            return run(level)
+        finally:
+            pop_level(level)
+
+    class Mapped(base):  # type: ignore[misc]  # known when it runs
+        out_dims: Any = None
+
+        @staticmethod
+        def forward(*operands: Any) -> Any:
+            def run(level: Level) -> Any:
+                output = function.forward(*_slices(operands, in_dims, level))
+                Mapped.out_dims = _dims(output, level)
+                return _outer(output, level)
+
+            return at_level(run)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            def run(level: Level) -> None:
+                slices = _slices(inputs, in_dims, level)
+                dims = Mapped.out_dims
+                several = isinstance(output, tuple)
+                results = _slices(
+                    output if several else (output,), dims if several else (dims,), level
+                )
+                stand_in = _Context(ctx.needs_input_grad)
+                function.setup_context(stand_in, slices, results if several else results[0])
+                stand_in.hand_on(ctx, level)
+                outer = (*inputs, *(output if several else (output,)))
+                inside = (*slices, *results)
+                for note in ("dirty_tensors", "non_differentiable"):
+                    marked = stand_in.__dict__.pop(note, None)
+                    if marked is not None:
+                        found = [outer[_place(item, inside)] for item in marked]
+                        setattr(ctx, note, tuple(found))
+                ctx.of_samples = stand_in
+
+            at_level(run)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            def run(level: Level) -> Any:
+                dims = Mapped.out_dims if isinstance(Mapped.out_dims, tuple) else (Mapped.out_dims,)
+                stand_in = ctx.of_samples.take_up(ctx, level)
+                found = function.backward(stand_in, *_slices(grads, dims, level))
+                items = found if isinstance(found, tuple) else (found,)
+                pairs = zip(items, in_dims, strict=False)
+                return tuple([_gradient(item, dim, level) for item, dim in pairs])
+
+            return at_level(run)
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            def run(level: Level) -> Any:
+                stand_in = ctx.of_samples.take_up_forward(level)
+                found = function.jvp(stand_in, *_slices(tangents, in_dims, level))
+                several = isinstance(found, tuple)
+                dims = Mapped.out_dims if several else (Mapped.out_dims,)
+                items = [
+                    None if item is None else batch_of(item, level, 0 if dim is None else dim)
+                    for item, dim in zip(found if several else (found,), dims, strict=True)
+                ]
+                return tuple(items) if several else items[0]
+
+            return at_level(run)
+
+    Mapped.__name__ = Mapped.__qualname__ = f"Vmapped{function.__name__}"
+    return Mapped
+
+
+class _Context:
+    """The `ctx` of one sample: it keeps where the tensors that are saved have their batch."""
+
+    def __init__(self, needs_input_grad: Any) -> None:
+        self.needs_input_grad = needs_input_grad
+        self._saved: tuple[Any, ...] | None = None
+        self._saved_for_forward: tuple[Any, ...] | None = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        self._saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        self.dirty_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        self.materialize_grads = value
+
+    def hand_on(self, ctx: Any, level: Level) -> None:
+        """Save what was saved, as tensors one level further out."""
+        if self._saved is not None:
+            self._dims = [batch_dim_of(item, level) for item in self._saved]
+            ctx.save_for_backward(*values_at(self._saved, level))
+            self._saved = None
+        if self._saved_for_forward is not None:
+            self._forward_dims = [batch_dim_of(item, level) for item in self._saved_for_forward]
+            self._forward_values = values_at(self._saved_for_forward, level)
+            self._saved_for_forward = None
+        if "materialize_grads" in self.__dict__:
+            ctx.set_materialize_grads(self.materialize_grads)
+
+    def take_up(self, ctx: Any, level: Level) -> _Context:
+        """The tensors that were saved, as those of the level that `backward` runs at."""
+        saved = ctx.saved_tensors
+        self.needs_input_grad = ctx.needs_input_grad
+        self.saved_tensors = _slices(saved, tuple(self._dims) if saved else (), level)
+        return self
+
+    def take_up_forward(self, level: Level) -> _Context:
+        """As `take_up`, for `jvp`."""
+        values = getattr(self, "_forward_values", ())
+        dims = tuple(self._forward_dims) if values else ()
+        self.saved_tensors = _slices(values, dims, level)
+        return self
+
+
+def _place(wanted: object, among: tuple[Any, ...]) -> int:
+    return next(place for place, item in enumerate(among) if item is wanted)
+
+
+def _slices(values: Any, dims: tuple[Any, ...], level: Level) -> tuple[Any, ...]:
+    """Batches as tensors of a level."""
+    return tuple(
+        [
+            value
+            if dim is None or not isinstance(value, TensorBase)
+            else make_level_tensor(value, level, dim)
+            for value, dim in zip(values, dims, strict=True)
+        ]
+    )
+
+
+def _dims(output: Any, level: Level) -> Any:
+    if isinstance(output, tuple):
+        return tuple([batch_dim_of(item, level) for item in output])
+    return batch_dim_of(output, level)
+
+
+def _outer(output: Any, level: Level) -> Any:
+    if isinstance(output, tuple):
+        return tuple([_outer(item, level) for item in output])
+    return value_at(output, level) if isinstance(output, TensorBase) else output
+
+
+def _gradient(gradient: Any, in_dim: int | None, level: Level) -> Any:
+    """The gradient of a batch, or of what all its elements share."""
+    if gradient is None:
+        return None
+    if in_dim is not None:
+        return batch_of(gradient, level, in_dim)
+    if batch_dim_of(gradient, level) is None:
+        # Every element has it.
+        public: Any = value_at(gradient, level)
+        return public * level.batch_size
+    return F.sum(batch_of(gradient, level, 0), 0)
