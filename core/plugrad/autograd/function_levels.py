@@ -137,6 +137,7 @@ def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness
             pop_level(level)
 
     class Mapped(base):  # type: ignore[misc]  # known when it runs
+        generate_vmap_rule = True
         out_dims: Any = None
 
         @staticmethod

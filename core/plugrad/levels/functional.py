@@ -19,6 +19,10 @@ from plugrad.tensor.promotion import check_inplace_cast
 VIEWS: Final[i64] = (LEVEL_KEYSET & (BACKEND_MASK | DENSE_BIT)) | FUNCTIONALIZE_BIT
 
 
+# Those in place that have a functional operator of another name.
+_FULL: Final = {"fill_.Scalar": "plugrad::full_like", "zero_": "plugrad::zeros_like"}
+
+
 def write_functionally(
     op: Operator, state: LocalState, level: Level, args: tuple[Any, ...]
 ) -> TensorBase:
@@ -55,6 +59,8 @@ def _result(op: Operator, values: tuple[Any, ...]) -> TensorBase:
         if source.device is not target.device:
             source = _call("plugrad::_to_device", source, target.device)
         return source
+    if op.full_name in _FULL:
+        return _call(_FULL[op.full_name], *values)
     if functional is not None:
         result: TensorBase = functional.call(values)
         return result

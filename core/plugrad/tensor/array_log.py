@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
+from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.cells import Alias, Cell, Layout, alias_of, leave
@@ -46,9 +47,10 @@ class FormerArray:
 
 
 def note_array(tensor: TensorBase) -> None:
-    """Tell the thread's log, if there is one, of a tensor that is about to change."""
+    """Tell the thread's log, if there is one, of a tensor that is about to change; not of one of a
+    level, which ends before anybody could ask for it."""
     log = current_state().array_log
-    if log is not None:
+    if log is not None and tensor.keyset & TRANSFORMS_BIT == 0:
         log.note(tensor)
 
 

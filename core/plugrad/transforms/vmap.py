@@ -52,6 +52,8 @@ def vmap(
     >>> import plugrad
     >>> from plugrad import vmap
     >>> a = plugrad.arange(6.).reshape(3, 2)
+    >>> vmap(plugrad.dot, in_dims=(0, None))(a, plugrad.ones(2))
+    tensor([1., 5., 9.])
     >>> vmap(lambda x: x / x.sum(), in_dims=1, out_dims=1)(a)
     tensor([[0.0000, 0.1111],
             [0.3333, 0.3333],

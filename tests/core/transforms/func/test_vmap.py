@@ -50,9 +50,9 @@ def test_a_result_that_depends_on_no_sample_is_repeated_or_given_as_it_is() -> N
 
 
 def test_mapped_functions_nest() -> None:
-    outer = vmap(vmap(lambda a, b: a, in_dims=(0, None)), in_dims=(None, 0))
+    outer = vmap(vmap(lambda a, b: a * b, in_dims=(0, None)), in_dims=(None, 0))
     a, b = plugrad.arange(3.0), plugrad.arange(1.0, 3.0)
-    assert outer(a, b).tolist() == [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]
+    assert outer(a, b).tolist() == [[0.0, 1.0, 2.0], [0.0, 2.0, 4.0]]
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 7])
