@@ -18,7 +18,7 @@ import pytest
 
 import plugrad
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dispatch.trace import Trace
 from plugrad.levels.randomness import draws
 from plugrad.ops.batching import VmapInfo, rule_of
@@ -27,6 +27,8 @@ from plugrad.testing.assert_close import assert_close
 from plugrad.testing.cases import Arguments, OpCase, OpSample, flatten, resolve, seed_of
 
 BATCH = 3
+# They are told where elements are in memory, which for those of a batch is relative to the first.
+_SPECIAL = ("_as_strided", "_as_strided_")
 
 # What cannot be done for a batch, such as what gives each element another shape.
 _REFUSAL = "vmap: |vmap-ing|to vmap over|Batch norm got a batched tensor"
@@ -85,7 +87,26 @@ class _Listener(Trace):
 
 
 def _is_determined(op: Operator) -> bool:
-    return op.full_name not in _ANY_ELEMENTS and not draws(op)
+    return op.full_name not in (*_ANY_ELEMENTS, *_SPECIAL) and not draws(op)
+
+
+def in_place_twin(call: OpCall) -> OpCall | None:
+    """The same call of the operator in place, if there is one with a rule that it fits."""
+    op = call.op
+    name = f"{op.namespace}::{op.name}_"
+    twin = find_operator(f"{name}.{op.overload}" if op.overload else name)
+    first = call.values[0] if call.values else None
+    if twin is None or rule_of(twin) is None or not isinstance(first, TensorBase):
+        return None
+    with plugrad.no_grad():
+        result = op.call(_mapped(_copy, call.values))
+    fits = result.shape == first.shape and result.dtype is first.dtype
+    return OpCall(twin, call.values) if fits else None
+
+
+def on_device(call: OpCall, device: str) -> OpCall:
+    """The same call with tensors of another backend."""
+    return OpCall(call.op, _mapped(lambda tensor: tensor.to(device), call.values))
 
 
 def calls_of(case: OpCase, sample: OpSample, dtype: str) -> dict[str, OpCall]:

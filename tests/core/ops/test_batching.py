@@ -13,10 +13,10 @@ from plugrad.dispatch.operator import all_operators, find_operator
 from plugrad.ops.batching import VmapInfo, rule_of
 from plugrad.ops.batching.table import FAMILIES as RULE_FAMILIES
 from plugrad.testing.cases import FAMILIES, family_cases
-from tests.core.ops.batching_harness import OpCall, calls_of, check
+from tests.core.ops.batching_harness import OpCall, calls_of, check, in_place_twin
 
 # Calls of one operator that are tried for one family of cases, the first ones.
-_ENOUGH = 8
+_ENOUGH = 5
 _DTYPES = ("float64", "float32", "int64", "bool")
 
 
@@ -32,6 +32,10 @@ def test_rules_agree_with_loops(family: str) -> None:
         tried[name] = tried.get(name, 0) + 1
         if tried[name] <= _ENOUGH:
             check(call)
+        if tried[name] <= 2:
+            twin = in_place_twin(call)
+            if twin is not None:
+                check(twin)
     assert tried or family == "creation"
 
 

@@ -19,6 +19,9 @@ from plugrad.ops.batching.dims import (
 )
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.base import sizes_of
+from plugrad.tensor.interop import storage_offset as storage_offset_of
+from plugrad.tensor.interop import strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -45,23 +48,19 @@ def permute(info: Any, in_dims: Dims, self: Tensor, dims: Sizes) -> tuple[Any, A
 
 
 def transpose(info: Any, in_dims: Dims, self: Tensor, dim0: int, dim1: int) -> tuple[Any, Any]:
-    return _swapped(C.call_transpose_int, self, in_dims[0], dim0, dim1), in_dims[0]
-
-
-def _swapped(call: Callable[..., Any], self: Tensor, batch_dim: int, dim0: int, dim1: int) -> Any:
-    """`transpose` or `transpose_` where the batch's dimension is left where it is."""
-    rank = logical_rank(self, batch_dim)
+    rank = logical_rank(self, in_dims[0])
     first, second = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     if rank == 0:
-        return call(self, batch_dim, batch_dim)
-    return call(self, place(first, batch_dim), place(second, batch_dim))
+        return C.call_alias(self), in_dims[0]
+    turned = C.call_transpose_int(self, place(first, in_dims[0]), place(second, in_dims[0]))
+    return turned, in_dims[0]
 
 
 def t(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
     rank = logical_rank(self, in_dims[0])
     if rank > 2:
         for_one(C.call_t, in_dims, (self,))
-    return _swapped(C.call_transpose_int, self, in_dims[0], 0, rank - 1), in_dims[0]
+    return transpose(info, (in_dims[0], None, None), self, 0, rank - 1 if rank else 0)
 
 
 def _ones(self: Tensor, batch_dim: int, dims: Any) -> Sizes:
@@ -74,34 +73,30 @@ def _ones(self: Tensor, batch_dim: int, dims: Any) -> Sizes:
     return tuple([place(dim, batch_dim) for dim in chosen if sizes and sizes[dim] == 1])
 
 
-def _without(call: Callable[..., Any], self: Tensor, batch_dim: int, dims: Any) -> tuple[Any, Any]:
-    """`squeeze` or `squeeze_`, and where the batch's dimension is then."""
+def _without(self: Tensor, batch_dim: int, dims: Any) -> tuple[Any, Any]:
     gone = _ones(self, batch_dim, dims)
-    return call(self, gone), batch_dim - len([dim for dim in gone if dim < batch_dim])
+    place_then = batch_dim - len([dim for dim in gone if dim < batch_dim])
+    return C.call_squeeze_dims(self, gone), place_then
 
 
 def squeeze(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
-    return _without(C.call_squeeze_dims, self, in_dims[0], None)
+    return _without(self, in_dims[0], None)
 
 
 def squeeze_dim(info: Any, in_dims: Dims, self: Tensor, dim: int) -> tuple[Any, Any]:
-    return _without(C.call_squeeze_dims, self, in_dims[0], (dim,))
+    return _without(self, in_dims[0], (dim,))
 
 
 def squeeze_dims(info: Any, in_dims: Dims, self: Tensor, dim: Sizes) -> tuple[Any, Any]:
-    return _without(C.call_squeeze_dims, self, in_dims[0], dim)
+    return _without(self, in_dims[0], dim)
 
 
 def unsqueeze(info: Any, in_dims: Dims, self: Tensor, dim: int) -> tuple[Any, Any]:
-    return _with_one(C.call_unsqueeze, self, in_dims[0], dim)
-
-
-def _with_one(call: Callable[..., Any], self: Tensor, batch_dim: int, dim: int) -> tuple[Any, Any]:
-    """`unsqueeze` or `unsqueeze_`, and where the batch's dimension is then."""
+    batch_dim: int = in_dims[0]
     wrapped = wrap_dim(dim, logical_rank(self, batch_dim) + 1)
     if wrapped <= batch_dim:
-        return call(self, wrapped), batch_dim + 1
-    return call(self, wrapped + 1), batch_dim
+        return C.call_unsqueeze(self, wrapped), batch_dim + 1
+    return C.call_unsqueeze(self, wrapped + 1), batch_dim
 
 
 def expand(info: Any, in_dims: Dims, self: Tensor, size: Sizes, implicit: bool) -> tuple[Any, Any]:
@@ -196,34 +191,88 @@ def diagonal_backward(
     return C.call_diagonal_backward(front, sizes, offset, first + 1, second + 1), 0
 
 
-def transpose_(info: Any, in_dims: Dims, self: Tensor, dim0: int, dim1: int) -> tuple[Any, Any]:
-    return _swapped(C.call_transpose__int, self, in_dims[0], dim0, dim1), in_dims[0]
+def as_strided(
+    info: Any,
+    in_dims: Dims,
+    self: Tensor,
+    size: Sizes,
+    stride: Sizes,
+    storage_offset: int,
+    input_stride: Sizes,
+    input_offset: int,
+) -> tuple[Any, Any]:
+    """The same geometry for each element of the batch, from where it is in memory.
+
+    Raises:
+        RuntimeError: it would reach what belongs to other elements only, or to none.
+    """
+    front = moved(self, in_dims[0], 0)
+    own, start = strides(front), storage_offset_of(front)
+    if own[1:] != tuple(input_stride) or start != input_offset:
+        raise RuntimeError(
+            "vmap: as_strided of a tensor with other strides than it had is not supported, please "
+            "try to rewrite the `as_strided` call as a sequence of plugrad view operations"
+        )
+    prepare.check_geometry(tuple(size), tuple(stride), storage_offset)
+    _check_reach(sizes_of(front)[1:], own[1:], start, size, stride, storage_offset)
+    geometry = ((info.batch_size, *size), (own[0], *stride), storage_offset)
+    return C.call__as_strided(front, *geometry, own, start), 0
 
 
-def t_(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
-    rank = logical_rank(self, in_dims[0])
-    if rank > 2:
-        for_one(C.call_t, in_dims, (self,))
-    return _swapped(C.call_transpose__int, self, in_dims[0], 0, rank - 1), in_dims[0]
+def _check_reach(
+    sizes: Sizes, own: Sizes, start: int, size: Sizes, stride: Sizes, offset: int
+) -> None:
+    """RuntimeError if a geometry leaves the memory from the first to the last element of what it
+    is the geometry of."""
+    if 0 in size:
+        return
+    last = _last(sizes, own, start) if 0 not in sizes else start - 1
+    reached = _last(size, stride, offset)
+    if reached > last or offset < start:
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory "
+            f"outside of `tensor`. `result` can access some memory in range [{offset}, {reached}], "
+            f"but `tensor` can only access some memory in range [{start}, {last}]. This is not "
+            "supported inside of vmap, please try to rewrite the `as_strided` call as a sequence "
+            "of plugrad view operations"
+        )
 
 
-def squeeze_(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
-    return _without(C.call_squeeze__dims, self, in_dims[0], None)
+def _last(sizes: Sizes, steps: Sizes, start: int) -> int:
+    """Where the last element is in memory."""
+    return start + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
 
 
-def squeeze__dim(info: Any, in_dims: Dims, self: Tensor, dim: int) -> tuple[Any, Any]:
-    return _without(C.call_squeeze__dims, self, in_dims[0], (dim,))
-
-
-def squeeze__dims(info: Any, in_dims: Dims, self: Tensor, dim: Sizes) -> tuple[Any, Any]:
-    return _without(C.call_squeeze__dims, self, in_dims[0], dim)
-
-
-def unsqueeze_(info: Any, in_dims: Dims, self: Tensor, dim: int) -> tuple[Any, Any]:
-    return _with_one(C.call_unsqueeze_, self, in_dims[0], dim)
+def strided_sum(
+    info: Any,
+    in_dims: Dims,
+    self: Tensor,
+    size: Sizes,
+    stride: Sizes,
+    storage_offset: int,
+    output_size: Sizes,
+    output_stride: Sizes,
+    output_offset: int,
+) -> tuple[Any, Any]:
+    """Each element of the batch has memory of its own, one behind the other."""
+    length = max(
+        _last(size, stride, storage_offset), _last(output_size, output_stride, output_offset), 0
+    )
+    found = C.call__strided_sum(
+        moved(self, in_dims[0], 0),
+        (info.batch_size, *size),
+        (length + 1, *stride),
+        storage_offset,
+        (info.batch_size, *output_size),
+        (length + 1, *output_stride),
+        output_offset,
+    )
+    return found, 0
 
 
 RULES: Final[dict[str, Rule]] = {
+    "_as_strided": as_strided,
+    "_strided_sum": strided_sum,
     "_unsafe_view": _in_another_shape(C.call__unsafe_view),
     "diagonal": diagonal,
     "diagonal_backward": diagonal_backward,
@@ -239,19 +288,13 @@ RULES: Final[dict[str, Rule]] = {
     "squeeze": squeeze,
     "squeeze.dim": squeeze_dim,
     "squeeze.dims": squeeze_dims,
-    "squeeze_": squeeze_,
-    "squeeze_.dim": squeeze__dim,
-    "squeeze_.dims": squeeze__dims,
     "t": t,
-    "t_": t_,
     "transpose.int": transpose,
-    "transpose_.int": transpose_,
     "unbind.int": _along(C.call_unbind_int),
     "unfold": unfold,
     "unsafe_split.Tensor": _split(C.call_unsafe_split_Tensor),
     "unsafe_split_with_sizes": _split(C.call_unsafe_split_with_sizes),
     "unsqueeze": unsqueeze,
-    "unsqueeze_": unsqueeze_,
     "view": _in_another_shape(C.call_view),
     "view_as_complex": view_as_complex,
     "view_as_real": view_as_real,
