@@ -12,6 +12,7 @@ from typing import Any, final
 
 from mypy_extensions import i64
 
+from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.history import (
     gradient_edge,
@@ -23,6 +24,7 @@ from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
 from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of
 from plugrad.tensor.interop import is_contiguous, storage_offset, strides
+from plugrad.tensor.strides import reach
 
 
 @final
@@ -74,9 +76,16 @@ class CopySlices(Node):
         if self.strides is None:
             copy: TensorBase = operators["clone"](grad, memory_format="contiguous_format")
             return copy
-        place: Any = operators["empty_strided"](
-            sizes_of(grad), self.strides, dtype=grad.dtype, device=grad.device
-        )
+        place: Any
+        if grad.keyset & TRANSFORMS_BIT:
+            # Memory for all elements of a batch, if it is one.
+            length = reach(sizes_of(grad), self.strides, 0)
+            room = operators["new_empty"](grad, (length,))
+            place = operators["as_strided"](room, sizes_of(grad), self.strides)
+        else:
+            place = operators["empty_strided"](
+                sizes_of(grad), self.strides, dtype=grad.dtype, device=grad.device
+            )
         operators["copy_"](place, grad)
         laid_out: TensorBase = place
         return laid_out

@@ -242,6 +242,16 @@ def _refuse(control_flow: bool) -> NoReturn:
     raise RuntimeError(_CONTROL_FLOW if control_flow else _ITEM)
 
 
+def is_mapped(tensor: TensorBase) -> bool:
+    """Whether it has other elements for each element of a batch, so that it cannot be read."""
+    while tensor.keyset & TRANSFORMS_BIT:
+        wrapped: Wrapped = tensor.array
+        if wrapped.batch_dim >= 0:
+            return True
+        tensor = wrapped.value
+    return False
+
+
 def in_transform() -> bool:
     """Whether this thread runs some transform."""
     return current_state().level is not None

@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.keys import TRANSFORMS_BIT
+from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import (
     ALL_DTYPES,
     BOOL,
@@ -285,6 +287,10 @@ def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:
 
 def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
     """A copy of `tensor` in a dtype, below autograd."""
+    if tensor.keyset & TRANSFORMS_BIT:
+        to_copy: Any = find_operator("plugrad::_to_copy")
+        level_tensor: TensorBase = to_copy.call((tensor, dtype))
+        return level_tensor
     device = tensor.device
     copied = cast_array(tensor.array, device.type, dtype, device.index or 0)
     return wrap(copied, dtype, device)

@@ -16,11 +16,13 @@ from plugrad.testing.cases import FAMILIES, family_cases
 from tests.core.ops.batching_harness import OpCall, calls_of, check, in_place_twin
 
 # Calls of one operator that are tried for one family of cases, the first ones.
-_ENOUGH = 5
+_ENOUGH = 4
+# What composites call is called by other families' samples as well.
+_FAMILIES = [family for family in FAMILIES if family != "composites"]
 _DTYPES = ("float64", "float32", "int64", "bool")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", _FAMILIES)
 def test_rules_agree_with_loops(family: str) -> None:
     found: dict[str, OpCall] = {}
     for case in family_cases(family):

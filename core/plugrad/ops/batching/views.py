@@ -22,6 +22,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.interop import storage_offset as storage_offset_of
 from plugrad.tensor.interop import strides
+from plugrad.tensor.strides import reach
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -226,21 +227,15 @@ def _check_reach(
     is the geometry of."""
     if 0 in size:
         return
-    last = _last(sizes, own, start) if 0 not in sizes else start - 1
-    reached = _last(size, stride, offset)
-    if reached > last or offset < start:
+    end, reached = reach(sizes, own, start), reach(size, stride, offset)
+    if reached > end or offset < start:
         raise RuntimeError(
             f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory "
             f"outside of `tensor`. `result` can access some memory in range [{offset}, {reached}], "
-            f"but `tensor` can only access some memory in range [{start}, {last}]. This is not "
+            f"but `tensor` can only access some memory in range [{start}, {end}]. This is not "
             "supported inside of vmap, please try to rewrite the `as_strided` call as a sequence "
             "of plugrad view operations"
         )
-
-
-def _last(sizes: Sizes, steps: Sizes, start: int) -> int:
-    """Where the last element is in memory."""
-    return start + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
 
 
 def strided_sum(
@@ -256,15 +251,15 @@ def strided_sum(
 ) -> tuple[Any, Any]:
     """Each element of the batch has memory of its own, one behind the other."""
     length = max(
-        _last(size, stride, storage_offset), _last(output_size, output_stride, output_offset), 0
+        reach(size, stride, storage_offset), reach(output_size, output_stride, output_offset)
     )
     found = C.call__strided_sum(
         moved(self, in_dims[0], 0),
         (info.batch_size, *size),
-        (length + 1, *stride),
+        (length, *stride),
         storage_offset,
         (info.batch_size, *output_size),
-        (length + 1, *output_stride),
+        (length, *output_stride),
         output_offset,
     )
     return found, 0

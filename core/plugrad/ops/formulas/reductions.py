@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.dispatch.local_state import current_state
 from plugrad.ops.formulas.pointwise_unary import conjugate, zero_where
+from plugrad.tensor.levels import is_mapped
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -74,12 +75,13 @@ def prod_backward(
 ) -> Tensor:
     """result / x; with zeros among the factors, the products of all others.
 
-    Whether there are zeros only the host is asked: another device would have to be waited for.
+    Whether there are zeros only the host is asked: another device would have to be waited for,
+    and the elements of a batch need not agree.
     """
     if x.ndim == 0:
         return grad
     grad = _restore(grad, x.ndim, dim, keepdim)
-    if x.device.is_host and not F.any(x == 0).item():
+    if x.device.is_host and not is_mapped(x) and not F.any(x == 0).item():
         return grad * conjugate(_restore(result, x.ndim, dim, keepdim) / x)
     if dim is not None:
         return grad * conjugate(_exclusive_products(x, dim))
@@ -229,11 +231,12 @@ def cumsum_backward(grad: Tensor, dim: int) -> Tensor:
 def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
     """Divides by the element; with zeros among them, product by product.
 
-    Whether there are zeros only the host is asked: another device would have to be waited for.
+    Whether there are zeros only the host is asked: another device would have to be waited for,
+    and the elements of a batch need not agree.
     """
     if x.ndim == 0 or x.shape[dim] == 0:
         return grad
-    if x.device.is_host:
+    if x.device.is_host and not is_mapped(x):
         if not F.any(x == 0).item():
             return cumsum_backward(grad * conjugate(result), dim) / conjugate(x)
     elif not current_state().grad_enabled:

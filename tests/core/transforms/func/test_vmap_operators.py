@@ -30,10 +30,10 @@ from plugrad.testing.cases import (
 from tests.core.ops.harness import needs_torch
 from tests.core.ops.oracle import is_tensor, to_numpy, torch
 
-# They look at elements and raise, as PyTorch's do; the last one, at strides.
+# They look at elements and raise, as PyTorch's do; the last ones look at strides.
 _REFUSED = {
-    "allclose", "argwhere", "equal", "masked_select", "nonzero", "Tensor.nonzero",
-    "view_as_complex",
+    "allclose", "argwhere", "equal", "masked_select", "nonzero", "Tensor.nonzero", "one_hot",
+    "Tensor.as_strided", "as_strided", "as_strided_scatter", "view_as_complex",
 }  # fmt: skip
 # Samples of one operator that are tried, the first ones.
 _ENOUGH = 2
@@ -155,28 +155,34 @@ _PROGRAMS = [
 ]  # fmt: skip
 
 
-def _run(lib: Any, program: Any, nested: bool, in_dim: int, gradient: bool) -> Any:
+def _run(lib: Any, program: Any, nested: bool, in_dim: int, gradient: str) -> Any:
     values = np.random.default_rng(0).uniform(-1, 1, (2, 2, 3, 3)).astype(np.float32)
-    batch = lib.from_numpy(np.moveaxis(values, 1, in_dim if in_dim < 0 else in_dim + 1).copy())
-    leaf = batch.requires_grad_(gradient)
+    leaf = lib.from_numpy(np.moveaxis(values, 1, in_dim if in_dim < 0 else in_dim + 1).copy())
 
     def function(x: Any) -> Any:
         return program(lib, x)
 
     map_ = vmap if lib is plugrad else torch.func.vmap
-    mapped = map_(function, in_dims=in_dim)
+    if gradient == "inside":
+        inner = (plugrad.func if lib is plugrad else torch.func).grad(
+            lambda x: (function(x) * function(x)).sum()
+        )
+    else:
+        inner = function
+        leaf.requires_grad_(gradient == "outside")
+    mapped = map_(inner, in_dims=in_dim)
     output = map_(mapped)(leaf) if nested else mapped(leaf[0])
-    if not gradient:
+    if gradient != "outside":
         return output
     return lib.autograd.grad((output * output).sum(), [leaf])[0]
 
 
 @needs_torch
-@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("gradient", ["none", "outside", "inside"])
 @pytest.mark.parametrize(("nested", "in_dim"), [(False, 0), (False, -1), (True, 1)])
 @pytest.mark.parametrize("program", _PROGRAMS)
 def test_programs_do_the_same_as_under_torch(
-    program: Any, nested: bool, in_dim: int, gradient: bool
+    program: Any, nested: bool, in_dim: int, gradient: str
 ) -> None:
     try:
         theirs = _run(torch, program, nested, in_dim, gradient)
