@@ -21,6 +21,7 @@ from benchmarks import (
     profiler,
     sizes,
     small_ops,
+    transforms,
 )
 from benchmarks.measure import Effort, Row
 from benchmarks.report import tables, write_json, write_markdown
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "devices": devices.run,
     "import_time": import_time.run,
     "captured_steps": captured_steps.run,
+    "transforms": transforms.run,
 }
 
 

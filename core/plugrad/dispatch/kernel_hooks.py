@@ -22,6 +22,7 @@ class KernelHooks:
         self.functional_view: Callable[[Operator], Any] | None = None
         self.host_fallback: Callable[[Operator, ActiveBackend], Any] | None = None
         self.make_autocast: Callable[[Operator, ActiveBackend], Any] | None = None
+        self.make_level_autocast: Callable[[Operator], Any] | None = None
         self.make_transforms: Callable[[Operator], Any] | None = None
         self.make_outer_level: Callable[[Operator], Any] | None = None
 
@@ -29,6 +30,11 @@ class KernelHooks:
         if self.make_autocast is None:
             return None
         return self.make_autocast(op, active)
+
+    def autocast_at_levels(self, op: Operator) -> Any:
+        if self.make_level_autocast is None:
+            return None
+        return self.make_level_autocast(op)
 
     def transforms(self, op: Operator) -> Any:
         if self.make_transforms is None:
@@ -83,9 +89,13 @@ def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
     KERNEL_HOOKS.host_fallback = make
 
 
-def set_autocast(make: Callable[[Operator, ActiveBackend], Any]) -> None:
-    """Install what makes the Autocast kernel of an operator; None for one it leaves alone."""
+def set_autocast(
+    make: Callable[[Operator, ActiveBackend], Any], make_level_autocast: Callable[[Operator], Any]
+) -> None:
+    """Install what makes the Autocast kernel of an operator, on a backend's tensors and on those of
+    levels; None for one it leaves alone."""
     KERNEL_HOOKS.make_autocast = make
+    KERNEL_HOOKS.make_level_autocast = make_level_autocast
 
 
 def set_transforms(

@@ -350,6 +350,8 @@ class Operator:
             if implicit is not None:
                 return implicit
         elif key.functionality == keys.AUTOCAST:
+            if key.backend == keys.OUTER_LEVEL:
+                return KERNEL_HOOKS.autocast_at_levels(self)
             backend = backend_by_number(key.backend)
             cast = None if backend is None else KERNEL_HOOKS.autocast(self, backend)
             if cast is not None:

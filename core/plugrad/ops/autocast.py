@@ -10,7 +10,7 @@ from plugrad._generated.calls import call__to_copy
 from plugrad.dispatch.active_backends import ActiveBackend, find_backend
 from plugrad.dispatch.autocast_state import AutocastState
 from plugrad.dispatch.kernel_hooks import keyset_of_arguments, set_autocast
-from plugrad.dispatch.keys import AFTER_AUTOCAST, AUTOCAST_BIT, BACKEND_SHIFT
+from plugrad.dispatch.keys import AFTER_AUTOCAST, AUTOCAST_BIT, BACKEND_SHIFT, OUTER_LEVEL
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bfloat16, float16, float32, float64
@@ -194,10 +194,45 @@ def _make_autocast_kernel(op: Operator, active: ActiveBackend) -> AutocastKernel
     return AutocastKernel(op, active.name, active.number, policy) if policy else None
 
 
+@final
+class LevelAutocastKernel:
+    """Autocast of tensors of a level: what it would be on the backend that they come down to."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+        self.kernels: dict[str, AutocastKernel | None] = {}
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        device_type = _device_type(args)
+        if device_type not in self.kernels:
+            policy = policy_of(self.op, device_type)
+            made = AutocastKernel(self.op, device_type, OUTER_LEVEL, policy) if policy else None
+            self.kernels[device_type] = made
+        kernel = self.kernels[device_type]
+        if kernel is None:
+            return self.op.redispatch(keyset & AFTER_AUTOCAST, *args)
+        return kernel(keyset, *args)
+
+
+def _device_type(args: tuple[Any, ...]) -> str:
+    """That of the first tensor that is not on the host, if there is one."""
+    found = "cpu"
+    for value in args:
+        items: Any = value if isinstance(value, (list, tuple)) else (value,)
+        for item in items:
+            if isinstance(item, TensorBase) and not item.device.is_host:
+                found = item.device.type
+    return found
+
+
+def _make_level_autocast(op: Operator) -> LevelAutocastKernel:
+    return LevelAutocastKernel(op)
+
+
 def default_autocast_dtype(device_type: str) -> DType | None:
     """What a region runs in unless it is told; None where there is no autocast."""
     found = autocast_dtypes(device_type)
     return found[0] if len(found) != 0 else None
 
 
-set_autocast(_make_autocast_kernel)
+set_autocast(_make_autocast_kernel, _make_level_autocast)
