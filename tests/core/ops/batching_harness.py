@@ -1,8 +1,8 @@
 """Batching rules against a loop: the calls of operators that samples lead to, each as a batch.
 
 A sample is run once, with its gradients; what operators it calls, at any depth, is noted. A rule is
-then tried on each of these calls, mapped over the first or last dimension of all tensors, or over
-or of all but one.
+then tried on each of these calls, mapped over the first or last dimension of all tensors, of one
+alone, or of all but one.
 """
 
 from __future__ import annotations

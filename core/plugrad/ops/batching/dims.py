@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
+from plugrad.dtype import DType
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 
@@ -74,6 +75,11 @@ def aligned(tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tenso
     """
     rank = max(logical_rank(*pair) for pair in zip(tensors, dims, strict=True))
     return [padded(tensor, dim, rank) for tensor, dim in zip(tensors, dims, strict=True)]
+
+
+def cast(tensor: Tensor, dtype: DType) -> Tensor:
+    """The tensor in a dtype. By an operator, for a graph may record it."""
+    return tensor if tensor.dtype is dtype else C.call__to_copy(tensor, dtype)
 
 
 def physical(dim: int, rank: int) -> int:

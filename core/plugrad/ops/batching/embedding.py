@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import int64
-from plugrad.ops.batching.dims import moved, spread, to_front
+from plugrad.ops.batching.dims import cast, moved, spread, to_front
 from plugrad.ops.batching.indexing import first_of
 from plugrad.ops.prepare import nn as prepare
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -67,7 +66,7 @@ def embedding_dense_backward(
         return F.reshape(found, (num_weights, size, sizes[-1])), 1
     # One table, with the rows of one element of the batch below those of another.
     grad = spread(grad_output, dims[0], size)
-    front: Any = to_dtype(to_front(indices, dims[1]), int64)
+    front = cast(to_front(indices, dims[1]), int64)
     shape = (size,) + (1,) * (front.ndim - 1)
     starts = F.reshape(F.arange(0, size * num_weights, num_weights, device=front.device), shape)
     found = F.embedding_dense_backward(

@@ -12,6 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.dtype import bool_
 from plugrad.ops.batching.dims import (
     aligned,
+    cast,
     logical_rank,
     logical_sizes,
     padded,
@@ -22,7 +23,6 @@ from plugrad.ops.batching.dims import (
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -172,8 +172,7 @@ def index_fill(
     )
     nowhere = F.zeros_like(spread(self, dims[0], info.batch_size), dtype=bool_)
     mask, _ = index_fill_scalar(info, (0, None, dims[2], None), nowhere, dim, index, True)
-    cast: Any = to_dtype(value, self.dtype)
-    filling = padded(cast, dims[3], logical_rank(self, dims[0]))
+    filling = padded(cast(value, self.dtype), dims[3], logical_rank(self, dims[0]))
     return F.where(mask, filling, spread(self, dims[0], info.batch_size)), 0
 
 
@@ -190,8 +189,7 @@ def masked_fill(
     if dims[2] is None:
         return masked_fill_scalar(info, dims, self, mask, value)
     prepare.masked_fill(first_of(self, dims[0]), first_of(mask, dims[1]), first_of(value, dims[2]))
-    cast: Any = to_dtype(value, self.dtype)
-    target, where, filling = aligned((self, mask, cast), dims)
+    target, where, filling = aligned((self, mask, cast(value, self.dtype)), dims)
     return F.where(where, filling, target), 0
 
 
@@ -251,6 +249,21 @@ def nonzero(info: VmapInfo, dims: Dims, self: Tensor) -> NoReturn:
     )
 
 
+def argwhere(info: VmapInfo, dims: Dims, self: Tensor) -> tuple[Any, Any]:
+    """One by one: RuntimeError unless all elements of the batch have as many."""
+    return F.stack([F.argwhere(item) for item in F.unbind(self, dims[0])]), 0
+
+
+def repeat_interleave(
+    info: VmapInfo, dims: Dims, repeats: Tensor, output_size: int | None
+) -> tuple[Any, Any]:
+    """One by one: RuntimeError unless the sums are the same."""
+    rows = [
+        F.repeat_interleave(item, output_size=output_size) for item in F.unbind(repeats, dims[0])
+    ]
+    return F.stack(rows), 0
+
+
 def one_hot(info: VmapInfo, dims: Dims, self: Tensor, num_classes: int) -> tuple[Any, Any]:
     if num_classes <= 0:
         raise RuntimeError(
@@ -261,6 +274,7 @@ def one_hot(info: VmapInfo, dims: Dims, self: Tensor, num_classes: int) -> tuple
 
 
 RULES: Final[dict[str, Rule]] = {
+    "argwhere": argwhere,
     "gather": gather,
     "index_add": index_add,
     "index_copy": index_copy,
@@ -273,6 +287,7 @@ RULES: Final[dict[str, Rule]] = {
     "masked_select": masked_select,
     "nonzero": nonzero,
     "one_hot": one_hot,
+    "repeat_interleave.Tensor": repeat_interleave,
     "scatter": _scattering(F.scatter),
     "scatter_add": _scattering(F.scatter_add),
     "take": take,

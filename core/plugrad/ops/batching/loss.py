@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import int64
-from plugrad.ops.batching.dims import logical_rank, logical_sizes, padded, spread
+from plugrad.ops.batching.dims import cast, logical_rank, logical_sizes, padded, spread
 from plugrad.ops.batching.indexing import first_of
 from plugrad.ops.prepare import loss as prepare
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -42,7 +41,7 @@ class _Labelled:
         self.batch_size = info.batch_size
         self.shape = logical_sizes(target, dims[1])
         front = spread(scores, dims[0], info.batch_size)
-        targets: Any = to_dtype(spread(target, dims[1], info.batch_size), int64)
+        targets = cast(spread(target, dims[1], info.batch_size), int64)
         sizes = sizes_of(front)
         if len(sizes) > 2:
             front = F.reshape(front, (sizes[0] * sizes[1], *sizes[2:]))
@@ -63,7 +62,7 @@ class _Labelled:
         target = self.apart(self.target)
         known = target != ignore_index
         if weight is None:
-            return to_dtype(known, self.scores.dtype)  # type: ignore[return-value]  # a base
+            return cast(known, self.scores.dtype)
         flat = F.reshape(F.where(known, target, 0), (self.batch_size, -1))
         weights = F.gather(spread(weight, dim, self.batch_size), 1, flat)
         return F.where(known, F.reshape(weights, sizes_of(target)), 0)

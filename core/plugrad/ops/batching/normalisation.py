@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.ops.batching.dims import (
+    cast,
     logical_rank,
     moved,
     padded,
@@ -18,7 +20,6 @@ from plugrad.ops.batching.dims import (
 from plugrad.ops.batching.folding import merged, split
 from plugrad.ops.batching.indexing import first_of
 from plugrad.ops.prepare import nn as prepare
-from plugrad.tensor.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -59,7 +60,7 @@ def native_layer_norm(
         out = out * padded(weight, dims[2], rank)
     if bias is not None:
         out = out + padded(bias, dims[3], rank)
-    return (to_dtype(out, input.dtype), mean, rstd), (0, place, place)
+    return (cast(out, input.dtype), mean, rstd), (0, place, place)
 
 
 def native_layer_norm_backward(
@@ -83,7 +84,7 @@ def native_layer_norm_backward(
         through: Any = grad
         factor: Any = weight
         if dims[5] is not None:
-            through, factor = to_dtype(grad * padded(factor, dims[5], rank), grad.dtype), None
+            through, factor = cast(grad * padded(factor, dims[5], rank), grad.dtype), None
         found[0] = F.native_layer_norm_backward(
             through, x, normalized_shape, center, deviation, factor, None, (True, False, False)
         )[0]
@@ -92,9 +93,9 @@ def native_layer_norm_backward(
     like = input if weight is None else weight
     if output_mask[1]:
         product = grad * ((x - center) * deviation)
-        found[1] = to_dtype(_summed(product, over), like.dtype)
+        found[1] = cast(_summed(product, over), like.dtype)
     if output_mask[2]:
-        found[2] = to_dtype(_summed(grad, over), like.dtype)
+        found[2] = cast(_summed(grad, over), like.dtype)
     return tuple(found), tuple([None if item is None else 0 for item in found])
 
 
@@ -114,62 +115,36 @@ def _images(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
     return merged(spread(x, dim, info.batch_size), 0, 1)
 
 
-def _batch_norm(
-    info: VmapInfo,
-    dims: Dims,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> list[Any]:
-    """The five results, each with its dimension of the batch in front, or None."""
-    given = (input, weight, bias, running_mean, running_var)
-    first: Any = [first_of(value, dim) for value, dim in zip(given, dims, strict=False)]
-    _CHECK(*first, training, momentum, eps)
-    found = F._native_batch_norm_legit_functional(
-        _images(info, input, dims[0]),
-        _flat(info, weight, dims[1]),
-        _flat(info, bias, dims[2]),
-        _flat(info, running_mean, dims[3]),
-        _flat(info, running_var, dims[4]),
-        training,
-        momentum,
-        eps,
-    )
-    out = moved(split(found[0], 1, info.batch_size), 1, 0)
-    # Without training, there is no mean and no deviation: two tensors without elements.
-    return [out, *[_parted(info, item) for item in found[1:]]]
+def _check_batch_norm(dims: Dims, given: Sequence[Any], rest: Sequence[Any]) -> None:
+    _CHECK(*[first_of(value, dim) for value, dim in zip(given, dims, strict=False)], *rest)
 
 
-def _parted(info: VmapInfo, item: Tensor | None) -> Tensor | None:
-    return None if item is None else split(item, 0, info.batch_size)
+def _folded(info: VmapInfo, dims: Dims, given: Sequence[Any]) -> list[Any]:
+    """Input, weight, bias and running statistics with the channels of all elements."""
+    parameters = [_flat(info, *pair) for pair in zip(given[1:], dims[1:5], strict=True)]
+    return [_images(info, given[0], dims[0]), *parameters]
 
 
-def native_batch_norm_functional(
-    info: VmapInfo, dims: Dims, input: Tensor, *args: Any
-) -> tuple[Any, Any]:
-    found = _batch_norm(info, dims, input, *args)
+def _parted(info: VmapInfo, out: Tensor, others: Sequence[Tensor | None]) -> tuple[Any, Any]:
+    """Results with the channels of all elements, each with the batch's dimension in front."""
+    found: list[Any] = [moved(split(out, 1, info.batch_size), 1, 0)]
+    # Without training, mean and deviation are tensors without elements.
+    found += [None if item is None else split(item, 0, info.batch_size) for item in others]
     return tuple(found), tuple([None if item is None else 0 for item in found])
 
 
-def native_batch_norm(
-    info: VmapInfo,
-    dims: Dims,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> tuple[Any, Any]:
-    written = [(running_mean, dims[3]), (running_var, dims[4])] if training else []
-    if dims[0] is not None and any(t is not None and dim is None for t, dim in written):
+def native_batch_norm_functional(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]:
+    _check_batch_norm(dims, args[:5], args[5:])
+    folded = _folded(info, dims, args[:5])
+    out, *others = F._native_batch_norm_legit_functional(*folded, *args[5:])
+    return _parted(info, out, others)
+
+
+def native_batch_norm(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]:
+    _check_batch_norm(dims, args[:5], args[5:])
+    training = args[5]
+    targets = [(args[place], dims[place]) for place in (3, 4) if training]
+    if dims[0] is not None and any(t is not None and dim is None for t, dim in targets):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which "
             "will be updated in place, were not batched.\nIf you are using modules and do not need "
@@ -177,16 +152,20 @@ def native_batch_norm(
             "module and do not need eval mode, please see the functorch website for resources on "
             "how to patch your module to work with vmap"
         )
-    found = _batch_norm(
-        info, dims, input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
-    for (target, dim), moved_on in zip(written, found[3:], strict=False):
+    folded = _folded(info, dims, args[:5])
+    for place, (target, _) in enumerate(targets, 3):
         if target is not None:
+            # What is written to is a copy, for a batch may not lie as channels do.
+            folded[place] = F.clone(folded[place])
+    out, mean, invstd = F.native_batch_norm(*folded, *args[5:])
+    for (target, dim), written in zip(targets, folded[3:], strict=False):
+        if target is not None:
+            rows = split(written, 0, info.batch_size)
             if dim is None:
-                target.copy_(F.select(moved_on, 0, 0))
+                target.copy_(F.select(rows, 0, 0))
             else:
-                to_front(target, dim).copy_(moved_on)
-    return tuple(found[:3]), (0, 0, 0)
+                to_front(target, dim).copy_(rows)
+    return _parted(info, out, (mean, invstd))
 
 
 def native_batch_norm_backward(
@@ -212,10 +191,11 @@ def native_batch_norm_backward(
         eps,
         output_mask,
     )
+    found: list[Any] = [None, to_weight, to_bias]
+    found[1:] = [None if item is None else split(item, 0, info.batch_size) for item in found[1:]]
     if to_input is not None:
-        to_input = moved(split(to_input, 1, info.batch_size), 1, 0)
-    found = (to_input, _parted(info, to_weight), _parted(info, to_bias))
-    return found, tuple([None if item is None else 0 for item in found])
+        found[0] = moved(split(to_input, 1, info.batch_size), 1, 0)
+    return tuple(found), tuple([None if item is None else 0 for item in found])
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -2,8 +2,8 @@
 
 Integers select, slices slice, None unsqueezes, and Ellipsis stands for the dimensions that are not
 named. Tensors, lists and arrays are collected as advanced indices, one per dimension, and go to one
-`index` at the end. A 0-dim integer tensor is an integer; while a function is traced its value may
-be unknown, and what it selects is then a copy, which an assignment puts back.
+`index` at the end. A 0-dim integer tensor is an integer; while a function is traced or mapped over
+a batch its value may be unknown, and what it selects is then a copy, which an assignment puts back.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.graph.history import check_inplace
 from plugrad.tensor.array_log import note_selected, note_stored
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
+from plugrad.tensor.levels import is_mapped
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.overridable import OVERRIDES, find_tensor_like
 from plugrad.tensor.promotion import check_scalar_fits, is_scalar, to_dtype
@@ -241,10 +243,17 @@ def _first_unknown(indices: list[Any]) -> int:
             isinstance(entry, TensorBase)
             and entry.ndim == 0
             and entry.dtype.category == INTEGER
-            and not find_backend(entry.device.type).backend.has_values(entry.array)
+            and _is_unknown(entry)
         ):
             return place
     return -1
+
+
+def _is_unknown(index: TensorBase) -> bool:
+    """Whether it has no one value, as a function is traced, or mapped over a batch."""
+    if index.keyset & TRANSFORMS_BIT:
+        return is_mapped(index)
+    return not find_backend(index.device.type).backend.has_values(index.array)
 
 
 def _dim_of(self: Tensor, indices: list[Any], place: int) -> int:

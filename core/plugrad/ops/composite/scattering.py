@@ -48,14 +48,19 @@ def scatter_reduce(
         reduce,
         include_self,
     ).movedim(-1, place)
-    if sizes_of(reduced) == sizes_of(self):
-        return reduced
-    result = self.clone()
-    corner = result
-    for other, size in enumerate(sizes_of(reduced)):
-        corner = corner.narrow(other, 0, size)
-    corner.copy_(reduced)
-    return result
+    return _grown(self, reduced)
+
+
+def _grown(self: Tensor, corner: Tensor) -> Tensor:
+    """A copy of a tensor with another corner at its start, made one dimension at a time."""
+    for dim, size in enumerate(sizes_of(self)):
+        taken = sizes_of(corner)[dim]
+        if taken < size:
+            band = self
+            for later in range(dim + 1, self.ndim):
+                band = band.narrow(later, 0, sizes_of(corner)[later])
+            corner = F.slice_scatter(band, corner, dim, 0, taken)
+    return corner
 
 
 def _reduce(own: Tensor, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
