@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.ops.batching.dims import logical_sizes, spread, to_front
+from plugrad.ops.batching.dims import first_of, logical_sizes, spread, to_front
 from plugrad.ops.batching.folding import merged, split, split_groups, within_groups
-from plugrad.ops.batching.indexing import first_of
 from plugrad.ops.prepare import nn as prepare
 from plugrad.tensor.base import sizes_of
 

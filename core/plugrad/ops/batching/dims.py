@@ -100,14 +100,19 @@ def place(dim: int, batch_dim: int) -> int:
     return dim if dim < batch_dim else dim + 1
 
 
+def first_of(value: Any, dim: int | None) -> Any:
+    """What the mapped function sees for the first element of the batch, or would see, if the batch
+    has none."""
+    if dim is None:
+        return value
+    if sizes_of(value)[dim] == 0:
+        return C.call_new_zeros(value, logical_sizes(value, dim))
+    return C.call_select_int(value, dim, 0)
+
+
 def for_one(call: Callable[..., Any], in_dims: Sequence[Any], args: Sequence[Any]) -> Any:
     """An operator on the first element of the batch: to raise what it raises there."""
-    return call(
-        *[
-            value if dim is None else C.call_select_int(value, dim, 0)
-            for value, dim in zip(args, in_dims, strict=True)
-        ]
-    )
+    return call(*[first_of(value, dim) for value, dim in zip(args, in_dims, strict=True)])
 
 
 def check_written(written_dim: int | None, name: str = "inplace arithmetic") -> None:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import bool_, uint8
-from plugrad.ops.batching.dims import logical_rank, moved, padded, spread, to_front
-from plugrad.ops.batching.indexing import first_of
+from plugrad.ops.batching.dims import first_of, logical_rank, moved, padded, spread, to_front
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.tensor.base import sizes_of
 

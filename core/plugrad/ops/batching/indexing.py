@@ -13,6 +13,7 @@ from plugrad.dtype import bool_
 from plugrad.ops.batching.dims import (
     aligned,
     cast,
+    first_of,
     logical_rank,
     logical_sizes,
     padded,
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
     from plugrad.ops.batching.table import Rule, VmapInfo
 
 Dims = tuple[Any, ...]
-
-
-def first_of(value: Any, dim: int | None) -> Any:
-    """What the mapped function sees for the first element of the batch."""
-    return value if dim is None else F.select(value, dim, 0)
 
 
 def lined(front: Tensor, rank: int) -> Tensor:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.ops.batching.dims import aligned, to_front
-from plugrad.ops.batching.indexing import first_of
+from plugrad.ops.batching.dims import aligned, first_of, to_front
 from plugrad.ops.prepare import linear_systems as prepare
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import int64
-from plugrad.ops.batching.dims import cast, logical_rank, logical_sizes, padded, spread
-from plugrad.ops.batching.indexing import first_of
+from plugrad.ops.batching.dims import cast, first_of, logical_rank, logical_sizes, padded, spread
 from plugrad.ops.prepare import loss as prepare
 from plugrad.tensor.base import sizes_of
 

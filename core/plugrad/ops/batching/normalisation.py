@@ -9,16 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.ops.batching.dims import (
-    cast,
-    logical_rank,
-    moved,
-    padded,
-    spread,
-    to_front,
-)
+from plugrad.ops.batching.dims import cast, first_of, logical_rank, moved, padded, spread, to_front
 from plugrad.ops.batching.folding import merged, split
-from plugrad.ops.batching.indexing import first_of
 from plugrad.ops.prepare import nn as prepare
 
 if TYPE_CHECKING:

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.ops.batching.creation import operator_named
-from plugrad.ops.batching.dims import logical_rank, logical_sizes, padded, spread, to_front
+from plugrad.ops.batching.dims import (
+    first_of,
+    logical_rank,
+    logical_sizes,
+    padded,
+    spread,
+    to_front,
+)
 from plugrad.ops.batching.folding import merged, split
-from plugrad.ops.batching.indexing import first_of
 from plugrad.ops.batching.table import NO_RANDOMNESS
 from plugrad.tensor.base import TensorBase
 

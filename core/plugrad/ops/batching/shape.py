@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
 from plugrad.ops.batching.dims import (
+    first_of,
     for_one,
     logical_rank,
     logical_sizes,
@@ -30,13 +31,6 @@ Dims = tuple[Any, ...]
 Sizes = tuple[int, ...]
 
 
-def _first_of_each(tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Any]:
-    return [
-        tensor if dim is None else C.call_select_int(tensor, dim, 0)
-        for tensor, dim in zip(tensors, dims, strict=True)
-    ]
-
-
 def cat(info: Any, in_dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Any, Any]:
     dims = in_dims[0]
     shapes = [logical_sizes(tensor, place) for tensor, place in zip(tensors, dims, strict=True)]
@@ -44,7 +38,7 @@ def cat(info: Any, in_dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[
     chosen = whole[0] if whole else 0
     rank = len(shapes[chosen])
     if rank == 0 or len({len(shapes[index]) for index in whole}) > 1:
-        C.call_cat(_first_of_each(tensors, dims), dim)
+        C.call_cat(list(map(first_of, tensors, dims)), dim)
     place = physical(dim, rank)
     fronts: list[Any] = [
         spread(tensor, at, info.batch_size) for tensor, at in zip(tensors, dims, strict=True)
@@ -61,7 +55,7 @@ def stack(info: Any, in_dims: Dims, tensors: Sequence[Tensor], dim: int) -> tupl
     dims = in_dims[0]
     ranks = {logical_rank(tensor, at) for tensor, at in zip(tensors, dims, strict=True)}
     if len(ranks) > 1:
-        C.call_stack(_first_of_each(tensors, dims), dim)
+        C.call_stack(list(map(first_of, tensors, dims)), dim)
     fronts: list[Any] = [
         spread(tensor, at, info.batch_size) for tensor, at in zip(tensors, dims, strict=True)
     ]

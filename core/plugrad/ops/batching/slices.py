@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.ops.batching.dims import logical_rank, physical, spread, to_front
-from plugrad.ops.batching.indexing import first_of
+from plugrad.ops.batching.dims import first_of, logical_rank, physical, spread, to_front
 from plugrad.ops.prepare import slices as prepare
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.strides import reach
