@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import calls as C
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType, promote_types
-from plugrad.ops.batching.dims import aligned, check_written, logical_rank, moved, padded
+from plugrad.ops.batching.dims import (
+    aligned,
+    check_written,
+    for_one,
+    logical_rank,
+    moved,
+    padded,
+)
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.promotion import combine_categories
 
@@ -42,6 +49,10 @@ def pointwise_in_place(call: Callable[..., Any], promoted: slice = slice(None)) 
 
     def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
         check_written(in_dims[0])
+        rank = logical_rank(args[0], in_dims[0])
+        for index, value in enumerate(args):
+            if isinstance(value, TensorBase) and logical_rank(args[index], in_dims[index]) > rank:
+                for_one(call, in_dims, args)
         values, _ = _arranged(args, in_dims, promoted, written=True)
         call(*values)
         return args[0], in_dims[0]

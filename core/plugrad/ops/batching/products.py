@@ -71,7 +71,12 @@ def _same_ranks(call: Callable[..., Any], left: int, right: int) -> Rule:
 
     def rule(info: Any, in_dims: Dims, self: Tensor, other: Tensor) -> tuple[Any, Any]:
         ranks = (logical_rank(self, in_dims[0]), logical_rank(other, in_dims[1]))
-        if ranks != (left, right) or self.dtype is not other.dtype:
+        fits = ranks == (left, right) and self.dtype is other.dtype
+        if fits and left == 3:
+            # Where `matmul` would broadcast.
+            a, b = logical_sizes(self, in_dims[0]), logical_sizes(other, in_dims[1])
+            fits = a[0] == b[0]
+        if not fits:
             for_one(call, in_dims, (self, other))
         return matmul(info, in_dims, self, other)
 
