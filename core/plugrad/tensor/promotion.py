@@ -282,18 +282,13 @@ def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:
     """`tensor` in another dtype, below autograd: no graph; the same object if nothing changes."""
     if tensor.dtype is dtype:
         return tensor
-    if tensor.keyset & TRANSFORMS_BIT:
-        # Of a level: its elements are further out, and so may be a graph.
-        copy = find_operator("plugrad::_to_copy")
-        assert copy is not None
-        made: TensorBase = copy.call((tensor, dtype))
-        return made
     return cast(tensor, dtype)
 
 
 def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
     """A copy of `tensor` in a dtype, below autograd."""
     if tensor.keyset & TRANSFORMS_BIT:
+        # Of a level: its elements are further out, and so may be a graph.
         to_copy: Any = find_operator("plugrad::_to_copy")
         level_tensor: TensorBase = to_copy.call((tensor, dtype))
         return level_tensor
