@@ -78,13 +78,14 @@ setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no at
 
 
 def __getattr__(name: str) -> Any:
-    """What is loaded when it is first used: the profiler; `gradcheck` and `gradgradcheck`, from
-    the test kit, which is two floors up; and SavedTensor, which nobody makes."""
+    """What is loaded when it is first used: the profiler; forward mode; `gradcheck` and
+    `gradgradcheck`, from the test kit, which is two floors up; and SavedTensor, which nobody
+    makes."""
     if name == "gradcheck":
         return importlib.import_module("plugrad.autograd.gradcheck")
     if name == "gradgradcheck":
         return importlib.import_module("plugrad.testing").gradgradcheck
-    if name in ("profiler", "profiler_util"):
+    if name in ("forward_ad", "profiler", "profiler_util"):
         return importlib.import_module(f"plugrad.autograd.{name}")
     if name == "SavedTensor":
         return importlib.import_module("plugrad.graph.saved_tensor").SavedTensor

@@ -7,6 +7,8 @@ import types
 import warnings
 from typing import Any, Final
 
+from mypy_extensions import i64
+
 from plugrad.autograd.function_levels import (
     apply_mapped,
     apply_outside,
@@ -395,7 +397,7 @@ def _save(ctx: FunctionNode, tensors: tuple[Any, ...], outputs: tuple[Any, ...])
         elif isinstance(tensor, TensorBase):
             meta = tensor.meta
             if meta is not None and meta.grad_fn is not None and _is_one_of(tensor, outputs):
-                saved.append(SavedVariable(tensor, meta.output_nr))
+                saved.append(SavedVariable(tensor, i64(meta.output_nr)))
             else:
                 saved.append(SavedVariable(tensor))
         else:

@@ -8,7 +8,7 @@ import inspect
 import warnings
 from typing import Any
 
-from plugrad.dispatch.keys import AUTOGRAD_BIT
+from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
 
 
@@ -239,7 +239,8 @@ class inference_mode(ModeManager):
         set_inference_mode(state, self.mode)
         state.grad_enabled = not self.mode
         state.multithreading = not self.mode
-        state.kept = state.kept & ~AUTOGRAD_BIT if self.mode else state.kept | AUTOGRAD_BIT
+        both = AUTOGRAD_BIT | FORWARD_AD_BIT
+        state.kept = state.kept & ~both if self.mode else state.kept | both
         return before
 
     def restore(self, state: LocalState, before: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
+from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.graph.history import grad_fn_of, has_grad_fn
@@ -14,6 +15,7 @@ from plugrad.tensor.base import (
     OWN_GRAD_DTYPE,
     TensorBase,
     is_inference,
+    keyset_without_tangent,
     make_tensor,
     materialize_meta,
     note_alias,
@@ -148,8 +150,9 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 
 def data_of(tensor: TensorBase) -> TensorBase:
     """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
-    result = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
-    result.keyset = tensor.keyset
+    keyset = keyset_without_tangent(tensor)
+    result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
+    result.keyset = keyset
     note_alias(result, tensor)
     return result
 
@@ -204,7 +207,8 @@ def set_data(tensor: TensorBase, value: Any) -> None:
     take_over(tensor, value)
     tensor.dtype = value.dtype
     tensor.device = value.device
-    tensor.keyset = value.keyset
+    # A dual tensor stays one.
+    tensor.keyset = keyset_without_tangent(value) | tensor.keyset & FORWARD_AD_BIT
 
 
 def detach_(tensor: TensorBase) -> None:
@@ -228,6 +232,8 @@ def detach_(tensor: TensorBase) -> None:
         meta.grad_fn = None
         meta.output_nr = 0
         meta.requires_grad = False
+        meta.tangent = None
+        tensor.keyset = keyset_without_tangent(tensor)
 
 
 def grad_of(tensor: TensorBase) -> Any:
@@ -251,10 +257,11 @@ def grad_of(tensor: TensorBase) -> Any:
 
 def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     """A leaf of class `cls` that shares the tensor's array: what `nn.Parameter` is."""
-    made = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
+    keyset = keyset_without_tangent(tensor)
+    made = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
     # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
-    made.keyset = tensor.keyset
+    made.keyset = keyset
     made.storage = share_storage(tensor)
     note_alias(made, tensor)
     if requires_grad:
@@ -264,4 +271,4 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
 
 def output_nr(tensor: TensorBase) -> int:
     """Which output of its grad_fn a tensor is; 0 for a leaf."""
-    return 0 if tensor.meta is None else tensor.meta.output_nr
+    return 0 if tensor.meta is None else int(tensor.meta.output_nr)

@@ -17,6 +17,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.dual import own_tangent
 from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.interop import storage_offset, strides
 
@@ -31,6 +32,8 @@ def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
     """
     if needs_grad(tensor) and not is_inference(tensor):
         raise RuntimeError("cannot resize variables that require grad")
+    if own_tangent(tensor) is not None:
+        raise RuntimeError("cannot resize variables that has a forward grad")
     if any(size < 0 for size in sizes):
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}"

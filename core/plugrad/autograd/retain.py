@@ -44,7 +44,7 @@ def retain_grad(tensor: TensorBase) -> None:
         return
     node = grad_fn_of(tensor)
     assert node is not None
-    number: int = meta.output_nr
+    number = int(meta.output_nr)
     node._ensure_hooks().retains_grad[number] = weakref.ref(tensor)
     meta.retains_grad = True
 

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from plugrad.codegen import stub
+from plugrad.codegen import forward, stub
 from plugrad.codegen.formula import Formula
 from plugrad.codegen.function import emit_function, emit_overload_table, python_header
 from plugrad.codegen.groups import Group, group_entries
@@ -158,6 +158,7 @@ def generate(source: Path, target: Path) -> list[Path]:
         "calls.py": _calls_module(by_family),
         "methods.py": _methods_module(by_family),
         "signatures.py": _signatures_module(groups),
+        "forward_rules.py": _forward_module(source, families),
     }
     for family, entries in families:
         functions = _defined_functions(source / "formulas" / f"{family}.py")
@@ -226,6 +227,12 @@ def generate_family(
             kernel = f"KERNEL_{entry.identifier}"
             last.line(f"{kernel}: Final[Any] = autograd_{entry.identifier}")
             last.line(f"{op}.register(AUTOGRAD_ALIAS, {kernel})")
+    if namespace != "plugrad":
+        last.lines(forward.IMPORTS)
+        known = formula_functions
+        forward.emit_forward(
+            last, entries, lambda _, name: _qualified_name(name, known, "formulas"), "OP_{}"
+        )
     for group in groups:
         if group.kind == "overloaded":
             emit_overload_table(last, group)
@@ -272,6 +279,44 @@ def _qualify(formula: Formula, formula_functions: set[str]) -> str:
             return node
 
     return ast.unparse(Qualifier().visit(ast.parse(formula.code, mode="eval")))
+
+
+def _qualified_name(name: str, formula_functions: set[str], module: str) -> str:
+    if name in formula_functions:
+        return f"{module}.{name}"
+    return name if name in PYTHON_NAMES else f"F.{name}"
+
+
+def _forward_module(source: Path, families: list[tuple[str, list[Entry]]]) -> str:
+    """The forward rules of all families, which are loaded when a dual tensor needs one."""
+    places: dict[str, dict[str, str]] = {}
+    out = Source()
+    out.lines(forward.IMPORTS)
+    out.line()
+    out.line("from plugrad._generated import functions as F")
+    for family, entries in families:
+        for entry in entries:
+            if entry.derivatives and entry.forward is None:
+                raise EntryError(
+                    f"{family}.yaml: {entry.schema}: an operator with 'derivatives:' needs a "
+                    "'forward:' rule"
+                )
+        places[family] = {}
+        for folder in ("formulas", "tangents"):
+            functions = _defined_functions(source / folder / f"{family}.py")
+            if functions:
+                out.line(f"from plugrad.ops.{folder} import {family} as {folder}_{family}")
+            places[family].update({name: f"{folder}_{family}.{name}" for name in functions})
+        if any(entry.derivatives for entry in entries):
+            out.line(f"from plugrad._generated import {family} as {family}_operators")
+
+    def qualify(entry: Entry, name: str) -> str:
+        return places[entry.family].get(name, name if name in PYTHON_NAMES else f"F.{name}")
+
+    for family, entries in families:
+        forward.emit_forward(out, entries, qualify, family + "_operators.OP_{}")
+    header = HEADER.format(title="Forward rules", origin="ops/*.yaml")
+    return header + "# Interpreted: it is loaded when somebody uses forward mode.\n" + out.text()
 
 
 # What expressions may use beside operators: functions of Python's, and one that generated modules

@@ -303,6 +303,11 @@ def _saved_outputs(formulas: list[Formula]) -> list[int]:
     return sorted({number for formula in formulas for number in formula.outputs})
 
 
+def saved_results(entry: Entry, formulas: list[Formula]) -> list[tuple[str, int]]:
+    """The fields of the node that hold results, and which ones."""
+    return [(_result_field(entry, number), number) for number in _saved_outputs(formulas)]
+
+
 def _saved_attributes(formulas: list[Formula]) -> list[tuple[str, str]]:
     return sorted({pair for formula in formulas for pair in formula.attributes})
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from plugrad.codegen.formula import analyse
+from plugrad.codegen.forward import terms_of
 from plugrad.codegen.generate import PYTHON_NAMES, entries_of, generate_family
 from plugrad.codegen.groups import group_entries
 from plugrad.codegen.model import Entry, EntryError
@@ -178,12 +179,17 @@ def _check_functions(
                     f"{where}: {key} names {wanted!r}, which is no function but of type "
                     f"{type(given[wanted]).__name__}"
                 )
-        for inputs, expression in entry.derivatives:
-            for used in analyse(entry, inputs, expression).functions:
+        uses = [
+            (f"derivative of {', '.join(inputs)}", analyse(entry, inputs, expression).functions)
+            for inputs, expression in entry.derivatives
+        ]
+        uses += [("forward", term.functions) for term in terms_of(entry)]
+        for what, functions in uses:
+            for used in functions:
                 if used in operators | formula_functions | PYTHON_NAMES or hasattr(known, used):
                     continue
                 raise EntryError(
-                    f"{where}: derivative of {', '.join(inputs)} uses {used!r}, which is neither "
+                    f"{where}: {what} uses {used!r}, which is neither "
                     f"an operator nor among the functions given"
                     f"{_hint(used, [*given, *operators, *dir(known)])}"
                 )

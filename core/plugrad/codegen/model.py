@@ -27,6 +27,7 @@ ENTRY_KEYS = (
     "composite",
     "explicit",
     "derivatives",
+    "forward",
     "differentiable",
     "node",
     "doc",
@@ -48,6 +49,10 @@ ELEMENTWISE = "elementwise"
 STRUCTURES = ("", "unary", "binary", "binary_alpha", ELEMENTWISE, INPLACE_VIEW)
 RESULTS = ("promote", "float", "bool", "real", "complex")
 LEVELS = ("core", "full")
+# Forward rules that need no expression: the operator on the tangents, and the derivatives, since
+# the Jacobian of each input is diagonal.
+AUTO_LINEAR = "auto_linear"
+AUTO_ELEMENT_WISE = "auto_element_wise"
 
 
 class EntryError(ValueError):
@@ -61,6 +66,9 @@ class Entry:
     Attributes:
         family: the YAML file's stem; names the modules its functions come from.
         derivatives: pairs of input names and the expression that yields their gradients.
+        forward: the forward rule, as pairs of a differentiable input and what is added for its
+            tangent: an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for
+            all of them together. None if the entry has no rule.
         functional: for an in-place operator made by `variants`, the entry it was made from.
         level: "core" if every backend must be able to compute it, else "full".
     """
@@ -75,6 +83,7 @@ class Entry:
     composite: str = ""
     explicit: str = ""
     derivatives: tuple[tuple[tuple[str, ...], str], ...] = ()
+    forward: tuple[tuple[str, str], ...] | None = None
     differentiable: bool = True
     node: str = ""
     doc: str = ""
@@ -160,6 +169,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
         composite=item.get("composite", ""),
         explicit=item.get("explicit", ""),
         derivatives=_derivatives(where, schema, item.get("derivatives", {})),
+        forward=_forward(where, item),
         differentiable=bool(item.get("differentiable", True)),
         node=item.get("node", ""),
         doc=str(item.get("doc", "")).strip(),
@@ -201,6 +211,29 @@ def _derivatives(
                 )
         found.append((inputs, str(expression).strip()))
     return tuple(found)
+
+
+def _forward(where: str, item: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    if "forward" not in item:
+        return None
+    given = item["forward"]
+    derivatives = item.get("derivatives", {})
+    if not derivatives:
+        raise EntryError(f"{where}: 'forward:' is for operators with 'derivatives:'")
+    inputs = [name.strip() for names in derivatives for name in names.split(",")]
+    if isinstance(given, str):
+        if given == AUTO_ELEMENT_WISE:
+            return tuple((name, AUTO_ELEMENT_WISE) for name in inputs)
+        return (("", given),)
+    if not isinstance(given, Mapping):
+        raise EntryError(
+            f"{where}: forward must be {AUTO_LINEAR}, {AUTO_ELEMENT_WISE}, an expression, or a "
+            f"mapping from inputs to these; got {given!r}"
+        )
+    for name in given:
+        if name not in inputs:
+            raise EntryError(f"{where}: forward names {name!r}, which has no derivative")
+    return tuple((name, str(expression).strip()) for name, expression in given.items())
 
 
 def _inplace(entry: Entry) -> Entry:

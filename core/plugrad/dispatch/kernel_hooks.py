@@ -25,6 +25,12 @@ class KernelHooks:
         self.make_level_autocast: Callable[[Operator], Any] | None = None
         self.make_transforms: Callable[[Operator], Any] | None = None
         self.make_outer_level: Callable[[Operator], Any] | None = None
+        self.make_forward: Callable[[Operator], Any] | None = None
+
+    def forward(self, op: Operator) -> Any:
+        if self.make_forward is None:
+            return None
+        return self.make_forward(op)
 
     def autocast(self, op: Operator, active: ActiveBackend) -> Any:
         if self.make_autocast is None:
@@ -105,6 +111,11 @@ def set_transforms(
     where autograd is done with it."""
     KERNEL_HOOKS.make_transforms = make
     KERNEL_HOOKS.make_outer_level = make_outer_level
+
+
+def set_forward(make: Callable[[Operator], Any]) -> None:
+    """Install what makes the ForwardAD kernel of an operator; None for one made of others."""
+    KERNEL_HOOKS.make_forward = make
 
 
 def set_functional_view(make: Callable[[Operator], Any]) -> None:

@@ -127,6 +127,9 @@ class Resolved:
 
 _NOTHING_RESOLVED: Final = Resolved(-1, None)
 
+# The `forward_rule` of a differentiable operator that should have one.
+MISSING_RULE: Final = "missing"
+
 
 @final
 class Operator:
@@ -142,6 +145,9 @@ class Operator:
         differentiable: whether a gradient flows; composites inherit it from what they call.
         level: "core" if every backend must be able to compute it, natively or by its decomposition,
             else "full".
+        forward_rule: its `ForwardRule`, which makes tangents of its results; None if there is none
+            because it is made of others or not differentiable, `MISSING_RULE` if somebody left it
+            out.
     """
 
     def __init__(
@@ -167,6 +173,7 @@ class Operator:
         self.differentiable = differentiable
         self.doc: str = ""
         self.level: str = "full"
+        self.forward_rule: Any = None
         self._schema: FunctionSchema | None = None
         self._kernels: dict[DispatchKey, list[Any]] = {}
         self.resolved: dict[int, Any] = {}
@@ -174,6 +181,7 @@ class Operator:
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
         self._last_dense = _NOTHING_RESOLVED
+        self._last_forward = _NOTHING_RESOLVED
 
     @property
     def schema(self) -> FunctionSchema:
@@ -203,6 +211,13 @@ class Operator:
             return last.kernel
         return self._look_up(keyset, 2)
 
+    def lookup_forward(self, keyset: i64) -> Any:
+        """`lookup` for a redispatch from ForwardAD, and for the operators of forward rules."""
+        last = self._last_forward
+        if last.keyset == keyset:
+            return last.kernel
+        return self._look_up(keyset, 3)
+
     def _look_up(self, keyset: i64, place: int) -> Any:
         resolved = self.resolved
         found = Resolved(keyset, self._resolve(keyset))
@@ -212,8 +227,10 @@ class Operator:
                     self._last_call = found
                 elif place == 1:
                     self._last_below = found
-                else:
+                elif place == 2:
                     self._last_dense = found
+                else:
+                    self._last_forward = found
         return found.kernel
 
     def forget_resolved(self) -> None:
@@ -222,6 +239,7 @@ class Operator:
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
         self._last_dense = _NOTHING_RESOLVED
+        self._last_forward = _NOTHING_RESOLVED
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator as its schema says, dispatching on its tensors."""
@@ -358,6 +376,10 @@ class Operator:
                 return cast
         elif key.functionality == keys.TRANSFORMS:
             return KERNEL_HOOKS.transforms(self)
+        elif key.functionality == keys.FORWARD_AD:
+            forward = KERNEL_HOOKS.forward(self)
+            if forward is not None:
+                return forward
         elif key.functionality == keys.FUNCTIONALIZE:
             return KERNEL_HOOKS.functionalize(self)
         elif key.functionality == keys.AUTOGRAD:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import FLOATING
@@ -74,7 +74,7 @@ def gradient_edge(tensor: TensorBase) -> Edge:
         return NO_EDGE
     node = meta.grad_fn
     if node is not None:
-        return Edge(node, meta.output_nr)
+        return Edge(node, i64(meta.output_nr))
     if meta.requires_grad:
         return Edge(grad_accumulator(tensor), 0)
     return NO_EDGE
@@ -128,7 +128,7 @@ def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
         meta = AutogradMeta()
         tensor.meta = meta
     meta.grad_fn = node
-    meta.output_nr = input_nr
+    meta.output_nr = i32(input_nr)
     view = tensor.view_info
     if view is not None:
         view.version = version_of(tensor)

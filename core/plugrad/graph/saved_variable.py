@@ -20,6 +20,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.dual import Tangent, attach_tangent, own_tangent
 from plugrad.tensor.overridable import call_users
 
 if TYPE_CHECKING:
@@ -62,16 +63,18 @@ class Packed:
         requires_grad, accumulator: of a leaf; the accumulator is a weak reference.
         view: weak reference to an output that is a view and was written to in place, whose
             grad_fn is not the node that saved it.
+        tangent: that of a dual tensor.
     """
 
     def __init__(self, unpack: Any) -> None:
         self.data: Any = None
         self.unpack: Any = unpack
         self.grad_fn: Node | None = None
-        self.output_nr: i64 = 0
+        self.output_nr: i32 = 0
         self.requires_grad: bool = False
         self.accumulator: Any = None
         self.view: Any = None
+        self.tangent: Tangent | None = None
 
 
 @final
@@ -104,7 +107,7 @@ class SavedVariable:
             self.output_nr = i32(NON_LEAF)
             self.tensor = tensor
         else:
-            self.output_nr = i32(meta.output_nr)
+            self.output_nr = meta.output_nr
             self.tensor = detached(tensor)
             if tensor.view_info is not None:
                 self.packed = Packed(None)
@@ -134,8 +137,19 @@ class SavedVariable:
         result = detached(tensor)
         meta = materialize_meta(result)
         meta.grad_fn = self._grad_fn(node)
-        meta.output_nr = i64(self.output_nr)
+        meta.output_nr = self.output_nr
+        tangent = own_tangent(tensor)
+        if tangent is not None:
+            attach_tangent(result, tangent.value, tangent.level)
         return result
+
+    def give_tangent(self, output: TensorBase, tangent: Tangent) -> None:
+        """Note the tangent of a saved output, which has got it only after it was saved."""
+        if self.tensor is None:
+            if self.packed is not None:
+                self.packed.tangent = tangent
+        elif self.tensor is not output:
+            attach_tangent(self.tensor, tangent.value, tangent.level)
 
     def unpack_for_function(self, node: Node) -> TensorBase:
         """`unpack` for a custom Function, whose backward may use tensors that were detached in
@@ -183,6 +197,7 @@ class SavedVariable:
 
     def _pack(self, tensor: TensorBase, given: TensorBase, pack: Any, unpack: Any) -> None:
         packed = Packed(unpack)
+        packed.tangent = own_tangent(tensor)
         meta = tensor.meta
         if self.output_nr == LEAF:
             packed.requires_grad = needs_grad(tensor)
@@ -222,16 +237,26 @@ class SavedVariable:
                 f"{type(data).__name__}"
             )
         grad_fn = self._grad_fn(node)
-        if grad_fn is None and not packed.requires_grad and not needs_grad(data):
+        tangent = packed.tangent
+        if tangent is not None and not tangent.level.active:
+            tangent = None
+        if (
+            grad_fn is None
+            and not packed.requires_grad
+            and not needs_grad(data)
+            and tangent is None
+        ):
             return data
         result = detached(data)
+        if tangent is not None:
+            attach_tangent(result, tangent.value, tangent.level)
         meta = materialize_meta(result)
         if grad_fn is not None:
             meta.grad_fn = grad_fn
             if packed.grad_fn is not None:
                 meta.output_nr = packed.output_nr
             else:
-                meta.output_nr = i64(self.output_nr)
+                meta.output_nr = self.output_nr
         else:
             meta.requires_grad = packed.requires_grad
             meta.accumulator = packed.accumulator
@@ -266,7 +291,7 @@ class SavedVariable:
             maker = grad_fn_of(tensor)
             if maker is None and self.output_nr == NON_LEAF:
                 _raise_detached()
-            output_nr = 0 if tensor.meta is None else tensor.meta.output_nr
+            output_nr = 0 if tensor.meta is None else int(tensor.meta.output_nr)
         of = "" if maker is None else f", which is output {output_nr} of {operator_name(maker)},"
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "

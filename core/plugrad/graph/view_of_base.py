@@ -125,7 +125,7 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
         if step[0].name in _CHANGE_DTYPE:
             return last
     node = ViewOfBase(tensor, base)
-    node.take_over(last, meta.output_nr, len(view.steps))
+    node.take_over(last, int(meta.output_nr), len(view.steps))
     return node
 
 

@@ -26,6 +26,7 @@ from plugrad.tensor.base import (
     ViewInfo,
     bump_version,
     is_inference,
+    keyset_without_tangent,
     make_tensor,
     propagate_creation_meta,
     share_storage,
@@ -237,7 +238,7 @@ class ViewKernel:
         storage = share_storage(source)
         storage.has_views = True
         out.storage = storage
-        out.keyset = source.keyset
+        out.keyset = keyset_without_tangent(source)
         if self.differentiable and not is_inference(source):
             creation: i64 = CREATION_DEFAULT if position < 0 else MULTI_OUTPUT_NODE
             if state.inference_mode:

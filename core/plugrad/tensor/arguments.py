@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
+from plugrad.dispatch.keys import FORWARD_AD_BIT
+from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import DType, bool_, complex128, float64, int64
 from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
 from plugrad.tensor.functionalize import take_over
@@ -332,6 +334,11 @@ def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
         raise RuntimeError(
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
+        )
+    if (out.keyset | result.keyset) & current_state().kept & FORWARD_AD_BIT:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {function}_out that does not support it because it is "
+            "an out= function"
         )
     if out.device is not result.device:
         raise_device_mismatch(result.device, out.device)

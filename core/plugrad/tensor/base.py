@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from mypy_extensions import i16, i64, mypyc_attr
+from mypy_extensions import i16, i32, i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
-from plugrad.dispatch.keys import AUTOGRAD_KEYS, FUNCTIONALIZE_BIT
+from plugrad.dispatch.keys import AUTOGRAD_KEYS, FORWARD_AD_BIT, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import DType
 from plugrad.tensor.size import Size, as_size
@@ -25,6 +25,7 @@ from plugrad.tensor.size import Size, as_size
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
     from plugrad.graph.node import Node
+    from plugrad.tensor.dual import Tangent
 
 
 # A weak reference to a tensor, and what its sizes, strides and storage offset were.
@@ -144,16 +145,18 @@ class AutogradMeta:
         grad_dtype: which dtype a leaf's gradient has: `OWN_GRAD_DTYPE`,
             `ANY_GRAD_DTYPE` or 1 more than the
             index of a dtype. So small since there is one for every tensor of a graph.
+        tangent: the tensor's tangent in forward mode, if it is a dual tensor.
     """
 
     def __init__(self) -> None:
         self.grad: TensorBase | None = None
         self.grad_fn: Node | None = None
-        self.output_nr: i64 = 0
+        self.output_nr: i32 = 0
         self.requires_grad: bool = False
         self.retains_grad: bool = False
         self.grad_dtype: i16 = OWN_GRAD_DTYPE
         self.accumulator: Any = None
+        self.tangent: Tangent | None = None
         self.hooks: dict[int, Any] | None = None
         self.post_hooks: dict[int, Any] | None = None
 
@@ -323,6 +326,11 @@ def bump_version(tensor: TensorBase) -> None:
     storage.version += 1
 
 
+def keyset_without_tangent(tensor: TensorBase) -> i64:
+    """The key set of another tensor around the same array, which is no dual tensor."""
+    return tensor.keyset & ~FORWARD_AD_BIT
+
+
 def materialize_meta(tensor: TensorBase) -> AutogradMeta:
     meta = tensor.meta
     if meta is None:
@@ -333,8 +341,9 @@ def materialize_meta(tensor: TensorBase) -> AutogradMeta:
 
 def detached(tensor: TensorBase) -> TensorBase:
     """A tensor with the same array and version counter, outside the graph."""
-    result = make_tensor(tensor.array, tensor.dtype, tensor.device, tensor.keyset)
-    result.keyset = tensor.keyset
+    keyset = keyset_without_tangent(tensor)
+    result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
+    result.keyset = keyset
     result.storage = share_storage(tensor)
     result._sizes = tensor._sizes
     note_alias(result, tensor)

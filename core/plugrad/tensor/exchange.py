@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.graph.node import Node
@@ -18,6 +18,7 @@ from plugrad.tensor.base import (
     Storage,
     TensorBase,
     ViewInfo,
+    keyset_without_tangent,
     make_tensor,
     materialize_meta,
     needs_grad,
@@ -54,7 +55,7 @@ class Before:
         self.meta: AutogradMeta | None = meta
         self.grad: TensorBase | None = None if meta is None else meta.grad
         self.grad_fn: Node | None = None if meta is None else meta.grad_fn
-        self.output_nr: i64 = 0 if meta is None else meta.output_nr
+        self.output_nr: i32 = 0 if meta is None else meta.output_nr
         self.leaf_flag: bool = meta is not None and meta.requires_grad
         self.retains_grad: bool = meta is not None and meta.retains_grad
 
@@ -150,7 +151,8 @@ def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) 
 def put_gradients(tensors: list[TensorBase], arrays: list[Any]) -> None:
     """Give leaves new gradients, with these arrays."""
     for number, tensor in enumerate(tensors):
-        grad = make_tensor(arrays[number], tensor.dtype, tensor.device, tensor.keyset)
+        keyset = keyset_without_tangent(tensor)
+        grad = make_tensor(arrays[number], tensor.dtype, tensor.device, keyset)
         materialize_meta(tensor).grad = grad
 
 

@@ -32,6 +32,7 @@ from plugrad.tensor.array_log import note_array
 from plugrad.tensor.base import (
     AS_STRIDED,
     TensorBase,
+    keyset_without_tangent,
     make_tensor,
     replay_view,
     set_alias_listener,
@@ -223,7 +224,8 @@ def extend(target: TensorBase, view: TensorBase) -> None:
 
 
 def _like(tensor: TensorBase, array: Any) -> TensorBase:
-    return make_tensor(array, _dtype_of(tensor, array), tensor.device, tensor.keyset)
+    keyset = keyset_without_tangent(tensor)
+    return make_tensor(array, _dtype_of(tensor, array), tensor.device, keyset)
 
 
 def _dtype_of(tensor: TensorBase, array: Any) -> DType:

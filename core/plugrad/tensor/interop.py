@@ -25,6 +25,7 @@ from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.base import (
     TensorBase,
     empty_shell,
+    keyset_without_tangent,
     materialize_meta,
     needs_grad,
     note_read,
@@ -281,7 +282,7 @@ def instance_of(cls: Any, source: TensorBase) -> TensorBase:
     made.array = source.array
     made.dtype = source.dtype
     made.device = source.device
-    made.keyset = source.keyset
+    made.keyset = keyset_without_tangent(source)
     return made
 
 

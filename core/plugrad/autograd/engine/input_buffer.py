@@ -195,8 +195,11 @@ def _fits(tensor: TensorBase, other: TensorBase) -> bool:
 def _add_unseen(target: TensorBase, other: TensorBase, trace: Trace | None) -> bool:
     """`target += other` where no tensor shows it: no write is counted, nothing is recorded.
 
-    Only where the backend itself writes in place, since all else costs as much as a new tensor.
+    Only where the backend itself writes in place, since all else costs as much as a new tensor, and
+    not for dual tensors, whose tangents must be added up as well.
     """
+    if (target.keyset | other.keyset) & keys.FORWARD_AD_BIT:
+        return False
     below = target.keyset & keys.AFTER_AD_INPLACE_OR_VIEW
     kernel = OP_add__Tensor.lookup_dense(below)
     if not isinstance(kernel, InplaceKernel) or kernel.raw is None:

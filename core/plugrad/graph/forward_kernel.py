@@ -1,0 +1,505 @@
+"""The kernel for `ForwardAD`: an operator on dual tensors computes tangents beside its results.
+
+    y = a * b    ForwardAD      collects the tangents of a and b; forward mode is off from here on
+                 Autograd ...   the operator as ever, recorded if somebody wants gradients
+                 rule           the tangent of y, by operators that are recorded as well
+
+One kernel serves all operators. It is made when an operator first meets a dual tensor.
+
+The tangent of a view is a view of the tangent. So a write to a dual tensor writes to its tangent,
+and its views see that. A view that is written to gives its base a tangent if there is none, of
+which its own is a view; another view of the base finds its own there when it is asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.kernel_hooks import set_forward
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.operator import MISSING_RULE, Operator
+from plugrad.dtype import FLOATING, DType
+from plugrad.graph.former_geometry import follow_base
+from plugrad.graph.forward_rule import ForwardRule
+from plugrad.graph.history import next_sequence_nr, set_history
+from plugrad.graph.node import Node
+from plugrad.graph.saved_variable import SavedVariable
+from plugrad.graph.support import name_node_class, operators
+from plugrad.tensor.base import (
+    TensorBase,
+    ViewInfo,
+    needs_grad,
+    replay_view,
+    sizes_of,
+)
+from plugrad.tensor.dual import (
+    ForwardLevel,
+    Tangent,
+    attach_tangent,
+    notice_views,
+    own_tangent,
+)
+from plugrad.tensor.interop import strides
+
+# The position in a step of `ViewInfo` that says: memory is shared from here on, tangents are not.
+PRIMAL_ONLY: Final = -2
+
+
+@final
+class ForwardKernel:
+    """The kernel of one operator."""
+
+    def __init__(self, op: Operator, rule: ForwardRule) -> None:
+        self.op = op
+        self.rule = rule
+        self.positions = rule.positions
+        self.inplace: bool = op.schema.is_inplace
+        self.is_view: bool = op.schema.is_view
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        state = current_state()
+        below = keyset & keys.AFTER_FORWARD_AD
+        tangents: list[Any] = []
+        level: ForwardLevel | None = None
+        exact = True
+        for position in self.positions:
+            value: Any = args[position]
+            tangent: Any = None
+            if isinstance(value, TensorBase):
+                found = find_tangent(value)
+                if found is not None:
+                    level = found.level
+                    tangent = found.value
+                    if found.value.dtype is not value.dtype:
+                        exact = False
+            elif isinstance(value, (list, tuple)):
+                several: list[Any] = []
+                for item in value:
+                    found = find_tangent(item) if isinstance(item, TensorBase) else None
+                    if found is None:
+                        several.append(None)
+                    else:
+                        level = found.level
+                        several.append(found.value)
+                        if found.value.dtype is not item.dtype:
+                            exact = False
+                tangent = several
+            tangents.append(tangent)
+        if level is None:
+            return self._go_on(state, below, args)
+        kept = state.kept
+        state.kept = kept & ~keys.FORWARD_AD_BIT
+        try:
+            if self.inplace:
+                return self._write(state, below, args, tangents, level, exact)
+            if self.is_view:
+                _lay_out(args[0])
+                tangents[0] = _value(args[0])
+            out: Any = self._go_on(state, below, args)
+            results: Any = self.rule.tangents(args, tangents, out)
+            if isinstance(out, TensorBase):
+                if isinstance(results, (tuple, list)):
+                    results = results[0]
+                self._give(out, results, args, tangents, level, exact)
+            elif isinstance(results, (tuple, list)):
+                for item, result in zip(out, results, strict=False):
+                    self._give(item, result, args, tangents, level, exact)
+            else:
+                # The others carry no gradient, either.
+                self._give(out[0], results, args, tangents, level, exact)
+            if self.rule.saved:
+                self._give_saved(out, level)
+            return out
+        finally:
+            state.kept = kept
+
+    def _go_on(self, state: LocalState, below: i64, args: tuple[Any, ...]) -> Any:
+        """The operator itself."""
+        if state.trace is not None:
+            return state.trace.dispatch("redispatch", self.op, below, args)
+        return self.op.lookup_forward(below)(below, *args)
+
+    def _give(
+        self,
+        out: Any,
+        value: TensorBase | None,
+        args: tuple[Any, ...],
+        tangents: list[Any],
+        level: ForwardLevel,
+        exact: bool,
+    ) -> None:
+        """Make a result a dual tensor; None is zero."""
+        if not isinstance(out, TensorBase) or out.dtype.category < FLOATING:
+            return
+        if value is None:
+            value = operators["zeros_like"](out)
+        elif not self.is_view:
+            if exact and value.dtype is not out.dtype:
+                value = cast(value, out.dtype)
+            if sizes_of(value) != sizes_of(out):
+                value = operators["clone"](_expanded(value, out), memory_format="contiguous_format")
+            elif value.storage is not None or _is_among(value, tangents) or _is_among(value, args):
+                # Whoever writes to `out` must not write to anything else's tangent.
+                value = operators["clone"](value)
+        attach_tangent(out, value, level)
+
+    def _give_saved(self, out: Any, level: ForwardLevel) -> None:
+        """Give the results that the node has saved the tangents which they have only now."""
+        outputs: Any = (out,) if isinstance(out, TensorBase) else out
+        for name, number in self.rule.saved:
+            output: TensorBase = outputs[number]
+            meta = output.meta
+            tangent = own_tangent(output)
+            if meta is None or meta.grad_fn is None or tangent is None:
+                continue
+            saved: Any = getattr(meta.grad_fn, name, None)
+            if isinstance(saved, SavedVariable):
+                saved.give_tangent(output, tangent)
+
+    def _write(
+        self,
+        state: LocalState,
+        below: i64,
+        args: tuple[Any, ...],
+        tangents: list[Any],
+        level: ForwardLevel,
+        exact: bool,
+    ) -> Any:
+        """An operator in place: write to the tangent as well."""
+        rule = self.rule
+        target: TensorBase = args[0]
+        own: TensorBase | None = None
+        if rule.positions and rule.positions[0] == 0:
+            own = tangents[0]
+        else:
+            found = find_tangent(target)
+            if found is not None:
+                own = found.value
+        if self.op.structure == "inplace_view":
+            # No element is written; the tangent is changed as the tensor is.
+            _lay_out(target)
+            out = self._go_on(state, below, args)
+            self.op.call((_value(target), *args[1:]))
+            return out
+        if rule.in_place:
+            if own is None:
+                own = operators["zeros_like"](target)
+                tangents[0] = own
+            out = self._go_on(state, below, args)
+            rule.tangents(args, tangents, out)
+            if find_tangent(target) is None:
+                _set_written(state, target, own, level, exact)
+            return out
+        before = args
+        for number, needed in enumerate(rule.needs_self):
+            if needed and tangents[number] is not None:
+                before = (operators["clone"](target), *args[1:])
+                break
+        out = self._go_on(state, below, args)
+        value: Any = rule.tangents(before, tangents, out)
+        if isinstance(value, (tuple, list)):
+            value = value[0]
+        if target.dtype.category < FLOATING:
+            return out
+        if own is not None:
+            if value is None:
+                operators["zero_"](own)
+            elif value is not own:
+                operators["copy_"](own, value)
+        else:
+            if value is None:
+                value = operators["zeros_like"](target)
+            _set_written(state, target, value, level, exact)
+        return out
+
+
+def _set_written(
+    state: LocalState, target: TensorBase, value: TensorBase, level: ForwardLevel, exact: bool
+) -> None:
+    """Give a tangent to a tensor that had none and was written to; its base gets one, too."""
+    if exact and value.dtype is not target.dtype:
+        value = cast(value, target.dtype)
+    view = target.view_info
+    storage = target.storage
+    if view is not None and shares_tangent(view):
+        base = view.base
+        whole = operators["zeros_like"](base, dtype=value.dtype)
+        attach_tangent(base, whole, level)
+        _lay_out(base)
+        part = _replayed(view, _value(base))
+        operators["copy_"](part, value)
+        attach_tangent(target, part, level)
+        notice_views(state, level)
+        return
+    if view is not None:
+        _refuse_part_of_primal(view)
+    own = operators["zeros_like"](target, dtype=value.dtype)
+    operators["copy_"](own, value)
+    attach_tangent(target, own, level)
+    if storage is not None and storage.has_views:
+        notice_views(state, level)
+
+
+def find_tangent(tensor: TensorBase) -> Tangent | None:
+    """A tensor's tangent; that of a view may be found at its base, which has got one by a write."""
+    tangent = own_tangent(tensor)
+    if tangent is not None:
+        return tangent
+    view = tensor.view_info
+    if view is None:
+        return None
+    above = own_tangent(view.base)
+    if above is None or not shares_tangent(view):
+        return None
+    state = current_state()
+    kept = state.kept
+    state.kept = kept & ~keys.FORWARD_AD_BIT
+    try:
+        _lay_out(view.base)
+        attach_tangent(tensor, _replayed(view, _value(view.base)), above.level)
+    finally:
+        state.kept = kept
+    return own_tangent(tensor)
+
+
+def tangent_of(tensor: TensorBase) -> TensorBase | None:
+    """The tangent of a dual tensor, or None; nothing has one where forward mode is off."""
+    if current_state().kept & keys.FORWARD_AD_BIT == 0:
+        return None
+    tangent = find_tangent(tensor)
+    return None if tangent is None else tangent.value
+
+
+def level_of(tensor: TensorBase) -> ForwardLevel | None:
+    """The level of a dual tensor, or None."""
+    tangent = find_tangent(tensor)
+    return None if tangent is None else tangent.level
+
+
+def dual(primal: TensorBase, tangent: TensorBase, level: ForwardLevel) -> TensorBase:
+    """A view of `primal` with a tangent: `tangent` itself, or a copy if it lies otherwise in
+    memory.
+
+    Args:
+        primal: floating point or complex, without a tangent.
+        tangent: of the same shape, without a tangent.
+
+    Raises:
+        RuntimeError: one of them is a dual tensor, or the shapes differ.
+    """
+    if find_tangent(primal) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level 0 is not supported."
+        )
+    if find_tangent(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not "
+            "supported."
+        )
+    check_sizes(primal, tangent)
+    state = current_state()
+    kept = state.kept
+    state.kept = kept & ~keys.FORWARD_AD_BIT
+    try:
+        made: TensorBase = operators["view"](primal, sizes_of(primal))
+        attach_tangent(made, tangent, level)
+        _lay_out(made)
+    finally:
+        state.kept = kept
+    return made
+
+
+def primal_of(tensor: TensorBase) -> TensorBase:
+    """A view of a dual tensor that has no tangent."""
+    state = current_state()
+    kept = state.kept
+    state.kept = kept & ~keys.FORWARD_AD_BIT
+    try:
+        made: TensorBase = operators["alias"](tensor)
+    finally:
+        state.kept = kept
+    view = made.view_info
+    if view is not None:
+        op, arguments, _ = view.steps[-1]
+        view.steps[-1] = (op, arguments, PRIMAL_ONLY)
+    if state.grad_enabled and needs_grad(tensor):
+        meta = made.meta
+        assert meta is not None
+        former = meta.grad_fn
+        assert former is not None
+        node = Identity(next_sequence_nr())
+        node._set_next_edges(former._next_edges)
+        set_history(made, node)
+    return made
+
+
+@final
+class Identity(Node):
+    """Gradient of taking the primal of a dual tensor."""
+
+    def name(self) -> str:
+        return "Identity"
+
+    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
+        return [grads[0]]
+
+
+def shares_tangent(view: ViewInfo) -> bool:
+    """Whether a view's tangent is a view of its base's: not if it is of an unpacked primal."""
+    for step in view.steps:  # noqa: SIM110  # needs no generator
+        if step[2] == PRIMAL_ONLY:
+            return False
+    return True
+
+
+def check_sizes(tensor: TensorBase, tangent: TensorBase) -> None:
+    """RuntimeError if a tangent has not the shape of its tensor."""
+    if sizes_of(tensor) != sizes_of(tangent):
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            "Tensor, this is not supported. Tensor is of size "
+            f"{list(sizes_of(tensor))} while the given forward gradient is of size "
+            f"{list(sizes_of(tangent))}."
+        )
+
+
+def cast(value: TensorBase, dtype: DType) -> TensorBase:
+    """A tangent in another dtype; a complex one's real part, if that is real."""
+    if value.dtype.is_complex and not dtype.is_complex:
+        value = operators["real"](value)
+    result: TensorBase = operators["_to_copy"](value, dtype)
+    return result
+
+
+def _replayed(view: ViewInfo, tangent: TensorBase) -> TensorBase:
+    follow_base(view)
+    return replay_view(view.steps, tangent, 0)
+
+
+def _value(tensor: TensorBase) -> TensorBase:
+    tangent = own_tangent(tensor)
+    assert tangent is not None
+    return tangent.value
+
+
+def _lay_out(tensor: TensorBase) -> None:
+    """Let a tensor's tangent lie in memory as the tensor does, so that the same views exist."""
+    tangent = own_tangent(tensor)
+    if tangent is None or tensor.keyset & keys.FUNCTIONALIZE_BIT:
+        return
+    value = tangent.value
+    steps = strides(tensor)
+    if steps == strides(value):
+        return
+    sizes = sizes_of(tensor)
+    for size, step in zip(sizes, steps, strict=True):
+        if size > 1 and step == 0:
+            # Its elements share memory; those of a tangent that is written to must not.
+            return
+    laid_out: TensorBase = operators["empty_strided"](
+        sizes, steps, dtype=value.dtype, device=value.device
+    )
+    operators["copy_"](laid_out, value)
+    tangent.value = laid_out
+
+
+def _expanded(value: TensorBase, like: TensorBase) -> TensorBase:
+    expanded: TensorBase = operators["expand"](value, sizes_of(like))
+    return expanded
+
+
+def _is_among(wanted: TensorBase, values: Any) -> bool:
+    for value in values:
+        if value is wanted:
+            return True
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                if item is wanted:
+                    return True
+    return False
+
+
+def _refuse_part_of_primal(view: ViewInfo) -> None:
+    """What was written to is a view of an unpacked primal: which one it is is not known."""
+    if view.steps[-1][2] != PRIMAL_ONLY:
+        raise RuntimeError(
+            "a dual tensor is being written to a view of the primal that unpack_dual() returned; "
+            "write to a clone of the primal instead"
+        )
+
+
+@final
+class MissingRule:
+    """The kernel of an operator that is differentiable but has no rule: an error, not silence."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        for value in args:
+            if isinstance(value, TensorBase):
+                self._refuse(value)
+            elif isinstance(value, (list, tuple)):
+                for item in value:
+                    if isinstance(item, TensorBase):
+                        self._refuse(item)
+        state = current_state()
+        below = keyset & keys.AFTER_FORWARD_AD
+        if state.trace is not None:
+            return state.trace.dispatch("redispatch", self.op, below, args)
+        return self.op.lookup_forward(below)(below, *args)
+
+    def _refuse(self, tensor: TensorBase) -> None:
+        if find_tangent(tensor) is not None:
+            raise_missing(self.op)
+
+
+def raise_missing(op: Operator) -> NoReturn:
+    raise NotImplementedError(
+        f"Trying to use forward AD with {op.name} that does not support it because it has not been "
+        f"implemented yet. Give {op.qualified_name} a rule: `forward:` in its YAML entry, a `jvp` "
+        "in plugrad.library.register_autograd, or make it of other operators "
+        "(CompositeImplicitAutograd)."
+    )
+
+
+@final
+class _Rules:
+    """Where the rules of plugrad's own operators are, which are loaded when one is asked for."""
+
+    def __init__(self) -> None:
+        self.loaded: bool = False
+
+    def load(self) -> None:
+        if not self.loaded:
+            import importlib
+
+            importlib.import_module("plugrad._generated.forward_rules")
+            self.loaded = True
+
+
+_rules: Final = _Rules()
+
+
+def _make_kernel(op: Operator) -> Any:
+    if op.namespace == "plugrad":
+        _rules.load()
+    rule = op.forward_rule
+    if isinstance(rule, ForwardRule):
+        return ForwardKernel(op, rule)
+    gradient: Any = op.kernel_for(keys.AUTOGRAD_ALIAS)
+    if gradient is None:
+        composite = op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is not None
+        misses = op.differentiable and not composite
+    else:
+        # A kernel of a user's own may know what to do, by an `autograd.Function` with a `jvp`.
+        misses = rule is MISSING_RULE or getattr(gradient, "needs_forward_rule", False)
+    return MissingRule(op) if misses else None
+
+
+name_node_class(Identity, "Identity")
+set_forward(_make_kernel)

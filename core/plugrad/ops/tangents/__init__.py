@@ -1,0 +1,1 @@
+"""Functions that the `forward:` rules of the YAML files name, by family."""

@@ -1,0 +1,228 @@
+"""Tangents of normalisation and convolution.
+
+A normalisation is y = x * weight + bias with x = (input - mean) * rstd, the normalised input. Along
+a tangent t of the input, x changes by P(t) = rstd * (t - mean(t) - x * mean(x * t)), and by
+rstd * t where mean and deviation are given.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it is loaded when somebody uses forward mode.
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import calls as C
+from plugrad._generated import functions as F
+from plugrad.graph.forward_rule import plus
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Ints = tuple[int, ...]
+
+
+@dataclass
+class _Normalised:
+    """A normalised input, and how it changes.
+
+    Attributes:
+        x: the normalised input.
+        rstd: the reciprocal deviation.
+        dims: what is normalised over; None if mean and deviation are given.
+    """
+
+    x: Tensor
+    rstd: Tensor
+    dims: Ints | None
+
+    def mean(self, t: Tensor) -> Any:
+        return t.mean(dim=self.dims, keepdim=True)
+
+    def project(self, t: Tensor) -> Any:
+        """P(t): how x changes along a tangent of the input."""
+        if self.dims is None:
+            return t * self.rstd
+        return (t - self.mean(t) - self.x * self.mean(self.x * t)) * self.rstd
+
+    def change_of_rstd(self, t: Tensor) -> Any:
+        """How the reciprocal deviation changes, by itself."""
+        return None if self.dims is None else -(self.rstd * self.mean(self.x * t))
+
+    def backward_tangent(self, v: Tensor, v_t: Any, t: Any) -> Any:
+        """The tangent of P(v), the gradient toward the input, along v_t and the input's t."""
+        total = None if v_t is None else self.project(v_t)
+        if t is None or self.dims is None:
+            return total
+        x_t = self.project(t)
+        change = self.change_of_rstd(t)
+        moved = x_t * self.mean(self.x * v) + self.x * self.mean(x_t * v)
+        return plus(total, self.project(v) * change - moved * self.rstd)
+
+
+def _by_input(input: Tensor, dims: Ints, eps: Any) -> _Normalised:
+    centered = input - input.mean(dim=dims, keepdim=True)
+    rstd = ((centered * centered).mean(dim=dims, keepdim=True) + eps).rsqrt()
+    return _Normalised(centered * rstd, rstd, dims)
+
+
+def _layer_norm(input: Tensor, normalized_shape: Ints, rstd: Tensor) -> _Normalised:
+    ndim = input.ndim
+    dims = tuple(range(ndim - len(normalized_shape), ndim))
+    # The reciprocal deviation that was used tells eps, up to rounding.
+    centered = input - input.mean(dim=dims, keepdim=True)
+    variance = (centered * centered).mean(dim=dims, keepdim=True)
+    eps = ((rstd * rstd).reciprocal() - variance).detach()
+    fresh = (variance + eps).rsqrt()
+    return _Normalised(centered * fresh, fresh, dims)
+
+
+def _batch_norm(
+    input: Tensor, running_mean: Any, running_var: Any, training: bool, eps: float
+) -> tuple[_Normalised, Ints, Ints]:
+    """With the dimensions that statistics are over, and the shape of what there is per channel."""
+    over = (0, *range(2, input.ndim))
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if training or running_mean is None or running_var is None:
+        return _by_input(input, over, eps), over, shape
+    rstd = (running_var + eps).rsqrt().reshape(shape)
+    return _Normalised((input - running_mean.reshape(shape)) * rstd, rstd, None), over, shape
+
+
+def _affine_tangent(form: _Normalised, t: Any, weight: Any, weight_t: Any, bias_t: Any) -> Any:
+    total = None
+    if t is not None:
+        total = form.project(t)
+        if weight is not None:
+            total = total * weight
+    if weight_t is not None:
+        total = plus(total, form.x * weight_t)
+    return plus(total, bias_t)
+
+
+def layer_norm_tangents(
+    t: Any,
+    weight_t: Any,
+    bias_t: Any,
+    input: Tensor,
+    normalized_shape: Ints,
+    weight: Any,
+    mean: Tensor,
+    rstd: Tensor,
+) -> tuple[Any, Any, Any]:
+    form = _layer_norm(input, normalized_shape, rstd)
+    total = _affine_tangent(form, t, weight, weight_t, bias_t)
+    if t is None:
+        return total, F.zeros_like(mean), F.zeros_like(rstd)
+    return total, form.mean(t), form.change_of_rstd(t)
+
+
+def batch_norm_tangent(
+    t: Any,
+    weight_t: Any,
+    bias_t: Any,
+    input: Tensor,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    eps: float,
+) -> Any:
+    form, _, shape = _batch_norm(input, running_mean, running_var, training, eps)
+    return _affine_tangent(form, t, *(_shaped(x, shape) for x in (weight, weight_t, bias_t)))
+
+
+def _shaped(x: Any, shape: Ints) -> Any:
+    return None if x is None else x.reshape(shape)
+
+
+def layer_norm_backward_tangents(
+    grad_t: Any,
+    t: Any,
+    weight_t: Any,
+    grad: Tensor,
+    input: Tensor,
+    normalized_shape: Ints,
+    rstd: Tensor,
+    weight: Any,
+    mask: tuple[bool, ...],
+) -> tuple[Any, Any, Any]:
+    form = _layer_norm(input, normalized_shape, rstd)
+    over = tuple(range(input.ndim - len(normalized_shape)))
+    return _backward_tangents(form, grad_t, t, weight_t, grad, weight, over, normalized_shape, mask)
+
+
+def batch_norm_backward_tangents(
+    grad_t: Any,
+    t: Any,
+    weight_t: Any,
+    grad: Tensor,
+    input: Tensor,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    eps: float,
+    mask: tuple[bool, ...],
+) -> tuple[Any, Any, Any]:
+    form, over, shape = _batch_norm(input, running_mean, running_var, training, eps)
+    weights = (_shaped(weight_t, shape), grad, _shaped(weight, shape))
+    return _backward_tangents(form, grad_t, t, *weights, over, (input.shape[1],), mask)
+
+
+def _backward_tangents(
+    form: _Normalised,
+    grad_t: Any,
+    t: Any,
+    weight_t: Any,
+    grad: Tensor,
+    weight: Any,
+    over: Ints,
+    parameter_shape: Ints,
+    mask: tuple[bool, ...],
+) -> tuple[Any, Any, Any]:
+    """Of the gradients P(grad * weight), sum(grad * x) and sum(grad)."""
+    to_input: Any = None
+    to_weight: Any = None
+    to_bias: Any = None
+    if mask[0]:
+        v = grad if weight is None else grad * weight
+        v_t = grad_t if grad_t is None or weight is None else grad_t * weight
+        if weight_t is not None:
+            v_t = plus(v_t, grad * weight_t)
+        to_input = form.backward_tangent(v, v_t, t)
+    if mask[1]:
+        product = None if grad_t is None else grad_t * form.x
+        if t is not None:
+            product = plus(product, grad * form.project(t))
+        to_weight = _summed(product, over, parameter_shape)
+    if mask[2]:
+        to_bias = _summed(grad_t, over, parameter_shape)
+    return to_input, to_weight, to_bias
+
+
+def _summed(x: Any, over: Ints, shape: Ints) -> Any:
+    if x is None:
+        return None
+    return (x.sum(dim=over) if over else x).reshape(shape)
+
+
+def convolution_backward_tangents(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    mask: tuple[bool, ...],
+    output: int,
+) -> tuple[Any, Any, Any]:
+    """Of one of the gradients toward input and weight, which is linear in the other's factor."""
+    if not mask[output]:
+        return None, None, None
+    wanted = (output == 0, output == 1, False)
+    how = (stride, padding, dilation, transposed, output_padding, groups)
+    found = C.call_convolution_backward(grad_output, input, weight, None, *how, wanted)
+    return (found[0], None, None) if output == 0 else (None, found[1], None)

@@ -1,0 +1,126 @@
+"""Dual tensors: the tangents of forward mode, the levels they belong to, and how long they live.
+
+A dual tensor is an ordinary tensor with a tangent in its `AutogradMeta` and the bit of `ForwardAD`
+in its key set, which brings its operators to the kernels of `graph/forward_kernel.py`. Both go when
+its level ends.
+
+For other parts of plugrad, which may have several levels alive as long as no operator meets
+tensors of two of them (a transform wraps tensors, and each of its levels has wrappers of its own):
+
+    level = enter_level()               # no check for nesting
+    x = dual(primal, tangent, level)    # a view of `primal` with a tangent
+    t = tangent_of(x)                   # None if it has none; primal_of(x) is a view without
+    exit_level(level)                   # its tensors are no dual tensors any more
+
+(`dual`, `tangent_of` and `primal_of` are in `graph/forward_kernel.py`.)
+
+Tensors get the level of the tangents that they were computed from. While a rule runs, the thread's
+`kept` lacks `FORWARD_AD_BIT`: all tensors are their primals then, and have no tangents for anybody
+who asks.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch.keys import FORWARD_AD_BIT
+from plugrad.dispatch.local_state import LocalState
+from plugrad.tensor.base import TensorBase, materialize_meta
+
+# So many references are kept before those whose tensors are gone are let go.
+_SWEEP_AT: Final = 64
+
+
+@final
+class ForwardLevel:
+    """The dual tensors of one computation in forward mode, which ends for all of them at once.
+
+    Attributes:
+        active: whether it has not been exited.
+        states: the threads whose calls all go through `ForwardAD` because of this level, since some
+            view of theirs may have a tangent that it does not know of.
+    """
+
+    def __init__(self) -> None:
+        self.active: bool = True
+        self.states: list[LocalState] = []
+        self._references: list[Any] = []
+        self._sweep_at: i64 = _SWEEP_AT
+
+    def note(self, tensor: TensorBase) -> None:
+        """Remember a dual tensor, weakly."""
+        references = self._references
+        references.append(weakref.ref(tensor))
+        if len(references) >= self._sweep_at:
+            alive = [reference for reference in references if reference() is not None]
+            self._references = alive
+            self._sweep_at = max(_SWEEP_AT, 2 * len(alive))
+
+    def end(self) -> None:
+        """Take the tangents from all dual tensors."""
+        self.active = False
+        references = self._references
+        self._references = []
+        for reference in references:
+            tensor: TensorBase | None = reference()
+            if tensor is not None:
+                drop_tangent(tensor, self)
+        for state in self.states:
+            state.included = state.included & ~FORWARD_AD_BIT
+        self.states = []
+
+
+@final
+class Tangent:
+    """The tangent of one tensor, and its level."""
+
+    def __init__(self, value: TensorBase, level: ForwardLevel) -> None:
+        self.value = value
+        self.level = level
+
+
+def enter_level() -> ForwardLevel:
+    """Begin a level; others may be active."""
+    return ForwardLevel()
+
+
+def exit_level(level: ForwardLevel) -> None:
+    """End a level: its tensors have no tangents any more. Idempotent."""
+    level.end()
+
+
+def attach_tangent(tensor: TensorBase, value: TensorBase, level: ForwardLevel) -> None:
+    """Make a tensor a dual one, with `value` itself for its tangent."""
+    materialize_meta(tensor).tangent = Tangent(value, level)
+    tensor.keyset = tensor.keyset | FORWARD_AD_BIT
+    level.note(tensor)
+
+
+def drop_tangent(tensor: TensorBase, level: ForwardLevel) -> None:
+    """Make a tensor of a level an ordinary one."""
+    meta = tensor.meta
+    if meta is not None:
+        tangent = meta.tangent
+        if tangent is None or tangent.level is level:
+            meta.tangent = None
+            tensor.keyset = tensor.keyset & ~FORWARD_AD_BIT
+
+
+def own_tangent(tensor: TensorBase) -> Tangent | None:
+    """The tangent that a tensor holds itself."""
+    meta = tensor.meta
+    return None if meta is None else meta.tangent
+
+
+def notice_views(state: LocalState, level: ForwardLevel) -> None:
+    """Bring every call of a thread to `ForwardAD` until the level ends.
+
+    A tensor with views has got a tangent by a write. The views have one now, too, but lack the
+    key, and the tensor does not know them.
+    """
+    if state.included & FORWARD_AD_BIT == 0:
+        state.included = state.included | FORWARD_AD_BIT
+        level.states.append(state)
