@@ -20,6 +20,7 @@ from plugrad.tensor.base import (
     ANY_GRAD_DTYPE,
     OWN_GRAD_DTYPE,
     TensorBase,
+    detached,
     make_tensor,
     materialize_meta,
     sizes_of,
@@ -122,6 +123,9 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
     state = current_state()
     if state.grad_enabled:
         return _copy_like(_first(grads), variable)
+    if _first(grads).keyset & FORWARD_AD_BIT:
+        # As in PyTorch, it has no tangent then.
+        return detached(call_clone(_first(grads)))
     if is_unshared(grads, 0, others):
         grad = _first(grads)
         if not state.grad_layout or _has_layout_of(grad, variable):
@@ -168,8 +172,6 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:
     """A copy whose elements lie in memory as the variable's do."""
-    if grad.keyset & FORWARD_AD_BIT:
-        return call_clone(grad)
     if grad.keyset & FUNCTIONALIZE_BIT:
         # Nobody writes to its array, so that a tensor of its own will do.
         return make_tensor(grad.array, grad.dtype, grad.device, grad.keyset)

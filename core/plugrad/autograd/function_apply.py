@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mypy_extensions import i64
 
+from plugrad.autograd import function_jvp
 from plugrad.autograd.function_levels import (
     apply_mapped,
     apply_outside,
@@ -16,6 +17,7 @@ from plugrad.autograd.function_levels import (
     check_for_transforms,
 )
 from plugrad.autograd.function_node import Error, FunctionNode
+from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.graph.history import (
     check_inplace,
@@ -92,8 +94,11 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
     recorded = _note_inputs(ctx, state, args)
     ctx._read_once = _flag(function.clear_saved_tensors_on_access, "clear_saved_tensors_on_access")
     ctx._boxed = _flag(function.boxed_grads_call, "boxed_grads_call")
+    forward_pass = function_jvp.begin(state, args) if _any_dual(state, args) else None
     grad_enabled = state.grad_enabled
     state.grad_enabled = False
+    mode_keys = state.kept
+    state.kept = mode_keys & ~FORWARD_AD_BIT
     trace = state.trace
     if trace is not None:
         trace.enter_function(ctx, function.__name__, args, recorded)
@@ -110,10 +115,14 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
             output = forward(ctx, *args)
     finally:
         state.grad_enabled = grad_enabled
+        state.kept = mode_keys
         if trace is not None:
             trace.leave_function(ctx)
     several = isinstance(output, tuple)
     outputs: tuple[Any, ...] = output if several else (output,)
+    given = outputs
+    if forward_pass is not None:
+        forward_pass.note_marks(ctx)
     kept = _kept_inputs(ctx) if separate else None
     if (
         recorded
@@ -129,6 +138,8 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
         set_gradient_edge(output, ctx, ctx._add_input_metadata(output))
     else:
         outputs = _tie_outputs(ctx, state, args, outputs, recorded, kept)
+    if forward_pass is not None:
+        function_jvp.finish(forward_pass, ctx, state, args, given, outputs)
     if ctx.to_save is not None:
         to_save = _expect_tuple(ctx.to_save, "to_save")
         # Before a hook that packs may raise: an output held here refers to `ctx` itself.
@@ -137,6 +148,16 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
             _save(ctx, to_save, outputs)
     ctx.saved_for_forward = None
     return outputs if several else outputs[0]
+
+
+def _any_dual(state: LocalState, args: tuple[Any, ...]) -> bool:
+    """Whether an argument may have a tangent."""
+    if state.included & FORWARD_AD_BIT:
+        return True
+    for value in args:  # noqa: SIM110  # needs no generator
+        if isinstance(value, TensorBase) and value.keyset & FORWARD_AD_BIT:
+            return True
+    return False
 
 
 def _is_one_of(wanted: object, values: tuple[Any, ...]) -> bool:

@@ -94,7 +94,10 @@ class ForwardKernel:
         state.kept = kept & ~keys.FORWARD_AD_BIT
         try:
             if self.inplace:
-                return self._write(state, below, args, tangents, level, exact)
+                written: Any = self._write(state, below, args, tangents, level, exact)
+                if self.rule.saved:
+                    self._give_saved(written, level)
+                return written
             if self.is_view:
                 _lay_out(args[0])
                 tangents[0] = _value(args[0])
@@ -196,7 +199,8 @@ class ForwardKernel:
         before = args
         for number, needed in enumerate(rule.needs_self):
             if needed and tangents[number] is not None:
-                before = (operators["clone"](target), *args[1:])
+                copy = operators["clone"](target)
+                before = tuple([copy if value is target else value for value in args])
                 break
         out = self._go_on(state, below, args)
         value: Any = rule.tangents(before, tangents, out)
@@ -241,6 +245,25 @@ def _set_written(
     attach_tangent(target, own, level)
     if storage is not None and storage.has_views:
         notice_views(state, level)
+
+
+def give_tangent(
+    state: LocalState,
+    tensor: TensorBase,
+    value: TensorBase,
+    level: ForwardLevel,
+    written: bool,
+) -> None:
+    """Make a tensor a dual one, with `value` itself if it lies in memory as the tensor does.
+
+    Args:
+        written: whether the tensor was there before and has been written to.
+    """
+    if written:
+        _set_written(state, tensor, value, level, False)
+        return
+    attach_tangent(tensor, value, level)
+    _lay_out(tensor)
 
 
 def find_tangent(tensor: TensorBase) -> Tangent | None:
@@ -459,11 +482,15 @@ class MissingRule:
 
 
 def raise_missing(op: Operator) -> NoReturn:
+    if op.namespace == "plugrad":
+        raise NotImplementedError(
+            f"Trying to use forward AD with plugrad::{op.name} that does not support it."
+        )
     raise NotImplementedError(
-        f"Trying to use forward AD with {op.name} that does not support it because it has not been "
-        f"implemented yet. Give {op.qualified_name} a rule: `forward:` in its YAML entry, a `jvp` "
-        "in plugrad.library.register_autograd, or make it of other operators "
-        "(CompositeImplicitAutograd)."
+        f"Trying to use forward AD with {op.namespace}::{op.name} that does not support it because "
+        f"it has not been implemented yet. Give {op.qualified_name} a rule: `forward:` in its YAML "
+        "entry, or an Autograd kernel that calls an autograd.Function with a `jvp`; or make it of "
+        "other operators (CompositeImplicitAutograd)."
     )
 
 

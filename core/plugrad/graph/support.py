@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn, final
 
 from mypy_extensions import i64
 
+from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.graph.history import set_history
@@ -79,8 +80,16 @@ def not_implemented(name: str, reason: str = "") -> NoReturn:
 
 
 def copy_of(tensor: TensorBase) -> TensorBase:
-    """A copy of what an in-place operator is about to overwrite and its gradient needs."""
-    copy: TensorBase = operators["clone"](tensor)
+    """A copy of what an in-place operator is about to overwrite and its gradient needs; that of a
+    dual tensor has its tangent, although forward mode is off while the operator is recorded."""
+    state = current_state()
+    kept = state.kept
+    if tensor.keyset & FORWARD_AD_BIT:
+        state.kept = kept | FORWARD_AD_BIT
+    try:
+        copy: TensorBase = operators["clone"](tensor)
+    finally:
+        state.kept = kept
     return copy
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from plugrad.dispatch.active_backends import is_active
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
+from plugrad.graph.forward_kernel import tangent_of
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.interop import host_array
 from plugrad.tensor.levels import Wrapped
@@ -256,7 +257,8 @@ def _level_repr(tensor: TensorBase) -> str:
 
 
 def tensor_repr(tensor: TensorBase) -> str:
-    """The text of a tensor: elements, then what is not the default of shape, dtype, device, graph.
+    """The text of a tensor: elements, then what is not the default of shape, dtype, device, graph,
+    then the tangent of a dual tensor.
 
     A subclass prints under its own name; a class attribute `_printed_as` of that very class
     replaces it.
@@ -295,4 +297,7 @@ def tensor_repr(tensor: TensorBase) -> str:
     grad = _grad_suffix(tensor)
     if grad is not None:
         suffixes.append(grad)
+    tangent = tangent_of(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tensor_repr(tangent)}")
     return _with_suffixes(prefix + text, suffixes, indent)
