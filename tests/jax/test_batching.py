@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import plugrad
+from plugrad.func import grad, vmap
 from plugrad.testing.cases import family_cases
 from tests.core.ops.batching_harness import OpCall, calls_of, check, in_place_twin, on_device
 
@@ -28,3 +30,13 @@ def test_rules_agree_with_loops() -> None:
         twin = in_place_twin(call)
         if twin is not None:
             check(on_device(twin, "jax"))
+
+
+def test_strides_are_told_inside_of_transforms() -> None:
+    x = plugrad.arange(18.0, device="jax").reshape(2, 3, 3)
+
+    def corner(x: plugrad.Tensor) -> plugrad.Tensor:
+        return x.t().as_strided((2, 2), (1, 3)).sum()
+
+    expected = [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    assert vmap(grad(corner))(x).tolist() == [expected, expected]

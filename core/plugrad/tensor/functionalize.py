@@ -109,7 +109,8 @@ def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     state = current_state()
     kept = state.kept
     trace = state.trace
-    state.kept = kept & ~keys.AUTOGRAD_KEYS
+    # Nor is it a matter of the levels of transforms that ask.
+    state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.TRANSFORMS_BIT)
     state.trace = None
     try:
         found: Any = replay_view(steps, root, 0).array

@@ -120,11 +120,17 @@ def _written_through_views(lib: Any, x: Any) -> Any:
 
 def _written_in_parts(lib: Any, x: Any) -> Any:
     y = x.clone()
-    for number, part in enumerate(y.unbind(1)):
-        part.sub_(number)
     y.narrow(0, 0, 1).copy_(x[-1])
+    y.select(1, -1).sub_(x[:, 0])
     y.unfold(1, 2, 1)[0, 0].mul_(3)
     y.expand(2, 3, 3)
+    return y
+
+
+def _written_one_of_several(lib: Any, x: Any) -> Any:
+    y = x.clone()
+    for number, part in enumerate(y.unbind(1)):
+        part.sub_(number)
     return y
 
 
@@ -151,7 +157,8 @@ def _strided(lib: Any, x: Any) -> Any:
 
 
 _PROGRAMS = [
-    _written_through_views, _written_in_parts, _turned_in_place, _of_numbers, _strided,
+    _written_through_views, _written_in_parts, _written_one_of_several, _turned_in_place,
+    _of_numbers, _strided,
 ]  # fmt: skip
 
 
