@@ -66,7 +66,7 @@ def convolution(
             out = F.convolution(input, weight, inside, *how, groups)
         else:
             out = F.convolution(merged(input, x_dim, 0), weight, inside, *how, groups)
-            out = split(out, 0, size)
+            out = split(out, 0, size, logical_sizes(input, x_dim)[0])
         return (out if inside is bias else _plus_bias(out, bias, bias_dim, weight.ndim - 2)), 0
     if bias is not None:
         bias = spread(bias, bias_dim, size)
@@ -119,7 +119,7 @@ class _Product:
                 return self._input(grad, weight, sizes, groups), None
             folded = merged(grad, grad_dim, 0)
             found = self._input(folded, weight, (size * count, channels, *spatial), groups)
-            return split(found, 0, size), 0
+            return split(found, 0, size, count), 0
         wide = (count, size * channels, *spatial)
         if grad_dim is None:
             read, parts = (0, groups) if self.transposed else (1, 1)

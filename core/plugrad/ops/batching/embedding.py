@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
@@ -39,7 +40,7 @@ def embedding(
         rows = F.index_select(tables, 1, F.reshape(indices, (-1,)))
         return F.reshape(rows, (info.batch_size, *sizes_of(indices), width)), 0
     front = to_front(indices, dims[1])
-    flat = F.reshape(front, (info.batch_size, front.numel() // info.batch_size, 1))
+    flat = F.reshape(front, (info.batch_size, math.prod(sizes_of(front)[1:]), 1))
     rows = F.gather(tables, 1, F.expand(flat, (*sizes_of(flat)[:2], width)))
     return F.reshape(rows, (*sizes_of(front), width)), 0
 

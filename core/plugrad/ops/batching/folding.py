@@ -35,11 +35,11 @@ def within_groups(x: Tensor, dim: int, into: int, groups: int) -> Tensor:
     return F.reshape(inside, (*sizes[1 : into + 1], joint, *sizes[into + 2 :]))
 
 
-def split(x: Tensor, dim: int, batch_size: int) -> Tensor:
-    """What `merged` joins, as (batch, rest) from `dim` on."""
+def split(x: Tensor, dim: int, batch_size: int, count: int | None = None) -> Tensor:
+    """What `merged` joins, as (batch, count) from `dim` on; `count` where a batch may be empty."""
     sizes = sizes_of(x)
-    apart = (batch_size, sizes[dim] // batch_size)
-    return F.reshape(x, (*sizes[:dim], *apart, *sizes[dim + 1 :]))
+    rest = sizes[dim] // batch_size if count is None else count
+    return F.reshape(x, (*sizes[:dim], batch_size, rest, *sizes[dim + 1 :]))
 
 
 def split_groups(x: Tensor, dim: int, batch_size: int, groups: int) -> Tensor:

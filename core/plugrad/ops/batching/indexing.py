@@ -91,7 +91,7 @@ def index_select(
     prepare.index_select(first_of(self, dims[0]), dim, first_of(index, dims[2]))
     positions = lined(to_front(index, dims[2]), logical_rank(index, dims[2]))
     if dims[0] is None and rank:
-        found = F.index_select(self, place - 1, F.reshape(positions, (-1,)))
+        found = F.index_select(self, place - 1, F.flatten(positions))
         sizes = sizes_of(found)
         shape = (*sizes[: place - 1], *sizes_of(positions), *sizes[place:])
         return F.reshape(found, shape), place - 1
@@ -214,12 +214,12 @@ def masked_scatter(
     whole = (info.batch_size, *shape)
     target = F.expand(padded(self, dims[0], len(shape)), whole)
     where = F.expand(padded(mask, dims[1], len(shape)), whole)
-    given = F.reshape(spread(source, dims[2], info.batch_size), (info.batch_size, -1))
+    given = F.flatten(_lined_spread(info, source, dims[2]), 1)
     if sizes_of(given)[1] == 0:  # enough where the masks hold nothing, which the operator checks
         return F.masked_scatter(target, where, F.reshape(given, (0,))), 0
     # Each place that is written to takes the element after that of the place before. One too many
     # is out of range.
-    flat = F.reshape(where, (info.batch_size, -1))
+    flat = F.flatten(lined(where, len(shape)), 1)
     order = F.where(flat, F.cumsum(flat, 1) - 1, 0)
     taken = F.reshape(F.gather(given, 1, order), whole)
     return F.where(where, taken, target), 0
@@ -229,7 +229,7 @@ def take(info: VmapInfo, dims: Dims, self: Tensor, index: Tensor) -> tuple[Any, 
     if dims[0] is None:
         return F.take(self, index), dims[1]
     prepare.take(first_of(self, dims[0]), first_of(index, dims[1]))
-    flat = F.reshape(to_front(self, dims[0]), (info.batch_size, -1))
+    flat = F.flatten(lined(to_front(self, dims[0]), logical_rank(self, dims[0])), 1)
     if dims[1] is None:
         return F.index(flat, [None, index]), 0
     positions = to_front(index, dims[1])

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
@@ -24,7 +25,8 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
     """Of losses [B, *], reduced for each element."""
     if reduction == "none":
         return losses
-    flat = F.reshape(losses, (sizes_of(losses)[0], losses.numel() // sizes_of(losses)[0]))
+    count, *sizes = sizes_of(losses)
+    flat = F.reshape(losses, (count, math.prod(sizes)))
     return F.mean(flat, 1) if reduction == "mean" else F.sum(flat, 1)
 
 
@@ -62,7 +64,7 @@ class _Labelled:
         known = target != ignore_index
         if weight is None:
             return cast(known, self.scores.dtype)
-        flat = F.reshape(F.where(known, target, 0), (self.batch_size, -1))
+        flat = F.reshape(F.where(known, target, 0), (self.batch_size, math.prod(self.shape)))
         weights = F.gather(spread(weight, dim, self.batch_size), 1, flat)
         return F.where(known, F.reshape(weights, sizes_of(target)), 0)
 

@@ -12,6 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.ops.batching.dims import cast, first_of, logical_rank, moved, padded, spread, to_front
 from plugrad.ops.batching.folding import merged, split
 from plugrad.ops.prepare import nn as prepare
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -104,7 +105,13 @@ def _flat(info: VmapInfo, parameter: Tensor | None, dim: int | None) -> Tensor |
 
 def _images(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
     """(N, B * C, ...): the channels of each element of the batch are others."""
-    return merged(spread(x, dim, info.batch_size), 0, 1)
+    images = merged(spread(x, dim, info.batch_size), 0, 1)
+    if info.batch_size == 0:
+        raise RuntimeError(
+            "input tensor must have at least one element, but got input_sizes = "
+            f"{list(sizes_of(images))}"
+        )
+    return images
 
 
 def _check_batch_norm(dims: Dims, given: Sequence[Any], rest: Sequence[Any]) -> None:

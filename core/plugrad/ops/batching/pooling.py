@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.ops.batching.dims import logical_rank, logical_sizes, spread
+from plugrad.ops.batching.dims import logical_sizes, spread
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -32,12 +32,9 @@ def _folded(front: Tensor) -> Tensor:
     return F.reshape(front, (sizes[0] * sizes[1], *sizes[2:]))
 
 
-def _apart(info: VmapInfo, found: Tensor, rank: int) -> Tensor:
-    """Images as they were before they were folded."""
-    if rank != 4:
-        return found
-    sizes = sizes_of(found)
-    return F.reshape(found, (info.batch_size, sizes[0] // info.batch_size, *sizes[1:]))
+def _apart(info: VmapInfo, found: Tensor, sizes: Ints) -> Tensor:
+    """Images as they were before they were folded, of these logical sizes but for the last two."""
+    return F.reshape(found, (info.batch_size, *sizes[:-2], *sizes_of(found)[-2:]))
 
 
 def _like(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
@@ -50,9 +47,9 @@ def _like(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
 def max_pool2d_with_indices(
     info: VmapInfo, dims: Dims, self: Tensor, *window: Any
 ) -> tuple[Any, Any]:
-    rank = logical_rank(self, dims[0])
+    sizes = logical_sizes(self, dims[0])
     found, indices = F.max_pool2d_with_indices(_images(info, self, dims[0]), *window)
-    return (_apart(info, found, rank), _apart(info, indices, rank)), (0, 0)
+    return (_apart(info, found, sizes), _apart(info, indices, sizes)), (0, 0)
 
 
 def max_pool2d_with_indices_backward(
@@ -77,12 +74,12 @@ def max_pool2d_with_indices_backward(
         ceil_mode,
         _images(info, indices, dims[7]),
     )
-    return _apart(info, found, logical_rank(self, dims[1])), 0
+    return _apart(info, found, logical_sizes(self, dims[1])), 0
 
 
 def avg_pool2d(info: VmapInfo, dims: Dims, self: Tensor, *window: Any) -> tuple[Any, Any]:
     found = F.avg_pool2d(_images(info, self, dims[0]), *window)
-    return _apart(info, found, logical_rank(self, dims[0])), 0
+    return _apart(info, found, logical_sizes(self, dims[0])), 0
 
 
 def avg_pool2d_backward(
@@ -94,7 +91,7 @@ def avg_pool2d_backward(
         return F.avg_pool2d_backward(grad_output, like, *window), None
     grad = _images(info, grad_output, dims[0])
     found = F.avg_pool2d_backward(grad, _like(info, self, dims[1]), *window)
-    return _apart(info, found, logical_rank(self, dims[1])), 0
+    return _apart(info, found, logical_sizes(self, dims[1])), 0
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -23,7 +23,7 @@ from plugrad.ops.batching.dims import (
 )
 from plugrad.ops.batching.folding import merged, split
 from plugrad.ops.batching.table import NO_RANDOMNESS
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -75,7 +75,8 @@ def multinomial(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[A
     rows = to_front(self, dims[0])
     if rows.ndim != 3:
         return function(rows, *args), 0
-    return split(function(merged(rows, 0, 0), *args), 0, info.batch_size), 0
+    drawn = function(merged(rows, 0, 0), *args)
+    return split(drawn, 0, info.batch_size, sizes_of(rows)[1]), 0
 
 
 def normal(info: VmapInfo, dims: Dims, mean: Any, std: Any, generator: Any) -> tuple[Any, Any]:

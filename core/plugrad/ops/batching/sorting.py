@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING
-from plugrad.ops.batching.dims import all_at_front, logical_rank, physical, to_front
+from plugrad.ops.batching.dims import all_at_front, logical_rank, logical_sizes, physical, to_front
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -52,8 +53,9 @@ def topk(
 
 
 def median(info: VmapInfo, dims: Dims, self: Tensor) -> tuple[Any, Any]:
-    flat = F.reshape(to_front(self, dims[0]), (info.batch_size, self.numel() // info.batch_size))
-    if flat.numel() == 0:
+    count = math.prod(logical_sizes(self, dims[0]))
+    flat = F.reshape(to_front(self, dims[0]), (info.batch_size, count))
+    if count == 0:
         value = float("nan") if self.dtype.category >= FLOATING else 0
         return F.full((info.batch_size,), value, dtype=self.dtype, device=self.device), 0
     return F.median(flat, 1)[0], 0

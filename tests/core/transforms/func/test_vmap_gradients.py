@@ -136,3 +136,28 @@ def test_batch_norm_has_running_statistics_for_each_element() -> None:
     )
     wanted = plugrad.batch_norm(x.flatten(0, 1), scale, None, mean[0], var[0], False, 0.1, 1e-5)
     assert_close(evaluated(x).flatten(0, 1), wanted)
+
+
+EMPTY: list[Callable[..., Any]] = [
+    lambda x, i: x.gather(0, i),
+    lambda x, i: x[i],
+    lambda x, i: x.index_add(0, i, x[:2]),
+    lambda x, i: x.masked_scatter(x > 0, x),
+    lambda x, i: x.median(),
+    lambda x, i: x.sort()[0],
+    lambda x, i: plugrad.linalg.solve(x[:, None] * x, x),
+    lambda x, i: plugrad.conv1d(x[None, None], plugrad.ones(1, 1, 2)),
+    lambda x, i: plugrad.max_pool2d((x[:, None] * x)[None, None], 2),
+    lambda x, i: plugrad.layer_norm(x, (5,)),
+    lambda x, i: plugrad.embedding(x[:, None], i),
+    lambda x, i: plugrad.cross_entropy_loss(x, i[0]),
+]
+
+
+@pytest.mark.parametrize("function", EMPTY)
+def test_an_empty_batch_has_empty_results(function: Callable[..., Any]) -> None:
+    x, i = plugrad.rand(5), plugrad.tensor([0, 1])
+    none = x.expand(0, 5), i.expand(0, 2)
+    assert plugrad.vmap(function)(*none).shape == (0, *function(x, i).shape)
+    grad = plugrad.vmap(plugrad.func.grad(lambda x, i: function(x, i).sum()))
+    assert grad(*none).shape == (0, 5)
