@@ -1,0 +1,274 @@
+"""`jvp`, `jacfwd`, `hessian` and `linearize`: forward mode of functions.
+
+The function runs on tensors of a level, which are dual tensors there; what the rules of operators
+compute is done one level further out, where it can be transformed again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from plugrad._generated import functions as F
+from plugrad.graph.forward_kernel import dual, primal_of, tangent_of
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.dual import enter_level, exit_level
+from plugrad.tensor.levels import JVP, living, make_level_tensor, pop_level, push_level, value_at
+from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
+from plugrad.transforms.func.gradients import check_outputs, outside, vjp
+from plugrad.transforms.func.jacobians import jacrev, standard_basis
+from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
+from plugrad.transforms.vmap import vmap
+
+_API = "jvp(f, primals, tangents)"
+
+
+def jvp(
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """A function's outputs, and the product of its Jacobian with tangents, in one forward pass.
+
+    Args:
+        func: a function of trees of tensors that returns a tree of tensors, with `has_aux` a pair
+            of that and another tree.
+        primals: the tuple of its arguments.
+        tangents: the tuple of tangents, in the form and with the shapes of `primals`.
+        strict: raise where an output does not depend on the arguments, instead of giving zeros.
+        has_aux: whether `func` returns something beside its outputs.
+
+    Returns:
+        ``(outputs, products)``, both in the form of the outputs; with `has_aux`
+        ``(outputs, products, aux)``.
+
+    Raises:
+        RuntimeError: `primals` and `tangents` are no tuples of one form with tensors in them, a
+            shape does not fit, `func` returns something else than tensors; see `strict`.
+
+    >>> import plugrad
+    >>> from plugrad.func import jvp
+    >>> jvp(lambda x: x * x, (plugrad.tensor([1., 2.]),), (plugrad.tensor([1., 0.]),))
+    (tensor([1., 4.]), tensor([2., 0.]))
+    """
+    leaves, structure = _check_primals(primals)
+    directions, found = flatten(tangents)
+    if found != structure:
+        raise RuntimeError(
+            f"{_API}: Expected primals and tangents to have the same python structure. For "
+            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
+            f"structure {shown(structure)} and tangents with structure {shown(found)}"
+        )
+    _check_tensors(leaves, directions)
+    level = push_level(JVP)
+    forward = enter_level()
+    try:
+        inside = [
+            dual(make_level_tensor(leaf, level), make_level_tensor(tangent, level), forward)
+            for leaf, tangent in zip(leaves, directions, strict=True)
+        ]
+        output = func(*unflatten(structure, inside))
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError(
+                    f"{_API}: output of function f should be a tuple: (output, aux) if has_aux is "
+                    "True"
+                )
+            output, aux = output
+            aux = outside(map_leaves(_primal, aux), level)
+        outputs, form = flatten(output)
+        check_outputs(_API, "f(*primals)", outputs)
+        values: list[Any] = []
+        products: list[Any] = []
+        for item in outputs:
+            item = living(item)
+            product = tangent_of(item)
+            if product is None and strict:
+                raise RuntimeError(
+                    f"{_API[:-1]}, strict=True): The output of f is independent of the inputs. "
+                    "This is not allowed with strict=True."
+                )
+            value = value_at(_primal(item), level)
+            values.append(value)
+            # Zeros are made outside, like all else of them.
+            products.append(None if product is None else value_at(product, level))
+    finally:
+        exit_level(forward)
+        pop_level(level)
+    made = [
+        F.zeros_like(value) if product is None else product
+        for value, product in zip(values, products, strict=True)
+    ]
+    result = (unflatten(form, values), unflatten(form, made))
+    return (*result, aux) if has_aux else result
+
+
+def _primal(value: Any) -> Any:
+    return primal_of(value) if isinstance(value, TensorBase) else value
+
+
+def _check_primals(primals: Any) -> tuple[list[Any], Any]:
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{_API}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
+    leaves, structure = flatten(primals)
+    if not leaves:
+        raise RuntimeError(f"{_API}: Expected primals to contain at least one Tensor.")
+    return leaves, structure
+
+
+def _check_tensors(primals: list[Any], tangents: list[Any]) -> None:
+    for name, values in (("primals", primals), ("tangents", tangents)):
+        for value in values:
+            if not isinstance(value, TensorBase):
+                raise RuntimeError(
+                    f"{_API}: Expected {name} to contain only Tensors, got unsupported type "
+                    f"{type(value)}"
+                )
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """The function that computes the Jacobian of `func` in forward mode.
+
+    It is the better choice where there are more outputs than inputs; `jacrev` where there are
+    fewer.
+
+    Args:
+        func, argnums, has_aux: as for `jacrev`.
+        randomness: as for `vmap`, which maps over the columns of the Jacobian.
+
+    Returns:
+        A function that gives what that of `jacrev` gives.
+
+    Raises:
+        ValueError: an argument is no tree of tensors of floating point or complex dtype.
+        RuntimeError: `argnums` names no argument; `func` returns something else than tensors.
+
+    >>> import plugrad
+    >>> from plugrad.func import jacfwd
+    >>> jacfwd(lambda x: x * x)(plugrad.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        check_argnums(argnums, len(args))
+        inputs, form = flatten(chosen(args, argnums))
+        for item in inputs:
+            if not isinstance(item, TensorBase):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(item)}")
+            if not item.dtype.is_differentiable:
+                raise ValueError(
+                    f"Expected primal to be floating point or complex, but got: {item.dtype}"
+                )
+
+        def of_leaves(*leaves: Any) -> Any:
+            return func(*replaced(args, unflatten(form, list(leaves)), argnums), **kwargs)
+
+        def push_forward(*tangents: Any) -> Any:
+            _, products, *aux = jvp(of_leaves, tuple(inputs), tangents, has_aux=has_aux)
+            return products, aux
+
+        mapped = vmap(push_forward, out_dims=(0, None), randomness=randomness)
+        products, aux = mapped(*standard_basis(inputs))
+        columns, structure = flatten(products)
+        counts = [item.numel() for item in inputs]
+        found = unflatten(
+            structure, [unflatten(form, _parts(column, counts, inputs)) for column in columns]
+        )
+        return (found, aux[0]) if has_aux else found
+
+    return jacobian
+
+
+def _parts(column: Any, counts: list[int], inputs: list[Any]) -> list[Any]:
+    """One output's derivatives, with the inputs' elements first, as one tensor for each input."""
+    shape = column.shape[1:]
+    parts = F.split(column, counts, 0) if len(counts) > 1 else (column,)
+    return [
+        F.movedim(part, 0, -1).reshape((*shape, *item.shape))
+        for part, item in zip(parts, inputs, strict=True)
+    ]
+
+
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The function that computes the Hessian of `func`: ``jacfwd(jacrev(func))``.
+
+    Args:
+        func: a function of trees of tensors that returns a tree of tensors.
+        argnums: with respect to which positional arguments: one, or a tuple of several.
+
+    Returns:
+        A function that gives for each output the derivatives with respect to pairs of arguments,
+        of shape ``(*output.shape, *argument.shape, *argument.shape)``.
+
+    >>> import plugrad
+    >>> from plugrad.func import hessian
+    >>> hessian(lambda x: (x ** 3).sum())(plugrad.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """A function's outputs at a point, and the linear function that its Jacobian there is.
+
+    Better than `jvp` where many tangents are pushed through one point: `func` runs once. The
+    linear function is the transpose of the backward pass, which is linear in its cotangents.
+
+    Args:
+        func: a function of trees of tensors that returns a tree of tensors.
+        primals: its arguments.
+
+    Returns:
+        ``(outputs, jvp_fn)``; `jvp_fn` takes tangents in the form of `primals` and gives the
+        products in the form of the outputs.
+
+    Raises:
+        RuntimeError: tangents do not have the form, the shapes or the dtypes of `primals`.
+
+    >>> import plugrad
+    >>> from plugrad.func import linearize
+    >>> outputs, jvp_fn = linearize(plugrad.sin, plugrad.tensor(0.))
+    >>> jvp_fn(plugrad.tensor(2.))
+    tensor(2.)
+    """
+    leaves, structure = flatten(primals)
+    outputs, vjp_fn = vjp(func, *primals)
+    cotangents = map_leaves(F.zeros_like, outputs)
+    _, transposed = vjp(vjp_fn, cotangents)
+
+    def jvp_fn(*tangents: Any) -> Any:
+        directions, found = flatten(tangents)
+        if found != structure:
+            raise RuntimeError(
+                f"Expected the tangents {shown(found)} to have the same argspec as the primals "
+                f"{shown(structure)}"
+            )
+        for place, (primal, tangent) in enumerate(zip(leaves, directions, strict=True)):
+            for what in ("shape", "dtype"):
+                given, wanted = getattr(tangent, what), getattr(primal, what)
+                if given != wanted:
+                    raise RuntimeError(
+                        f"tangent:{place} with {what} {given} in flattened pytree doesn't match "
+                        f"the {what} {wanted} of the corresponding primal."
+                    )
+        return transposed(tangents)[0]
+
+    return outputs, jvp_fn
+
+
