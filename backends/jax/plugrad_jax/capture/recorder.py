@@ -103,6 +103,8 @@ class Recorder(Listener):
     def _look(self, value: Any) -> None:
         if isinstance(value, TENSOR):
             if value.device.type == "jax":
+                if not isinstance(value.array, jax.Array):
+                    return  # inside of a transform: what it wraps is met further out
                 if value.device is not self.place or not self._placed:
                     self._compute_on(value.device, self._name_of(value))
                 if id(value) not in self.before and not isinstance(value.array, jax.core.Tracer):
