@@ -6,6 +6,7 @@
 tensor([ 3., 12.])
 """
 
+from plugrad.transforms.func.forward import hessian, jacfwd, jvp, linearize
 from plugrad.transforms.func.functionalization import functionalize
 from plugrad.transforms.func.gradients import grad, grad_and_value, vjp
 from plugrad.transforms.func.jacobians import jacrev
@@ -17,6 +18,6 @@ from plugrad.transforms.func.stateful import (
 from plugrad.transforms.vmap import vmap
 
 __all__ = [
-    "functional_call", "functionalize", "grad", "grad_and_value", "jacrev",
-    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
+    "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
