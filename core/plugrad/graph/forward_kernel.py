@@ -189,7 +189,7 @@ class ForwardKernel:
             return out
         if rule.in_place:
             if own is None:
-                own = operators["zeros_like"](target)
+                own = _zeros(_first(tangents), target, target.dtype)
                 tangents[0] = own
             out = self._go_on(state, below, args)
             rule.tangents(args, tangents, out)
@@ -202,6 +202,9 @@ class ForwardKernel:
                 copy = operators["clone"](target)
                 before = tuple([copy if value is target else value for value in args])
                 break
+        if own is not None and state.grad_enabled and tangents[0] is own:
+            # The rule's own gradients may need what is about to be overwritten.
+            tangents[0] = operators["clone"](own)
         out = self._go_on(state, below, args)
         value: Any = rule.tangents(before, tangents, out)
         if isinstance(value, (tuple, list)):
@@ -215,7 +218,7 @@ class ForwardKernel:
                 operators["copy_"](own, value)
         else:
             if value is None:
-                value = operators["zeros_like"](target)
+                value = _zeros(_first(tangents), target, target.dtype)
             _set_written(state, target, value, level, exact)
         return out
 
@@ -230,7 +233,7 @@ def _set_written(
     storage = target.storage
     if view is not None and shares_tangent(view):
         base = view.base
-        whole = operators["zeros_like"](base, dtype=value.dtype)
+        whole = _zeros(value, base, value.dtype)
         attach_tangent(base, whole, level)
         _lay_out(base)
         part = _replayed(view, _value(base))
@@ -240,7 +243,7 @@ def _set_written(
         return
     if view is not None:
         _refuse_part_of_primal(view)
-    own = operators["zeros_like"](target, dtype=value.dtype)
+    own = _zeros(value, target, value.dtype)
     operators["copy_"](own, value)
     attach_tangent(target, own, level)
     if storage is not None and storage.has_views:
@@ -415,6 +418,9 @@ def _lay_out(tensor: TensorBase) -> None:
     if tangent is None or tensor.keyset & keys.FUNCTIONALIZE_BIT:
         return
     value = tangent.value
+    if value.keyset & keys.TRANSFORMS_BIT:
+        # It may be a batch of tangents, which lies in memory by itself.
+        return
     steps = strides(tensor)
     if steps == strides(value):
         return
@@ -428,6 +434,23 @@ def _lay_out(tensor: TensorBase) -> None:
     )
     operators["copy_"](laid_out, value)
     tangent.value = laid_out
+
+
+def _first(tangents: list[Any]) -> TensorBase:
+    """Some tangent that is there."""
+    found: TensorBase | None = None
+    for value in tangents:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, TensorBase):
+                found = item
+    assert found is not None
+    return found
+
+
+def _zeros(value: TensorBase, like: TensorBase, dtype: DType) -> TensorBase:
+    """Zeros of a tensor's shape that take what is written from a tangent: a batch, if that is."""
+    zeros: TensorBase = operators["new_zeros"](value, sizes_of(like), dtype=dtype)
+    return zeros
 
 
 def _expanded(value: TensorBase, like: TensorBase) -> TensorBase:

@@ -270,5 +270,3 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         return transposed(tangents)[0]
 
     return outputs, jvp_fn
-
-

@@ -40,9 +40,10 @@ def test_forward_and_reverse_mode_nest() -> None:
 
     wanted = (6 * X * X).tolist()
     assert jvp(grad(cubes), (X,), (X,))[1].tolist() == wanted
-    assert jvp(lambda x: jvp(lambda y: y * y * y, (x,), (X,))[1], (X,), (plugrad.ones(3),))[
-        1
-    ].tolist() == (6 * X * X).tolist()
+    assert (
+        jvp(lambda x: jvp(lambda y: y * y * y, (x,), (X,))[1], (X,), (plugrad.ones(3),))[1].tolist()
+        == (6 * X * X).tolist()
+    )
     found = grad(lambda x: jvp(lambda y: y * y * y, (x,), (plugrad.ones(3),))[1].sum())(X)
     assert found.tolist() == (6 * X).tolist()
     for matrix in (hessian(cubes), jacfwd(jacfwd(cubes)), jacrev(jacfwd(cubes))):
