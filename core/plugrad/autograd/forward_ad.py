@@ -24,8 +24,12 @@ from typing import Any, NamedTuple
 from plugrad.autograd.grad_mode import ModeManager, _SetAtOnce
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
-from plugrad.graph.forward_kernel import dual, primal_of, tangent_of
+from plugrad.graph.forward_kernel import check_sizes, dual, primal_of, tangent_of
+from plugrad.levels.arguments import values_at
+from plugrad.levels.batching import any_batched, batch_dim_of
+from plugrad.levels.mapping import batch_of
 from plugrad.tensor.dual import ForwardLevel, enter_level, exit_level
+from plugrad.tensor.levels import VMAP, Level, is_at, make_level_tensor, step_in, step_out
 
 __all__ = [
     "UnpackedDualTensor",
@@ -117,7 +121,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             raise ValueError(
                 f"Expected {what} to be floating point or complex, but got: {given.dtype}"
             )
-    return dual(tensor, tangent, _level(level, "_make_dual"))
+    return _dual(tensor, tangent, _level(level, "_make_dual"))
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
@@ -140,7 +144,47 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     if level < 0:
         return UnpackedDualTensor(tensor, None)
     _level(level, "_fw_primal")
-    return UnpackedDualTensor(primal_of(tensor), tangent_of(tensor))
+    return UnpackedDualTensor(*_unpacked(tensor))
+
+
+def _dual(tensor: Any, tangent: Any, level: ForwardLevel) -> Any:
+    """`dual`, also within `vmap`, where what is mapped over has a tangent for every element."""
+    state = current_state()
+    mapped: Level | None = state.level
+    if mapped is None or mapped.kind != VMAP:
+        return dual(tensor, tangent, level)
+    check_sizes(tensor, tangent)
+    is_batch = any_batched(tuple(batch_dim_of(value, mapped) for value in (tensor, tangent)))
+    if is_batch:
+        primal, along = batch_of(tensor, mapped, 0), batch_of(tangent, mapped, 0)
+    else:
+        primal, along = values_at((tensor, tangent), mapped)
+    stepped = step_out(state, mapped)
+    try:
+        made = _dual(primal, along, level)
+    finally:
+        step_in(state, stepped)
+    return make_level_tensor(made, mapped, 0) if is_batch else made
+
+
+def _unpacked(tensor: Any) -> tuple[Any, Any]:
+    """Primal and tangent, also of what `vmap` maps over."""
+    state = current_state()
+    mapped: Level | None = state.level
+    if mapped is None or mapped.kind != VMAP or not is_at(tensor, mapped):
+        return primal_of(tensor), tangent_of(tensor)
+    dim = batch_dim_of(tensor, mapped)
+    (value,) = values_at((tensor,), mapped)
+    stepped = step_out(state, mapped)
+    try:
+        parts = _unpacked(value)
+    finally:
+        step_in(state, stepped)
+    primal, tangent = [
+        part if part is None or dim is None else make_level_tensor(part, mapped, dim)
+        for part in parts
+    ]
+    return primal, tangent
 
 
 def _level(number: int, function: str) -> ForwardLevel:

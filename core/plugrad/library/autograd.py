@@ -89,7 +89,13 @@ def _is_tensor_list(value: Any) -> bool:
 
 
 class AutogradKernel:
-    """The kernel of the Autograd key of an operator that writes to nothing."""
+    """The kernel of the Autograd key of an operator that writes to nothing.
+
+    Attributes:
+        needs_forward_rule: so that a dual tensor is an error, not taken for its primal.
+    """
+
+    needs_forward_rule = True
 
     def __init__(self, op: Operator, rule: GradientRule) -> None:
         self.op = op
@@ -189,6 +195,8 @@ class WritingAutogradKernel:
     What it wrote to gets a grad_fn that raises, where PyTorch leaves the former one, and with it
     wrong gradients.
     """
+
+    needs_forward_rule = True
 
     def __init__(self, op: Operator) -> None:
         self.op = op

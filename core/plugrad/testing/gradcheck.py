@@ -11,6 +11,7 @@ import numpy as np
 import plugrad
 from plugrad.overrides import is_tensor_like
 from plugrad.testing import gradcheck_rules as rules
+from plugrad.testing.gradcheck_forward import ForwardCheck
 from plugrad.testing.gradcheck_jacobians import (
     Array,
     Direction,
@@ -25,7 +26,6 @@ from plugrad.testing.gradcheck_jacobians import (
 )
 from plugrad.testing.host_values import from_host
 
-NO_FORWARD_MODE = "{}: {}=True needs forward-mode differentiation, which is not built yet"
 FAST_FAIL_SLOW_OK = (
     "Fast gradcheck failed but element-wise differences are small. This means that the test "
     "might've passed in slow_mode! Pass fast_mode=False to compare element by element."
@@ -64,13 +64,15 @@ def gradcheck(
         rtol: relative tolerance, to the numerical Jacobian.
         raise_exception: False returns False where True raises.
         nondet_tol: by how much two backward passes over the same graph may differ.
-        check_undefined_grad: also check that undefined output gradients count as zero.
+        check_undefined_grad: also check that undefined output gradients, or tangents of inputs,
+            count as zero.
         check_grad_dtypes: also check that gradients have the dtype of their inputs.
         check_batched_grad: also check that a pass over a batch of gradients gives what one pass
             for each gives.
-        check_batched_forward_grad: needs forward mode, which is not built yet.
-        check_forward_ad: needs forward mode, which is not built yet.
-        check_backward_ad: checking nothing at all is an error.
+        check_batched_forward_grad: also check that tangents which `vmap` maps over give what each
+            of them gives.
+        check_forward_ad: check forward mode.
+        check_backward_ad: check backward mode; checking nothing at all is an error.
         fast_mode: compare along one random direction per pair of input and output.
         masked: True forgives small gradients where they should be exactly zero, for inputs of
             which not every element counts.
@@ -81,7 +83,6 @@ def gradcheck(
         RuntimeError: an input has elements that share memory.
         AssertionError: options that exclude one another; or what `func` returns changes shape or
             dtype with its inputs' values.
-        NotImplementedError: an option that needs forward mode.
 
     >>> import plugrad
     >>> x = plugrad.tensor([0.5, 1.0], dtype=plugrad.float64, requires_grad=True)
@@ -100,12 +101,14 @@ def gradcheck(
         not check_batched_forward_grad or check_forward_ad,
         "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
     )
-    if check_forward_ad:
-        raise NotImplementedError(NO_FORWARD_MODE.format("gradcheck", "check_forward_ad"))
     arguments = as_tuple(inputs)
     _check_inputs(arguments)
     check = _Check(func, arguments, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
     try:
+        if check_forward_ad:
+            check.forward_mode(check_undefined_grad, check_batched_forward_grad)
+        if not check_backward_ad:
+            return True
         check.backward_mode()
         outputs = differentiable(check.result)
         if check_batched_grad:
@@ -149,8 +152,8 @@ def gradgradcheck(
         grad_outputs: the output gradients; default random ones in [-1, 1] that require grad, the
             same in every call.
         gen_non_contig_grad_outputs: random ones are to be non-contiguous.
-        check_fwd_over_rev: needs forward mode, which is not built yet.
-        check_rev_over_rev: checking nothing at all is an error.
+        check_fwd_over_rev: check the forward mode of gradients.
+        check_rev_over_rev: check their backward mode; checking nothing at all is an error.
 
     The other arguments, and what is raised, are gradcheck's.
 
@@ -171,8 +174,6 @@ def gradgradcheck(
         not check_batched_grad or check_rev_over_rev,
         "Setting check_batched_grad=True requires check_rev_over_rev to be True",
     )
-    if check_fwd_over_rev:
-        raise NotImplementedError(NO_FORWARD_MODE.format("gradgradcheck", "check_fwd_over_rev"))
     arguments = as_tuple(inputs)
     if grad_outputs is None:
         outputs = differentiable(func(*arguments))
@@ -200,6 +201,8 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
         masked=masked,
     )
@@ -271,9 +274,30 @@ class _Check:
         self.rtol = rtol
         self.nondet_tol = nondet_tol
         self.check_grad_dtypes = check_grad_dtypes
+        self.fast_mode = fast_mode
         self.compare = self._along_random_directions if fast_mode else self._element_by_element
         self.inputs = wanted_inputs(arguments)
         self.result = func(*arguments)
+
+    def forward_mode(self, check_undefined: bool, check_batched: bool) -> None:
+        """Compare tangents, and what else is asked of them."""
+        check = ForwardCheck(
+            self.func,
+            self.arguments,
+            self.eps,
+            self.atol,
+            self.check_grad_dtypes,
+            self._close,
+            _shown,
+        )
+        if self.fast_mode:
+            check.along_random_directions()
+        else:
+            check.element_by_element()
+        if check_undefined:
+            check.undefined()
+        if check_batched:
+            check.batched()
 
     def backward_mode(self) -> None:
         """Compare all Jacobians: of a function with complex outputs those of its two parts."""

@@ -94,6 +94,13 @@ def directional_derivatives(
     return [x + 1j * y for x, y in zip(along_real, along_imaginary, strict=True)]
 
 
+def difference_along(
+    func: Function, inputs: Sequence[Any], target: Any, direction: Array, eps: float
+) -> list[Array]:
+    """The change of every output along a direction in the space of one input, by its length."""
+    return _difference(func, inputs, target, direction * eps, eps, None)
+
+
 def _difference(
     func: Function, inputs: Sequence[Any], target: Any, step: Array, eps: float, where: object
 ) -> list[Array]:

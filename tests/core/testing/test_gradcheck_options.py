@@ -251,13 +251,6 @@ def test_options_that_exclude_one_another() -> None:
         gradgradcheck(plugrad.sin, x, check_fwd_over_rev=True, check_rev_over_rev=False)
 
 
-def test_forward_mode_is_not_built() -> None:
-    with pytest.raises(NotImplementedError, match="check_forward_ad=True needs forward-mode"):
-        gradcheck(plugrad.sin, leaf(1.0), check_forward_ad=True)
-    with pytest.raises(NotImplementedError, match="check_fwd_over_rev=True needs forward-mode"):
-        gradgradcheck(plugrad.sin, leaf(1.0), check_fwd_over_rev=True)
-
-
 def test_grad_outputs_that_need_no_gradient() -> None:
     assert gradgradcheck(lambda x: x.exp(), leaf(0.5), plugrad.ones(1, dtype=plugrad.float64))
 
