@@ -238,36 +238,8 @@ def _check_reach(
         )
 
 
-def strided_sum(
-    info: Any,
-    in_dims: Dims,
-    self: Tensor,
-    size: Sizes,
-    stride: Sizes,
-    storage_offset: int,
-    output_size: Sizes,
-    output_stride: Sizes,
-    output_offset: int,
-) -> tuple[Any, Any]:
-    """Each element of the batch has memory of its own, one behind the other."""
-    length = max(
-        reach(size, stride, storage_offset), reach(output_size, output_stride, output_offset)
-    )
-    found = C.call__strided_sum(
-        moved(self, in_dims[0], 0),
-        (info.batch_size, *size),
-        (length, *stride),
-        storage_offset,
-        (info.batch_size, *output_size),
-        (length, *output_stride),
-        output_offset,
-    )
-    return found, 0
-
-
 RULES: Final[dict[str, Rule]] = {
     "_as_strided": as_strided,
-    "_strided_sum": strided_sum,
     "_unsafe_view": _in_another_shape(C.call__unsafe_view),
     "diagonal": diagonal,
     "diagonal_backward": diagonal_backward,
