@@ -88,10 +88,10 @@ assert first.sum().gradient(x)[0].tolist() == [12]
 """,
     },
     "forward mode": {
-        TORCH: """
+        **both("""
 _, tangent = torch.func.jvp(lambda x: x ** 3, (torch.tensor(2.0),), (torch.tensor(1.0),))
 assert tangent == 12
-""",
+"""),
         JAX: "assert jax.jvp(lambda x: x ** 3, (2.0,), (1.0,))[1] == 12",
         HIPS: """
 from autograd.core import make_jvp
@@ -99,7 +99,7 @@ assert make_jvp(lambda x: x ** 3, 2.0)(1.0)[1] == 12
 """,
     },
     "vmap": {
-        TORCH: "assert torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3)).shape == (2,)",
+        **both("assert torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3)).shape == (2,)"),
         JAX: "assert jax.vmap(np.dot)(np.ones((2, 3)), np.ones((2, 3))).shape == (2,)",
     },
     "a step compiled as a whole": {

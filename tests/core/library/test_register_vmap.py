@@ -69,3 +69,22 @@ def test_keyword_only_tensors_have_no_rule(lib: Any, ns: str) -> None:
     with pytest.raises(NotImplementedError, match="register_vmap with kwarg-only Tensor args"):
         lib.library.register_vmap(f"{ns}::f", lambda info, dims, x: (x, 0), lib=own)
     own._destroy()
+
+
+def test_vmap_asks_the_rule_and_loops_without_one() -> None:
+    @custom_op("rules::twice", mutates_args=())
+    def twice(x: plugrad.Tensor) -> plugrad.Tensor:
+        return plugrad.from_numpy(x.numpy() * 2)
+
+    batch = plugrad.arange(6.0).reshape(2, 3)
+    with pytest.warns(UserWarning, match="there is no batching rule for rules::twice"):
+        assert plugrad.vmap(twice)(batch).tolist() == (2 * batch).tolist()
+    seen: list[object] = []
+
+    @register_vmap(twice)
+    def rule(info: VmapInfo, in_dims: tuple[int | None, ...], x: plugrad.Tensor) -> object:
+        seen.append((info.batch_size, in_dims, tuple(x.shape)))
+        return twice(x), in_dims[0]
+
+    assert plugrad.vmap(twice, in_dims=1)(batch).tolist() == (2 * batch.T).tolist()
+    assert seen == [(3, (1,), (2, 3))]
