@@ -90,20 +90,6 @@ def repeat(info: Any, in_dims: Dims, self: Tensor, repeats: Sizes) -> tuple[Any,
     return C.call_repeat(padded(self, in_dims[0], len(repeats)), (1, *repeats)), 0
 
 
-def repeat_interleave(
-    info: Any, in_dims: Dims, repeats: Tensor, output_size: int | None
-) -> tuple[Any, Any]:
-    """One element after the other: how long results are is only known by their elements.
-
-    RuntimeError unless they are of one length.
-    """
-    turns: list[Any] = [
-        C.call_repeat_interleave_Tensor(one, output_size)
-        for one in C.call_unbind_int(repeats, in_dims[0])
-    ]
-    return C.call_stack(turns, 0), 0
-
-
 def _triangle(call: Callable[..., Any]) -> Rule:
     def rule(info: Any, in_dims: Dims, self: Tensor, diagonal: int) -> tuple[Any, Any]:
         if logical_rank(self, in_dims[0]) < 2:
@@ -125,7 +111,6 @@ RULES: Final[dict[str, Rule]] = {
     "diag_embed": diag_embed,
     "flip": flip,
     "repeat": repeat,
-    "repeat_interleave.Tensor": repeat_interleave,
     "roll": roll,
     "stack": stack,
     "tril": _triangle(C.call_tril),
