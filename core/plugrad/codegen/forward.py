@@ -15,7 +15,15 @@ IMPORTS = """from functools import partial
 from typing import Any
 
 from plugrad.dispatch.operator import MISSING_RULE
-from plugrad.graph.forward_rule import Formula, Linear, Multilinear, call, no_tangents, plus
+from plugrad.graph.forward_rule import (
+    Formula,
+    Linear,
+    Multilinear,
+    call,
+    no_tangents,
+    one_by_one,
+    plus,
+)
 """
 
 
@@ -28,6 +36,7 @@ class Term:
         code: the expression, in local names; of `AUTO_ELEMENT_WISE`, in terms of `grad`.
         element_wise: whether it is a derivative, to be applied between two conjugations.
         needs_self: whether it uses what the first argument was.
+        of_each_result: whether it is a derivative in terms of `grads`, one for each result.
         functions: free names: functions that must be qualified.
         results: numbers of the results that it uses.
     """
@@ -36,6 +45,7 @@ class Term:
     code: str
     element_wise: bool = False
     needs_self: bool = False
+    of_each_result: bool = False
     functions: list[str] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
 
@@ -63,13 +73,18 @@ def terms_of(entry: Entry) -> list[Term]:
 
 
 def _derivative(entry: Entry, name: str) -> str:
-    for inputs, expression in entry.derivatives:
-        if inputs == (name,):
-            return expression
-    raise EntryError(
-        f"{entry.family}.yaml: {entry.schema.full_name}: {AUTO_ELEMENT_WISE} needs a derivative of "
-        f"{name!r} by itself"
-    )
+    """The expression of one input's derivative; out of several in one go, that one alone."""
+    inputs, expression = next(pair for pair in entry.derivatives if name in pair[0])
+    if expression == NOT_IMPLEMENTED:
+        return f"{NOT_IMPLEMENTED}({f'{entry.schema.name}: {name}'!r})"
+    if len(inputs) == 1:
+        return expression
+    return f"({expression})[{inputs.index(name)}]"
+
+
+def _mask(entry: Entry, name: str) -> str:
+    inputs = next(inputs for inputs, _ in entry.derivatives if name in inputs)
+    return f"({''.join(f'{other == name}, ' for other in inputs)})"
 
 
 def _call_of(entry: Entry, name: str) -> str:
@@ -95,6 +110,7 @@ class _Rewriter(ast.NodeTransformer):
     """Takes an expression apart, as the one for derivatives does."""
 
     def __init__(self, entry: Entry, term: Term) -> None:
+        self.entry = entry
         self.term = term
         self.arguments = [argument.name for argument in entry.schema.arguments]
         self.tangents = {f"{argument.name}_t" for argument in differentiable_arguments(entry)}
@@ -121,6 +137,11 @@ class _Rewriter(ast.NodeTransformer):
             if number not in self.term.results:
                 self.term.results.append(number)
             return ast.Name(f"result{number}", ast.Load())
+        if name == "grads":
+            self.term.of_each_result = True
+            return node
+        if name == "mask" and self.term.input:
+            return ast.parse(_mask(self.entry, self.term.input), mode="eval").body
         if name in ("True", "False", "None"):
             return node
         if name not in self.term.functions:
@@ -173,8 +194,13 @@ def emit_rule(out: Source, entry: Entry, terms: list[Term]) -> None:
                 first = "out[0]" if several else "out"
                 out.line(f"conjugated = {given}.dtype.is_complex or {first}.dtype.is_complex")
                 out.line(f"grad = {given}.conj() if conjugated else {given}")
-                out.line(f"term = {code}")
-                code = "term.conj() if conjugated else term"
+                if term.of_each_result:
+                    count = len(entry.schema.returns)
+                    out.line(f"term = [{code} for grads in one_by_one(grad, {count})]")
+                    code = "[item.conj() for item in term] if conjugated else term"
+                else:
+                    out.line(f"term = {code}")
+                    code = "term.conj() if conjugated else term"
             out.line(f"total = {code}" if number == 0 else f"total = plus(total, {code})")
     out.line("return total")
     out._depth -= 1

@@ -131,6 +131,11 @@ def call(op: Operator, values: tuple[Any, ...]) -> Any:
     return op.lookup_forward(keyset)(keyset, *values)
 
 
+def one_by_one(value: Any, count: int) -> list[list[Any]]:
+    """Gradients of several results of which but one is given: each of them in turn."""
+    return [[value if k == number else None for k in range(count)] for number in range(count)]
+
+
 def plus(total: Any, term: Any) -> Any:
     """The sum of two tangents, or of several by several; None is zero."""
     if total is None:

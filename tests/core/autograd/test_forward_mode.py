@@ -135,6 +135,7 @@ def test_the_tangent_is_the_very_tensor(fw: Any, lib: Any, level: None) -> None:
     assert fw.unpack_dual(x).tangent is None
 
 
+@pytest.mark.strided
 def test_a_tangent_that_lies_otherwise_in_memory_is_copied(fw: Any, lib: Any, level: None) -> None:
     v = lib.ones(3, 2).t()
     found = fw.unpack_dual(fw.make_dual(lib.ones(2, 3), v)).tangent
@@ -311,6 +312,7 @@ def test_resizing_is_refused(fw: Any, lib: Any, level: None) -> None:
         dual(lib, fw).resize_(1)
 
 
+@pytest.mark.strided
 def test_printing(fw: Any, lib: Any, level: None) -> None:
     x = dual(lib, fw)
     assert repr(x) == "tensor([1., 2.], tangent=tensor([3., 4.]))"
@@ -358,6 +360,7 @@ def test_forward_over_reverse_in_place(fw: Any, lib: Any, level: None) -> None:
     assert tangent(fw, grad) == pytest.approx(expected)
 
 
+@pytest.mark.strided
 def test_saved_tensors_with_hooks_keep_their_tangents(fw: Any, lib: Any, level: None) -> None:
     x = lib.tensor([0.5, 2.0], requires_grad=True)
     made = fw.make_dual(x, lib.ones(2))
@@ -409,3 +412,47 @@ def test_the_end_of_a_level_frees_tangents(fw: Any, lib: Any) -> None:
     gc.collect()
     assert reference() is None
     assert y.tolist() == [2.0, 4.0]
+
+
+def test_vmap_over_tangents(fw: Any, lib: Any) -> None:
+    """One tangent for every element of a batch; the primal is the same for all."""
+    if lib.__name__ == "torch":
+        pytest.skip("PyTorch has no batching rule for make_dual")
+    x = lib.tensor([1.0, 2.0])
+
+    def product(along: Any) -> Any:
+        with fw.dual_level():
+            primal, found = fw.unpack_dual(fw.make_dual(x, along) ** 3)
+            assert tangent(fw, primal) is None
+            return found
+
+    batch = lib.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    vmap = importlib.import_module(f"{lib.__name__}.func").vmap
+    assert vmap(product)(batch).tolist() == [[3.0, 0.0], [0.0, 12.0], [6.0, 12.0]]
+
+
+def test_reverse_transforms_of_dual_tensors(fw: Any, lib: Any, level: None) -> None:
+    """`func.grad` of a dual tensor is a dual tensor."""
+    grad = importlib.import_module(f"{lib.__name__}.func").grad
+    found = grad(lambda x: (x**3).sum())(dual(lib, fw))
+    assert found.tolist() == [3.0, 12.0]
+    assert tangent(fw, found) == [18.0, 48.0]
+
+
+def test_threads_share_the_level(fw: Any, lib: Any, level: None) -> None:
+    import threading
+
+    x = dual(lib, fw)
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(tangent(fw, x * 2)))
+    thread.start()
+    thread.join()
+    assert found == [[6.0, 8.0]]
+
+
+def test_aliased_arguments_in_place(fw: Any, lib: Any, level: None) -> None:
+    if lib.__name__ == "torch":
+        pytest.skip("PyTorch takes the factor after it was written to")
+    x = dual(lib, fw) * 1
+    x.mul_(x)
+    assert tangent(fw, x) == [6.0, 16.0]
