@@ -38,6 +38,12 @@ ONE_CORE = {
     "tests/nn/test_demo.py": "compiled",
     "tests/nn/test_examples.py": "compiled",
     "tests/docs": "compiled",
+    # Batching rules are interpreted in either case.
+    "tests/core/ops/test_batching.py": "compiled",
+    "tests/core/ops/test_batching_random.py": "compiled",
+    "tests/core/ops/test_batching_shapes.py": "compiled",
+    "tests/core/transforms/func/test_vmap_operators.py": "compiled",
+    "tests/jax/test_batching.py": "compiled",
     "tests/examples": "compiled",
     "tests/special": "compiled",
 }
