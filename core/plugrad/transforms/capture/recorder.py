@@ -15,6 +15,7 @@ from typing import Any
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
+from plugrad.graph.forward_kernel import ForwardKernel
 from plugrad.levels.dispatching import TransformsKernel
 from plugrad.ops.autocast import AutocastKernel
 from plugrad.ops.namespace import OpOverload
@@ -82,8 +83,9 @@ class Recorder(Names):
         if current_state().level is not self._level or isinstance(kernel, TransformsKernel):
             # A function that is transformed: what it comes down to is recorded.
             return super().dispatch(kind, op, keyset, args)
-        if isinstance(kernel, AutocastKernel):
-            # It casts the arguments and goes on: what comes then is recorded.
+        if isinstance(kernel, (AutocastKernel, ForwardKernel)):
+            # It casts the arguments, or computes tangents beside the result, and goes on: what
+            # comes then is recorded.
             return super().dispatch(kind, op, keyset, args)
         if kernel is op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD):
             return self._composite(kind, op, keyset, args)
