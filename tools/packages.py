@@ -31,6 +31,7 @@ JAX = {
     "JAX_ENABLE_X64": "1",
     "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+    "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",
 }
 
 
