@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn, final
 
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.kernel_hooks import set_forward
@@ -24,13 +24,15 @@ from plugrad.dispatch.operator import MISSING_RULE, Operator
 from plugrad.dtype import FLOATING, DType
 from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.forward_rule import ForwardRule
-from plugrad.graph.history import next_sequence_nr, set_history
+from plugrad.graph.history import gradient_edge, next_sequence_nr, set_history
 from plugrad.graph.node import Node
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.graph.support import name_node_class, operators
 from plugrad.tensor.base import (
     TensorBase,
     ViewInfo,
+    detached,
+    materialize_meta,
     needs_grad,
     replay_view,
     sizes_of,
@@ -102,7 +104,11 @@ class ForwardKernel:
                 _lay_out(args[0])
                 tangents[0] = _value(args[0])
             out: Any = self._go_on(state, below, args)
-            results: Any = self.rule.tangents(args, tangents, out)
+            results: Any
+            if state.grad_enabled and _is_recorded(args, tangents):
+                results = self.rule.tangents(_primals(args), tangents, _primal_results(out))
+            else:
+                results = self.rule.tangents(args, tangents, out)
             if isinstance(out, TensorBase):
                 if isinstance(results, (tuple, list)):
                     results = results[0]
@@ -206,7 +212,11 @@ class ForwardKernel:
             # The rule's own gradients may need what is about to be overwritten.
             tangents[0] = operators["clone"](own)
         out = self._go_on(state, below, args)
-        value: Any = rule.tangents(before, tangents, out)
+        value: Any
+        if state.grad_enabled and _is_recorded(args, tangents):
+            value = rule.tangents(_primals(before), tangents, _primal_results(out))
+        else:
+            value = rule.tangents(before, tangents, out)
         if isinstance(value, (tuple, list)):
             value = value[0]
         if target.dtype.category < FLOATING:
@@ -221,6 +231,58 @@ class ForwardKernel:
                 value = _zeros(_first(tangents), target, target.dtype)
             _set_written(state, target, value, level, exact)
         return out
+
+
+def _is_recorded(args: tuple[Any, ...], tangents: list[Any]) -> bool:
+    """Whether the operators of a rule are: then they save its tensors, which must be no dual ones,
+    for a tangent and its gradients depend on primals alone."""
+    for values in (args, tangents):
+        for value in values:
+            if isinstance(value, TensorBase):
+                if needs_grad(value):
+                    return True
+            elif isinstance(value, (list, tuple)):
+                for item in value:
+                    if isinstance(item, TensorBase) and needs_grad(item):
+                        return True
+    return False
+
+
+def _primals(values: Any) -> tuple[Any, ...]:
+    """Arguments with the primals of dual tensors in their place."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(_primal(value) if value.keyset & keys.FORWARD_AD_BIT else value)
+        elif isinstance(value, (list, tuple)):
+            found.append(list(_primals(value)))
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+def _primal_results(out: Any) -> Any:
+    """Results, which are about to become dual tensors, as primals."""
+    if isinstance(out, TensorBase):
+        return _primal(out)
+    return [_primal(item) if isinstance(item, TensorBase) else item for item in out]
+
+
+def _primal(tensor: TensorBase) -> TensorBase:
+    """A tensor without a tangent at the same place in the graph; the write count is shared."""
+    made = detached(tensor)
+    edge = gradient_edge(tensor)
+    if edge.function is None:
+        return made
+    meta = materialize_meta(made)
+    own = tensor.meta
+    if own is not None and own.grad_fn is None:
+        meta.requires_grad = True
+        meta.accumulator = own.accumulator
+    else:
+        meta.grad_fn = edge.function
+        meta.output_nr = i32(edge.input_nr)
+    return made
 
 
 def _set_written(

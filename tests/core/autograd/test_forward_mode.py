@@ -334,8 +334,20 @@ def test_reverse_over_forward(fw: Any, lib: Any, level: None) -> None:
     by_x, by_v = lib.autograd.grad(along.sum(), (x, v))
     assert by_x.tolist() == [18.0, 48.0]
     assert by_v.tolist() == [3.0, 12.0]
+    assert (tangent(fw, by_x), tangent(fw, by_v)) == (None, None)
     (by_primal,) = lib.autograd.grad(primal.sum(), x)
     assert by_primal.tolist() == [3.0, 12.0]
+
+
+@pytest.mark.parametrize("name", ["sin", "sin_"])
+def test_gradients_of_tangents_are_no_dual_tensors(
+    fw: Any, lib: Any, level: None, name: str
+) -> None:
+    x = lib.tensor([0.5, 2.0], requires_grad=True)
+    y = getattr(fw.make_dual(x, lib.ones(2)) * 1, name)()
+    (grad,) = lib.autograd.grad(fw.unpack_dual(y).tangent.sum(), x)
+    assert tangent(fw, grad) is None
+    assert grad.tolist() == pytest.approx((-x.sin()).tolist())
 
 
 @pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "sqrt"])
