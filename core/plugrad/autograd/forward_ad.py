@@ -12,7 +12,7 @@ Between `enter_dual_level` and `exit_dual_level` a tensor may have a tangent. Op
 tensor([2., 2.])
 
 Other parts of plugrad, which need several levels at a time, have what is in
-`plugrad.tensor.dual` (`enter_level`, `exit_level`) and `plugrad.graph.forward_kernel` (`dual`,
+`plugrad.tensor.dual` (`enter_level`, `exit_level`) and `plugrad.graph.dual_tensors` (`dual`,
 `tangent_of`, `primal_of`).
 """
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from plugrad.autograd.grad_mode import ModeManager, _SetAtOnce
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
-from plugrad.graph.forward_kernel import check_sizes, dual, primal_of, tangent_of
+from plugrad.graph.dual_tensors import check_sizes, dual, primal_of, tangent_of
 from plugrad.levels.arguments import values_at
 from plugrad.levels.batching import any_batched, batch_dim_of
 from plugrad.levels.mapping import batch_of

@@ -11,7 +11,8 @@ from plugrad.autograd.function_node import FunctionNode
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dtype import FLOATING
-from plugrad.graph.forward_kernel import check_sizes, find_tangent, give_tangent
+from plugrad.graph.dual_tensors import check_sizes, find_tangent
+from plugrad.graph.forward_kernel import give_tangent
 from plugrad.graph.support import operators
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase

@@ -22,32 +22,32 @@ from plugrad.dispatch.kernel_hooks import set_forward
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import MISSING_RULE, Operator
 from plugrad.dtype import FLOATING, DType
-from plugrad.graph.former_geometry import follow_base
+from plugrad.graph.dual_tensors import (
+    PRIMAL_ONLY,
+    find_tangent,
+    lay_out,
+    replayed,
+    shares_tangent,
+    value_of,
+)
 from plugrad.graph.forward_rule import ForwardRule
-from plugrad.graph.history import gradient_edge, next_sequence_nr, set_history
-from plugrad.graph.node import Node
+from plugrad.graph.history import gradient_edge
 from plugrad.graph.saved_variable import SavedVariable
-from plugrad.graph.support import name_node_class, operators
+from plugrad.graph.support import operators
 from plugrad.tensor.base import (
     TensorBase,
     ViewInfo,
     detached,
     materialize_meta,
     needs_grad,
-    replay_view,
     sizes_of,
 )
 from plugrad.tensor.dual import (
     ForwardLevel,
-    Tangent,
     attach_tangent,
     notice_views,
     own_tangent,
 )
-from plugrad.tensor.interop import strides
-
-# The position in a step of `ViewInfo` that says: memory is shared from here on, tangents are not.
-PRIMAL_ONLY: Final = -2
 
 
 @final
@@ -101,8 +101,8 @@ class ForwardKernel:
                     self._give_saved(written, level)
                 return written
             if self.is_view:
-                _lay_out(args[0])
-                tangents[0] = _value(args[0])
+                lay_out(args[0])
+                tangents[0] = value_of(args[0])
             out: Any = self._go_on(state, below, args)
             results: Any
             if state.grad_enabled and _is_recorded(args, tangents):
@@ -189,9 +189,9 @@ class ForwardKernel:
                 own = found.value
         if self.op.structure == "inplace_view":
             # No element is written; the tangent is changed as the tensor is.
-            _lay_out(target)
+            lay_out(target)
             out = self._go_on(state, below, args)
-            self.op.call((_value(target), *args[1:]))
+            self.op.call((value_of(target), *args[1:]))
             return out
         if rule.in_place:
             if own is None:
@@ -297,8 +297,8 @@ def _set_written(
         base = view.base
         whole = _zeros(value, base, value.dtype)
         attach_tangent(base, whole, level)
-        _lay_out(base)
-        part = _replayed(view, _value(base))
+        lay_out(base)
+        part = replayed(view, value_of(base))
         operators["copy_"](part, value)
         attach_tangent(target, part, level)
         notice_views(state, level)
@@ -328,131 +328,7 @@ def give_tangent(
         _set_written(state, tensor, value, level, False)
         return
     attach_tangent(tensor, value, level)
-    _lay_out(tensor)
-
-
-def find_tangent(tensor: TensorBase) -> Tangent | None:
-    """A tensor's tangent; that of a view may be found at its base, which has got one by a write."""
-    tangent = own_tangent(tensor)
-    if tangent is not None:
-        return tangent
-    view = tensor.view_info
-    if view is None:
-        return None
-    above = own_tangent(view.base)
-    if above is None or not shares_tangent(view):
-        return None
-    state = current_state()
-    kept = state.kept
-    state.kept = kept & ~keys.FORWARD_AD_BIT
-    try:
-        _lay_out(view.base)
-        attach_tangent(tensor, _replayed(view, _value(view.base)), above.level)
-    finally:
-        state.kept = kept
-    return own_tangent(tensor)
-
-
-def tangent_of(tensor: TensorBase) -> TensorBase | None:
-    """The tangent of a dual tensor, or None; nothing has one where forward mode is off."""
-    if current_state().kept & keys.FORWARD_AD_BIT == 0:
-        return None
-    tangent = find_tangent(tensor)
-    return None if tangent is None else tangent.value
-
-
-def level_of(tensor: TensorBase) -> ForwardLevel | None:
-    """The level of a dual tensor, or None."""
-    tangent = find_tangent(tensor)
-    return None if tangent is None else tangent.level
-
-
-def dual(primal: TensorBase, tangent: TensorBase, level: ForwardLevel) -> TensorBase:
-    """A view of `primal` with a tangent: `tangent` itself, or a copy if it lies otherwise in
-    memory.
-
-    Args:
-        primal: floating point or complex, without a tangent.
-        tangent: of the same shape, without a tangent.
-
-    Raises:
-        RuntimeError: one of them is a dual tensor, or the shapes differ.
-    """
-    if find_tangent(primal) is not None:
-        raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
-            "same level 0 is not supported."
-        )
-    if find_tangent(tangent) is not None:
-        raise RuntimeError(
-            "Setting a forward grad that itself has a forward gradient at the same level0 is not "
-            "supported."
-        )
-    check_sizes(primal, tangent)
-    state = current_state()
-    kept = state.kept
-    state.kept = kept & ~keys.FORWARD_AD_BIT
-    try:
-        made: TensorBase = operators["view"](primal, sizes_of(primal))
-        attach_tangent(made, tangent, level)
-        _lay_out(made)
-    finally:
-        state.kept = kept
-    return made
-
-
-def primal_of(tensor: TensorBase) -> TensorBase:
-    """A view of a dual tensor that has no tangent."""
-    state = current_state()
-    kept = state.kept
-    state.kept = kept & ~keys.FORWARD_AD_BIT
-    try:
-        made: TensorBase = operators["alias"](tensor)
-    finally:
-        state.kept = kept
-    view = made.view_info
-    if view is not None:
-        op, arguments, _ = view.steps[-1]
-        view.steps[-1] = (op, arguments, PRIMAL_ONLY)
-    if state.grad_enabled and needs_grad(tensor):
-        meta = made.meta
-        assert meta is not None
-        former = meta.grad_fn
-        assert former is not None
-        node = Identity(next_sequence_nr())
-        node._set_next_edges(former._next_edges)
-        set_history(made, node)
-    return made
-
-
-@final
-class Identity(Node):
-    """Gradient of taking the primal of a dual tensor."""
-
-    def name(self) -> str:
-        return "Identity"
-
-    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-        return [grads[0]]
-
-
-def shares_tangent(view: ViewInfo) -> bool:
-    """Whether a view's tangent is a view of its base's: not if it is of an unpacked primal."""
-    for step in view.steps:  # noqa: SIM110  # needs no generator
-        if step[2] == PRIMAL_ONLY:
-            return False
-    return True
-
-
-def check_sizes(tensor: TensorBase, tangent: TensorBase) -> None:
-    """RuntimeError if a tangent has not the shape of its tensor."""
-    if sizes_of(tensor) != sizes_of(tangent):
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original "
-            "Tensor, this is not supported. Tensor is of size "
-            f"{list(sizes_of(tensor))} while the given forward gradient is of size "
-            f"{list(sizes_of(tangent))}."
-        )
+    lay_out(tensor)
 
 
 def cast(value: TensorBase, dtype: DType) -> TensorBase:
@@ -461,41 +337,6 @@ def cast(value: TensorBase, dtype: DType) -> TensorBase:
         value = operators["real"](value)
     result: TensorBase = operators["_to_copy"](value, dtype)
     return result
-
-
-def _replayed(view: ViewInfo, tangent: TensorBase) -> TensorBase:
-    follow_base(view)
-    return replay_view(view.steps, tangent, 0)
-
-
-def _value(tensor: TensorBase) -> TensorBase:
-    tangent = own_tangent(tensor)
-    assert tangent is not None
-    return tangent.value
-
-
-def _lay_out(tensor: TensorBase) -> None:
-    """Let a tensor's tangent lie in memory as the tensor does, so that the same views exist."""
-    tangent = own_tangent(tensor)
-    if tangent is None or tensor.keyset & keys.FUNCTIONALIZE_BIT:
-        return
-    value = tangent.value
-    if value.keyset & keys.TRANSFORMS_BIT:
-        # It may be a batch of tangents, which lies in memory by itself.
-        return
-    steps = strides(tensor)
-    if steps == strides(value):
-        return
-    sizes = sizes_of(tensor)
-    for size, step in zip(sizes, steps, strict=True):
-        if size > 1 and step == 0:
-            # Its elements share memory; those of a tangent that is written to must not.
-            return
-    laid_out: TensorBase = operators["empty_strided"](
-        sizes, steps, dtype=value.dtype, device=value.device
-    )
-    operators["copy_"](laid_out, value)
-    tangent.value = laid_out
 
 
 def _first(tangents: list[Any]) -> TensorBase:
@@ -613,5 +454,4 @@ def _make_kernel(op: Operator) -> Any:
     return MissingRule(op) if misses else None
 
 
-name_node_class(Identity, "Identity")
 set_forward(_make_kernel)

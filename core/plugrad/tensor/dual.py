@@ -12,7 +12,7 @@ tensors of two of them (a transform wraps tensors, and each of its levels has wr
     t = tangent_of(x)                   # None if it has none; primal_of(x) is a view without
     exit_level(level)                   # its tensors are no dual tensors any more
 
-(`dual`, `tangent_of` and `primal_of` are in `graph/forward_kernel.py`.)
+(`dual`, `tangent_of` and `primal_of` are in `graph/dual_tensors.py`.)
 
 Tensors get the level of the tangents that they were computed from. While a rule runs, the thread's
 `kept` lacks `FORWARD_AD_BIT`: all tensors are their primals then, and have no tangents for anybody

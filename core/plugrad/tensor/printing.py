@@ -10,7 +10,7 @@ import numpy as np
 from plugrad.dispatch.active_backends import is_active
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
-from plugrad.graph.forward_kernel import tangent_of
+from plugrad.graph.dual_tensors import tangent_of
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.interop import host_array
 from plugrad.tensor.levels import Wrapped

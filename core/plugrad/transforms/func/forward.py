@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad.graph.forward_kernel import dual, primal_of, tangent_of
+from plugrad.graph.dual_tensors import dual, primal_of, tangent_of
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.dual import enter_level, exit_level
 from plugrad.tensor.levels import JVP, living, make_level_tensor, pop_level, push_level, value_at
