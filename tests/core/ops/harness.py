@@ -102,9 +102,11 @@ def _grads(library: Any, case: OpCase, sample: OpSample, dtype: str) -> list[Any
     ]
 
 
-def _finite_differences(case: OpCase, sample: OpSample, dtype: str) -> tuple[Any, list[Any]]:
+def _finite_differences(
+    case: OpCase, sample: OpSample, dtype: str, arguments: type[Arguments] = Arguments
+) -> tuple[Any, list[Any]]:
     """The function of the leaves alone that `gradcheck` wants, and the leaves."""
-    made = Arguments(dtype, seed_of(case, sample), overlapping=False)
+    made = arguments(dtype, seed_of(case, sample), overlapping=False)
     args = made.make(tuple(sample.args))
     kwargs = made.make(dict(sample.kwargs))
     leaves = made.leaves

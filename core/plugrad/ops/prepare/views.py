@@ -34,7 +34,7 @@ def infer_size(size: Sizes, numel: int) -> Sizes:
             unknown = position
     if unknown < 0:
         if known == numel:
-            return size
+            return tuple(size)  # kernels take it for a key
     elif known == 0:
         if numel == 0:
             raise RuntimeError(
