@@ -255,7 +255,9 @@ def _primals(values: Any) -> tuple[Any, ...]:
         if isinstance(value, TensorBase):
             found.append(_primal(value) if value.keyset & keys.FORWARD_AD_BIT else value)
         elif isinstance(value, (list, tuple)):
-            found.append(list(_primals(value)))
+            # Kernels take sizes as tuples, tensors as lists.
+            inside = _primals(value)
+            found.append(inside if isinstance(value, tuple) else list(inside))
         else:
             found.append(value)
     return tuple(found)
