@@ -11,19 +11,12 @@ from plugrad.codegen.kernel import differentiable_arguments, formulas_of, saved_
 from plugrad.codegen.model import AUTO_ELEMENT_WISE, AUTO_LINEAR, Entry, EntryError
 from plugrad.codegen.source import Source
 
-IMPORTS = """from functools import partial
+# Under names that no operator has: what is loaded for third parties has all in one module.
+IMPORTS = """from functools import partial as _partial
 from typing import Any
 
-from plugrad.dispatch.operator import MISSING_RULE
-from plugrad.graph.forward_rule import (
-    Formula,
-    Linear,
-    Multilinear,
-    call,
-    no_tangents,
-    one_by_one,
-    plus,
-)
+from plugrad.dispatch.operator import MISSING_RULE as _MISSING_RULE
+from plugrad.graph import forward_rule as _rule
 """
 
 
@@ -92,7 +85,7 @@ def _call_of(entry: Entry, name: str) -> str:
     owner = entry if entry.functional is None else entry.functional
     arguments = [a.name for a in owner.schema.arguments]
     given = ", ".join(f"{a}_t" if a == name else a for a in arguments)
-    return f"call(operator, ({given},))"
+    return f"_rule.call(operator, ({given},))"
 
 
 def _analyse(entry: Entry, name: str, expression: str) -> Term:
@@ -114,7 +107,7 @@ class _Rewriter(ast.NodeTransformer):
         self.term = term
         self.arguments = [argument.name for argument in entry.schema.arguments]
         self.tangents = {f"{argument.name}_t" for argument in differentiable_arguments(entry)}
-        self.local: set[str] = {"grad", "call", "operator"}
+        self.local: set[str] = {"grad", "_rule", "operator"}
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if isinstance(node.value, ast.Name) and node.value.id in self.arguments:
@@ -168,7 +161,7 @@ def emit_rule(out: Source, entry: Entry, terms: list[Term]) -> None:
     out.line()
     out.line()
     parameters = "args: Any, tangents: Any, out: Any"
-    if any("call(operator" in term.code for term in terms):
+    if any("_rule.call(operator" in term.code for term in terms):
         out.line(f"def rule_{entry.identifier}({parameters}, operator: Any) -> Any:")
     else:
         out.line(f"def rule_{entry.identifier}({parameters}) -> Any:")
@@ -196,12 +189,12 @@ def emit_rule(out: Source, entry: Entry, terms: list[Term]) -> None:
                 out.line(f"grad = {given}.conj() if conjugated else {given}")
                 if term.of_each_result:
                     count = len(entry.schema.returns)
-                    out.line(f"term = [{code} for grads in one_by_one(grad, {count})]")
+                    out.line(f"term = [{code} for grads in _rule.one_by_one(grad, {count})]")
                     code = "[item.conj() for item in term] if conjugated else term"
                 else:
                     out.line(f"term = {code}")
                     code = "term.conj() if conjugated else term"
-            out.line(f"total = {code}" if number == 0 else f"total = plus(total, {code})")
+            out.line(f"total = {code}" if number == 0 else f"total = _rule.plus(total, {code})")
     out.line("return total")
     out._depth -= 1
 
@@ -217,7 +210,7 @@ def emit_assignment(out: Source, entry: Entry, terms: list[Term], op: str, funct
     if not entry.derivatives:
         return
     if entry.forward in (None, (("", NOT_IMPLEMENTED),)):
-        out.line(f"{op}.forward_rule = MISSING_RULE")
+        out.line(f"{op}.forward_rule = _MISSING_RULE")
         return
     inputs = differentiable_arguments(entry)
     names = [argument.name for argument in entry.schema.arguments]
@@ -226,23 +219,23 @@ def emit_assignment(out: Source, entry: Entry, terms: list[Term], op: str, funct
     if entry.forward == (("", AUTO_LINEAR),):
         in_place = entry.schema.is_inplace and entry.functional is None
         options = ", in_place=True" if in_place else ""
-        out.line(f"{op}.forward_rule = Linear({functional}, {positions}, {saved}{options})")
+        out.line(f"{op}.forward_rule = _rule.Linear({functional}, {positions}, {saved}{options})")
         return
     linear = {name for name, expression in entry.forward if expression == AUTO_LINEAR}
     if linear == {argument.name for argument in inputs}:
-        out.line(f"{op}.forward_rule = Multilinear({functional}, {positions}, {saved})")
+        out.line(f"{op}.forward_rule = _rule.Multilinear({functional}, {positions}, {saved})")
         return
     if not terms:
-        out.line(f"{op}.forward_rule = Formula(no_tangents, {positions}, (), {saved})")
+        out.line(f"{op}.forward_rule = _rule.Formula(_rule.no_tangents, {positions}, (), {saved})")
         return
     needs = tuple(
         any(term.needs_self for term in terms if term.input in ("", argument.name))
         for argument in inputs
     )
     function = f"rule_{(entry.functional or entry).identifier}"
-    if any("call(operator" in term.code for term in terms):
-        function = f"partial({function}, operator={functional})"
-    out.line(f"{op}.forward_rule = Formula({function}, {positions}, {needs}, {saved})")
+    if any("_rule.call(operator" in term.code for term in terms):
+        function = f"_partial({function}, operator={functional})"
+    out.line(f"{op}.forward_rule = _rule.Formula({function}, {positions}, {needs}, {saved})")
 
 
 def emit_forward(
