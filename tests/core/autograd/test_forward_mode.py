@@ -428,8 +428,6 @@ def test_the_end_of_a_level_frees_tangents(fw: Any, lib: Any) -> None:
 
 def test_vmap_over_tangents(fw: Any, lib: Any) -> None:
     """One tangent for every element of a batch; the primal is the same for all."""
-    if lib.__name__ == "torch":
-        pytest.skip("PyTorch has no batching rule for make_dual")
     x = lib.tensor([1.0, 2.0])
 
     def product(along: Any) -> Any:
@@ -440,6 +438,10 @@ def test_vmap_over_tangents(fw: Any, lib: Any) -> None:
 
     batch = lib.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
     vmap = importlib.import_module(f"{lib.__name__}.func").vmap
+    if lib.__name__ == "torch":
+        with pytest.raises(RuntimeError):  # it has no batching rule for make_dual
+            vmap(product)(batch)
+        return
     assert vmap(product)(batch).tolist() == [[3.0, 0.0], [0.0, 12.0], [6.0, 12.0]]
 
 
@@ -463,8 +465,7 @@ def test_threads_share_the_level(fw: Any, lib: Any, level: None) -> None:
 
 
 def test_aliased_arguments_in_place(fw: Any, lib: Any, level: None) -> None:
-    if lib.__name__ == "torch":
-        pytest.skip("PyTorch takes the factor after it was written to")
     x = dual(lib, fw) * 1
     x.mul_(x)
-    assert tangent(fw, x) == [6.0, 16.0]
+    # PyTorch takes the factor after it was written to, which is no derivative of x * x.
+    assert (tangent(fw, x) == [6.0, 16.0]) is (lib.__name__ != "torch")
