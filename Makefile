@@ -2,11 +2,11 @@
 # has not changed.
 PYTHON ?= python3
 ARGS ?=
-export PLUGRAD_PURE ORACLE BACKENDS
+export PLUGRAD_PURE ORACLE BACKENDS MINUTES SEED
 
 WORKSPACE = $(PYTHON) tools/workspace.py
 
-.PHONY: help demo test lint docs bench compare packages install clean
+.PHONY: help demo test torture lint docs bench compare packages install clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -17,6 +17,7 @@ help: ## Show this list
 	@echo 'PLUGRAD_BACKEND=jax    demo: the backend to install and to train on'
 	@echo 'BACKENDS="cpu jax"     test: the backends to install and to test, by default all'
 	@echo 'ORACLE=torch           test: install PyTorch and compare with it'
+	@echo 'MINUTES=5 SEED=1       torture: how long, and which run to repeat'
 	@echo 'ARGS="..."             more arguments for pytest, the demo or the benchmarks'
 
 demo: ## Install into .venv and train the digits classifier
@@ -24,6 +25,9 @@ demo: ## Install into .venv and train the digits classifier
 
 test: ## Install into .venv and run the suite, compiled and interpreted
 	@$(WORKSPACE) test $(ARGS)
+
+torture: ## Hard use at random against PyTorch; prints a program for each finding
+	@$(WORKSPACE) torture $(ARGS)
 
 lint: ## ruff, mypy --strict and the floors of docs/design.md
 	@$(WORKSPACE) lint

@@ -281,6 +281,21 @@ def test(arguments: Sequence[str]) -> int:
     return code
 
 
+def torture(arguments: Sequence[str]) -> int:
+    """Hard use at random of what is installed; MINUTES= says how long, SEED= repeats a run."""
+    workspace = Workspace()
+    workspace.install()
+    workspace.group("test")
+    workspace.group("torch")
+    options = [
+        word
+        for name in ("minutes", "seed")
+        if (value := os.environ.get(name.upper(), ""))
+        for word in (f"--{name}", value)
+    ]
+    return call(PYTHON, "-m", "tests.torture", *options, *arguments)
+
+
 def lint(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install()
@@ -352,7 +367,7 @@ def clean(arguments: Sequence[str]) -> int:
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     command.__name__: command
-    for command in (demo, test, lint, docs, bench, compare, install, clean)
+    for command in (demo, test, torture, lint, docs, bench, compare, install, clean)
 }
 
 if __name__ == "__main__":

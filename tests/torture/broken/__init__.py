@@ -1,0 +1,1 @@
+"""Families that do what the runner has to notice, for its own test."""

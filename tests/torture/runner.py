@@ -1,0 +1,253 @@
+"""Runs cases of families in worker processes, and collects what they find.
+
+A *turn* is a worker's life: it runs cases of one family, for its part of the time or of the cases.
+A worker that ends by itself, does not come back, or asks for memory without end is a finding; the
+turn goes on after that case with a new worker.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from tests.torture.families import Family
+from tests.torture.finding import Finding
+from tests.torture.worker import IDLE, work
+
+# One thread per worker: there are as many workers as cores.
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+PRELOADED = ("numpy", "plugrad", "torch")
+MOST = 1 << 40
+
+
+@dataclass
+class Tally:
+    """What is known of one family so far."""
+
+    family: Family
+    cases: int = 0
+    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    groups: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Group:
+    """Findings that are one fault, as far as can be told."""
+
+    family: Family
+    seed: int
+    finding: Finding
+
+
+@dataclass
+class Turn:
+    tally: Tally
+    position: int
+    step: int
+    cases: int
+    seconds: float
+
+
+class Worker:
+    """A process and the turn that it works on."""
+
+    def __init__(self, context: Any, turn: Turn, base: int, folder: Path) -> None:
+        self.turn = turn
+        self.log = folder / f"worker-{time.monotonic_ns()}.log"
+        self.link: Connection
+        self.link, other = context.Pipe()
+        self.running = context.Array("d", [IDLE, 0.0], lock=False)
+        self.process = context.Process(
+            target=work,
+            args=(
+                turn.tally.family,
+                base,
+                turn.position,
+                turn.step,
+                turn.cases,
+                other,
+                self.running,
+                str(self.log),
+            ),
+            daemon=True,
+        )
+        self.process.start()
+        other.close()
+        self.since = time.monotonic()
+        self.asked = False
+
+    def said(self) -> str:
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return text[-3000:].strip()
+
+    def hangs(self) -> bool:
+        return self.running[0] != IDLE and (
+            time.monotonic() - self.running[1] > self.turn.tally.family.time_limit
+        )
+
+    def end(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+        self.link.close()
+
+
+class Runner:
+    """Runs turns, `jobs` at a time.
+
+    Args:
+        seed: cases have the seeds from `seed * 1_000_000_000` on.
+        show: told of each new group of findings as soon as there is one.
+        tick: told from time to time how far it is.
+        preloaded: modules that workers find imported when they start.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        seed: int,
+        jobs: int,
+        *,
+        show: Callable[[Group], None] = lambda group: None,
+        tick: Callable[[Runner], None] = lambda runner: None,
+        preloaded: Sequence[str] = PRELOADED,
+    ) -> None:
+        self.tallies = [Tally(family) for family in families]
+        self.base = seed * 1_000_000_000
+        self.jobs = jobs
+        self.show = show
+        self.tick = tick
+        self.groups: dict[tuple[str, str], Group] = {}
+        os.environ.update(THREADS)
+        forks = "forkserver" in multiprocessing.get_all_start_methods()
+        self.context = multiprocessing.get_context("forkserver" if forks else "spawn")
+        if forks:
+            self.context.set_forkserver_preload([*preloaded, "tests.torture.worker"])
+
+    def run(self, minutes: float, cases: int = 0) -> None:
+        """Run for so many minutes; or, if `cases` is given, so many cases of each family."""
+        turns: deque[Turn] = deque()
+        shares = sum(tally.family.share for tally in self.tallies)
+        for tally in self.tallies:
+            seconds = 60.0 * minutes * tally.family.share / shares
+            for job in range(self.jobs):
+                part = len(range(job, cases, self.jobs)) if cases else MOST
+                if part:
+                    turns.append(Turn(tally, job, self.jobs, part, 0.0 if cases else seconds))
+        with tempfile.TemporaryDirectory() as folder:
+            workers: list[Worker] = []
+            try:
+                while turns or workers:
+                    while turns and len(workers) < self.jobs:
+                        workers.append(
+                            Worker(self.context, turns.popleft(), self.base, Path(folder))
+                        )
+                    wait([worker.link for worker in workers], 0.2)
+                    for worker in list(workers):
+                        rest = self.attend(worker)
+                        if worker.link.closed:
+                            workers.remove(worker)
+                            if rest is not None:
+                                turns.appendleft(rest)
+                    self.tick(self)
+            finally:
+                for worker in workers:
+                    worker.end()
+
+    def attend(self, worker: Worker) -> Turn | None:
+        """Take what a worker says, and end it if it has to; gives what remains of its turn."""
+        turn = worker.turn
+        ended = False
+        try:
+            while worker.link.poll():
+                kind, *message = worker.link.recv()
+                if kind == "finding":
+                    self.found(turn.tally, *message)
+                    continue
+                done, counted, turn.position = message
+                turn.tally.cases += done
+                turn.tally.counts.update(counted)
+                turn.cases -= done
+                ended = ended or kind == "end"
+        except (EOFError, OSError):
+            ended = ended or self.died(worker)
+            if not ended:
+                return self.rest(worker)
+        used = time.monotonic() - worker.since
+        if ended:
+            turn.tally.seconds += used
+            worker.end()
+            return None
+        if worker.hangs():
+            self.died(worker, hangs=True)
+            return self.rest(worker)
+        if turn.seconds and used > turn.seconds and not worker.asked:
+            worker.asked = True
+            worker.link.send("stop")
+        return None
+
+    def rest(self, worker: Worker) -> Turn | None:
+        """What remains of the turn of a worker that was lost."""
+        turn = worker.turn
+        used = time.monotonic() - worker.since
+        seed = int(worker.running[0])
+        worker.end()
+        turn.tally.seconds += used
+        if seed == IDLE:
+            return None
+        position = seed - self.base + turn.step
+        done = (position - turn.position) // turn.step
+        turn.tally.cases += done
+        seconds = max(0.0, turn.seconds - used)
+        if turn.cases - done <= 0 or (turn.seconds and seconds <= 0.0):
+            return None
+        return Turn(turn.tally, position, turn.step, turn.cases - done, seconds)
+
+    def died(self, worker: Worker, hangs: bool = False) -> bool:
+        """Make a finding of a worker that ended by itself or hangs; whether no case was running."""
+        family, seed = worker.turn.tally.family, int(worker.running[0])
+        if hangs:
+            os.kill(worker.process.pid, signal.SIGUSR1)
+            time.sleep(0.5)
+            what = f"does not end: {family.time_limit:.0f} s are over"
+        else:
+            worker.process.join(5.0)
+            code = worker.process.exitcode
+            name = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
+            what = f"ends the process: {name}"
+        if seed == IDLE:
+            text = f"{family.name}: the worker {what}, between two cases\n{worker.said()}"
+            self.found(worker.turn.tally, 0, Finding(text, family.program_of(0)))
+            return True
+        program = family.program_of(seed)
+        summary = f"{family.name}: a case {what}\n{worker.said()}"
+        # Cases that end the same way are told apart by the last line of their programs.
+        group = f"{what} {program.strip().splitlines()[-1].partition('(')[0]}"
+        self.found(worker.turn.tally, seed, Finding(summary, program, group))
+        return False
+
+    def found(self, tally: Tally, seed: int, finding: Finding) -> None:
+        tally.groups[finding.key] += 1
+        key = (tally.family.name, finding.key)
+        if key not in self.groups and finding.program:
+            self.groups[key] = Group(tally.family, seed, finding)
+            self.show(self.groups[key])
+
+
+def core_kind() -> str:
+    """Whether the core that is imported is compiled or interpreted."""
+    import plugrad.tensor.base
+
+    origin = sys.modules["plugrad.tensor.base"].__file__ or ""
+    return "interpreted" if origin.endswith(".py") else "compiled"
