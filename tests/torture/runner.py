@@ -7,10 +7,10 @@ turn goes on after that case with a new worker.
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import signal
-import sys
 import tempfile
 import time
 from collections import Counter, deque
@@ -247,7 +247,5 @@ class Runner:
 
 def core_kind() -> str:
     """Whether the core that is imported is compiled or interpreted."""
-    import plugrad.tensor.base
-
-    origin = sys.modules["plugrad.tensor.base"].__file__ or ""
+    origin = importlib.import_module("plugrad.tensor.base").__file__ or ""
     return "interpreted" if origin.endswith(".py") else "compiled"
