@@ -232,7 +232,7 @@ def emit_assignment(out: Source, entry: Entry, terms: list[Term], op: str, funct
         any(term.needs_self for term in terms if term.input in ("", argument.name))
         for argument in inputs
     )
-    function = f"rule_{(entry.functional or entry).identifier}"
+    function = f"rule_{entry.node_owner.identifier}"
     if any("_rule.call(operator" in term.code for term in terms):
         function = f"_partial({function}, operator={functional})"
     out.line(f"{op}.forward_rule = _rule.Formula({function}, {positions}, {needs}, {saved})")
@@ -249,14 +249,14 @@ def emit_forward(
     """
     taken = [(entry, terms_of(entry)) for entry in entries if entry.derivatives]
     for entry, terms in taken:
-        if entry.functional is None:
+        if entry.node_owner is entry:
             for term in terms:
                 term.code = _qualified(entry, term, qualify)
             emit_rule(out, entry, terms)
     out.line()
     out.line()
     for entry, terms in taken:
-        owner = entry if entry.functional is None else entry.functional
+        owner = entry.node_owner
         emit_assignment(
             out, entry, terms, operator.format(entry.identifier), operator.format(owner.identifier)
         )

@@ -203,7 +203,7 @@ def generate_family(
         for formula in formulas:
             formula.code = _qualify(formula, formula_functions)
         if formulas:
-            if entry.functional is None:
+            if entry.node_owner is entry:
                 emit_node(out, entry, formulas, names[entry.schema.full_name])
             emit_autograd_kernel(out, entry, formulas)
     for entry in entries:
@@ -240,7 +240,7 @@ def generate_family(
                 key = f"({namespace!r}, {group.name!r})"
                 last.line(f"OVERRIDES.functions[{key}] = {group.name}")
     for entry, formulas in taken:
-        if formulas and entry.functional is None:
+        if formulas and entry.node_owner is entry:
             name = names[entry.schema.full_name]
             last.line(f"name_node_class({node_class_name(entry)}, {name!r})")
     return text + out.text() + last.text()
@@ -340,14 +340,19 @@ def _node_names(entries: list[Entry]) -> dict[str, str]:
     for entry in entries:
         if not entry.derivatives:
             continue
-        if entry.functional is not None:
-            names[entry.schema.full_name] = names[entry.functional.schema.full_name]
+        owner = entry.node_owner
+        if owner is not entry:
+            names[entry.schema.full_name] = names[owner.schema.full_name]
             continue
         base = "".join(
             part[:1].upper() + part[1:] for part in entry.schema.name.strip("_").split("_")
         )
         if entry.node:
             names[entry.schema.full_name] = entry.node
+            continue
+        if entry.overwrites:
+            # Of comparisons, PyTorch counts the one with a number first.
+            names[entry.schema.full_name] = f"{base}Backward{len(entry.overwrites) - 1}"
             continue
         group = groups[entry.python_name]
         if group.kind == "scalar_or_tensor":

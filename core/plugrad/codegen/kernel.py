@@ -14,9 +14,8 @@ def formulas_of(entry: Entry) -> list[Formula]:
 
 
 def node_class_name(entry: Entry) -> str:
-    """The name of the generated class; an in-place operator shares the functional one's."""
-    owner = entry if entry.functional is None else entry.functional
-    return f"Node_{owner.identifier}"
+    """The name of the generated class."""
+    return f"Node_{entry.node_owner.identifier}"
 
 
 def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
@@ -145,7 +144,7 @@ def _emit_release(out: Source, fields: list[str], always: bool) -> None:
 
 def _result_field(entry: Entry, number: int) -> str:
     """Where output `number` is saved: `saved_result`, or under its name among several."""
-    owner = entry if entry.functional is None else entry.functional
+    owner = entry.node_owner
     returns = owner.schema.returns
     if returns_one_tensor(owner):
         return "saved_result"

@@ -29,6 +29,7 @@ ENTRY_KEYS = (
     "derivatives",
     "forward",
     "differentiable",
+    "overwrites",
     "node",
     "doc",
     "example",
@@ -69,6 +70,8 @@ class Entry:
         forward: the forward rule, as pairs of a differentiable input and what is added for its
             tangent: an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for
             all of them together. None if the entry has no rule.
+        overwrites: for an operator that is not differentiable, the arguments whose gradient its
+            in-place form makes zero; none stands for the first one.
         functional: for an in-place operator made by `variants`, the entry it was made from.
         level: "core" if every backend must be able to compute it, else "full".
     """
@@ -85,12 +88,20 @@ class Entry:
     derivatives: tuple[tuple[tuple[str, ...], str], ...] = ()
     forward: tuple[tuple[str, str], ...] | None = None
     differentiable: bool = True
+    overwrites: tuple[str, ...] = ()
     node: str = ""
     doc: str = ""
     example: str = ""
     source: str = ""
     functional: Entry | None = field(default=None, compare=False)
     level: str = "full"
+
+    @property
+    def node_owner(self) -> Entry:
+        """The entry whose node this one makes: an in-place operator shares the functional one's,
+        if that has any."""
+        functional = self.functional
+        return self if functional is None or not functional.derivatives else functional
 
     @property
     def identifier(self) -> str:
@@ -171,6 +182,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
         derivatives=_derivatives(where, schema, item.get("derivatives", {})),
         forward=_forward(where, item),
         differentiable=bool(item.get("differentiable", True)),
+        overwrites=tuple(item.get("overwrites", ())),
         node=item.get("node", ""),
         doc=str(item.get("doc", "")).strip(),
         example=str(item.get("example", "")).strip("\n"),
@@ -186,6 +198,12 @@ def _parse_entry(family: str, item: Any) -> Entry:
         raise EntryError(
             f"{where}: say exactly one of 'derivatives:', 'composite:' and 'differentiable: false'"
         )
+    if entry.overwrites and entry.differentiable:
+        raise EntryError(f"{where}: 'overwrites:' goes with 'differentiable: false'")
+    tensors = tuple(argument.name for argument in entry.tensor_arguments())
+    _choose(where, "overwrites", entry.overwrites, tensors)
+    if schema.is_inplace and not entry.differentiable:
+        return _overwriting(entry)
     return entry
 
 
@@ -250,7 +268,7 @@ def _inplace(entry: Entry) -> Entry:
         arguments,
         (Return(written),),
     )
-    return replace(
+    inplace = replace(
         entry,
         schema=parse_schema(str(made)),
         variants=frozenset({"method", "function"}) & (entry.variants | {"method"}),
@@ -261,4 +279,19 @@ def _inplace(entry: Entry) -> Entry:
         doc=f"The in-place version of `{schema.name}`: writes the result into `self`.",
         example="",
         functional=entry,
+    )
+    return inplace if entry.differentiable else _overwriting(inplace)
+
+
+def _overwriting(entry: Entry) -> Entry:
+    """An in-place operator whose result has no gradient, with the gradients that this means.
+
+    What the tensor was no longer matters to what it is. Autograd has to know that: without a node
+    the tensor would keep the grad_fn of its former elements.
+    """
+    names = entry.overwrites or (entry.schema.arguments[0].name,)
+    return replace(
+        entry,
+        derivatives=tuple(((name,), "zeros_like(grad)") for name in names),
+        forward=tuple((name, AUTO_ELEMENT_WISE) for name in names),
     )
