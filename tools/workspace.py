@@ -15,7 +15,9 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -128,6 +130,7 @@ class Workspace:
     def __init__(self) -> None:
         interpreter = f"{sys.base_prefix} {sys.version}"
         self.record: dict[str, str] = {}
+        self.recording = threading.Lock()
         if PYTHON.exists() and STATE.exists():
             self.record = json.loads(STATE.read_text())
         if not self.record or not PYTHON.exists():
@@ -139,8 +142,9 @@ class Workspace:
             say(".venv was made with another Python and is kept (make clean starts over)")
 
     def done(self, step: str, state: str) -> None:
-        self.record[step] = state
-        STATE.write_text(json.dumps(self.record, indent=2))
+        with self.recording:
+            self.record[step] = state
+            STATE.write_text(json.dumps(self.record, indent=2))
 
     def require(self, step: str, wanted: Sequence[str]) -> None:
         """Install requirements, once."""
@@ -160,6 +164,23 @@ class Workspace:
             need(PYTHON, "-c", BUILD_WHEEL, target, cwd=ROOT / folder)
         return next(target.glob("*.whl"))
 
+    def install_with(self, groups: Sequence[str], backends: Sequence[str] = ()) -> str:
+        """Install plugrad and dependency groups. The groups come while plugrad's core is built:
+        its translation to C takes a minute on one processor."""
+        self.require_building()
+        with ThreadPoolExecutor(1) as beside:
+            installing = beside.submit(lambda: [self.group(name) for name in groups])
+            self.wheel("core", self.mode())
+            installing.result()
+        return self.install(backends)
+
+    def require_building(self) -> None:
+        """Install what builds the wheels."""
+        build = requirements(ROOT / "core/pyproject.toml", "build-system", "requires")
+        if self.mode() == "interpreted":
+            build = [name for name in build if not name.startswith(COMPILE_ONLY)]
+        self.require("building", build)
+
     def mode(self) -> str:
         """How the core is to be built."""
         return "interpreted" if pure() or not can_compile() else "compiled"
@@ -174,10 +195,7 @@ class Workspace:
         """Bring plugrad and its dependencies in .venv up to date; says how the core was built."""
         distributions = self.distributions(backends)
         mode = self.mode()
-        build = requirements(ROOT / "core/pyproject.toml", "build-system", "requires")
-        if mode == "interpreted":
-            build = [name for name in build if not name.startswith(COMPILE_ONLY)]
-        self.require("building", build)
+        self.require_building()
         wheels = [self.wheel(folder, mode) for folder in distributions]
         state = digest(*map(str, wheels))
         if self.record.get("plugrad") != state:
@@ -203,14 +221,13 @@ class Workspace:
         """Install a dependency group of the root pyproject.toml."""
         self.require(name, requirements(ROOT / "pyproject.toml", "dependency-groups", name))
 
-    def oracle(self) -> None:
-        match os.environ.get("ORACLE", ""):
-            case "":
-                return
-            case "torch":
-                self.group("torch")
-            case other:
-                sys.exit(f"ORACLE={other}: expected ORACLE=torch or nothing")
+
+def oracle() -> list[str]:
+    """The dependency groups of what ORACLE names."""
+    wanted = os.environ.get("ORACLE", "")
+    if wanted not in ("", "torch"):
+        sys.exit(f"ORACLE={wanted}: expected ORACLE=torch or nothing")
+    return [wanted] if wanted else []
 
 
 def chosen_backend(arguments: Sequence[str]) -> str:
@@ -243,9 +260,7 @@ def test(arguments: Sequence[str]) -> int:
     """The suite, once against the installed core and once against the sources in core/."""
     backends = tested_backends()
     workspace = Workspace()
-    installed = workspace.install(backends)
-    workspace.group("test")
-    workspace.oracle()
+    installed = workspace.install_with(["test", *oracle()], backends)
     workspace.generate()
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
     interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
@@ -284,9 +299,7 @@ def test(arguments: Sequence[str]) -> int:
 def torture(arguments: Sequence[str]) -> int:
     """Hard use at random of what is installed; MINUTES= says how long, SEED= repeats a run."""
     workspace = Workspace()
-    workspace.install()
-    workspace.group("test")
-    workspace.group("torch")
+    workspace.install_with(["test", "torch"])
     options = [
         word
         for name in ("minutes", "seed")
@@ -298,9 +311,7 @@ def torture(arguments: Sequence[str]) -> int:
 
 def lint(arguments: Sequence[str]) -> int:
     workspace = Workspace()
-    workspace.install()
-    workspace.group("test")
-    workspace.group("lint")
+    workspace.install_with(["test", "lint"])
     workspace.generate()
     folders = [*DISTRIBUTIONS, *(folder for folder, _ in BACKENDS.values())]
     packages = os.pathsep.join(str(ROOT / folder) for folder in folders)
@@ -322,8 +333,7 @@ def lint(arguments: Sequence[str]) -> int:
 def docs(arguments: Sequence[str]) -> int:
     """The site: its reference is read from the sources, and from plugrad as it is installed."""
     workspace = Workspace()
-    workspace.install()
-    workspace.group("docs")
+    workspace.install_with(["docs"])
     workspace.generate()
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # advertisement of a successor
     return call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
@@ -332,19 +342,15 @@ def docs(arguments: Sequence[str]) -> int:
 def bench(arguments: Sequence[str]) -> int:
     backends = tested_backends()
     workspace = Workspace()
-    workspace.install(backends)
-    if "jax" in backends:
-        workspace.group("bench")
-    workspace.oracle()
+    more = ["bench"] if "jax" in backends else []
+    workspace.install_with([*more, *oracle()], backends)
     where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
     return call(PYTHON, "-m", "benchmarks", *(arguments or where))
 
 
 def compare(arguments: Sequence[str]) -> int:
     workspace = Workspace()
-    workspace.install()
-    workspace.group("torch")
-    workspace.group("others")
+    workspace.install_with(["torch", "others"])
     page = "docs/comparison.md"
     return call(PYTHON, "-m", "benchmarks.comparison", page, *arguments)
 
