@@ -46,7 +46,7 @@ from plugrad.graph import missing_gradient as _missing_gradient  # registers its
 from plugrad.graph import view_of_base as _view_of_base  # registers its node class
 
 # isort: split
-from plugrad import autograd, ops, plugins
+from plugrad import autograd, ops, plugins, random
 from plugrad.autograd import (
     enable_grad,
     inference_mode,
@@ -86,12 +86,7 @@ from plugrad.ops.composite.broadcasting import broadcast_shapes, broadcast_tenso
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.plugins.compilation import compile
 from plugrad.plugins.selection import get_default_device, set_default_device
-from plugrad.tensor import random
-from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor
-from plugrad.tensor.interop import from_dlpack, from_numpy
-from plugrad.tensor.printing import set_printoptions
-from plugrad.tensor.promotion import can_cast, result_type
-from plugrad.tensor.random import (
+from plugrad.random import (
     Generator,
     get_rng_state,
     initial_seed,
@@ -99,6 +94,10 @@ from plugrad.tensor.random import (
     seed,
     set_rng_state,
 )
+from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor
+from plugrad.tensor.interop import from_dlpack, from_numpy
+from plugrad.tensor.printing import set_printoptions
+from plugrad.tensor.promotion import can_cast, result_type
 from plugrad.tensor.size import Size
 
 __version__ = "0.1.0"
@@ -259,9 +258,4 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module("plugrad.transforms.capture").capture
     if name == "default_generator":
         return random.default_generator()
-    try:
-        return plugins.load_namespace(name)
-    except AttributeError:
-        if name == "cuda":
-            return _importlib.import_module("plugrad._no_cuda")
-        raise
+    return plugins.load_namespace(name)

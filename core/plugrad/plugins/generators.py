@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import secrets
 from collections.abc import Sequence
 from typing import Any, Final, Self
@@ -98,3 +99,9 @@ class SeededGenerator:
         seed, *words = (int(word) for word in data.reshape(-1).view(np.uint64))
         self.set_state_words(seed, words)
         self.started_from = seed
+
+    def clone_state(self) -> Self:
+        """A generator that goes on from here by itself."""
+        made = copy.copy(self)
+        made.set_state(self.get_state())
+        return made

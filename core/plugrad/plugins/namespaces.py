@@ -31,6 +31,9 @@ PUBLISHED: Final = {
     "special": "special",
 }
 
+# What programs ask for even where no plugin brings it: attribute of plugrad -> a module of ours.
+STAND_INS: Final = {"cuda": "plugrad._no_cuda"}
+
 
 def load_namespace(name: str) -> Any:
     """The module, or the object in a module, that a plugin claims as ``plugrad.<name>``.
@@ -68,7 +71,7 @@ def _claimed(name: str) -> str | None:
         raise ModuleNotFoundError(
             f"plugrad.{name} is part of {distribution}, {why}", name=_PREFIX + name
         )
-    return claimed
+    return STAND_INS.get(name) if claimed is None else claimed
 
 
 class _NamespaceFinder:

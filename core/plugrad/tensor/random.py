@@ -11,7 +11,6 @@ from plugrad.device import CPU, Device
 from plugrad.dispatch.active_backends import (
     active_backends,
     canonical_device,
-    find_backend,
     generator_of,
     seed_everything,
 )
@@ -107,9 +106,3 @@ class fork_rng:
         for place, state in zip(self.places, self.states):  # noqa: B905  # none if not enabled
             generator_of(place).set_state(state)
         self.states = []
-
-
-def Generator(device: object = "cpu") -> Any:
-    """A new random generator for a device, to be passed as `generator=`."""
-    place = canonical_device(device)
-    return find_backend(place.type).new_generator(place.index or 0)

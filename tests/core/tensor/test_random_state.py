@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -88,3 +91,35 @@ def test_a_generator_of_another_device_is_refused(second_backend: str) -> None:
             call()
     drawn = plugrad.rand(2, generator=plugrad.Generator(second_backend), device=second_backend)
     assert str(drawn.device) == second_backend
+
+
+def test_generator_is_a_class_that_every_backend_has_instances_of(lib: Any) -> None:
+    made = lib.Generator(device="cpu")
+    assert isinstance(lib.Generator, type)
+    assert isinstance(made, lib.Generator)
+    assert not isinstance(lib.random, lib.Generator)
+    assert made.device == lib.device("cpu")
+    assert isinstance(lib.default_generator, lib.Generator)
+
+
+def test_a_cloned_generator_goes_on_by_itself(lib: Any) -> None:
+    first = lib.Generator().manual_seed(3)
+    lib.rand(5, generator=first)
+    second = first.clone_state()
+    drawn = lib.rand(3, generator=first)
+    assert lib.equal(lib.rand(3, generator=second), drawn)
+
+
+def test_random_and_cuda_are_modules_to_import() -> None:
+    random = importlib.import_module("plugrad.random")
+    assert random is plugrad.random
+    assert random.manual_seed is plugrad.manual_seed
+    assert importlib.import_module("plugrad.cuda") is plugrad.cuda
+
+
+def test_cuda_without_a_plugin_is_a_module_to_import() -> None:
+    program = (
+        "import plugrad; plugrad.plugins.get_manager().unload('cuda');"
+        "import plugrad.cuda as c; assert not c.is_available() and plugrad.cuda is c"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

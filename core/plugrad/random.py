@@ -1,0 +1,85 @@
+"""Random numbers, as `torch.random` has them: seeds, states, and generators of one's own.
+
+>>> import plugrad
+>>> generator = plugrad.Generator().manual_seed(7)
+>>> isinstance(generator, plugrad.Generator), generator.initial_seed()
+(True, 7)
+"""
+
+from __future__ import annotations
+
+# Interpreted: a metaclass decides what a generator is.
+from typing import Any
+
+from plugrad.dispatch.active_backends import canonical_device, find_backend
+from plugrad.plugins import protocols
+from plugrad.tensor.random import (
+    default_generator,
+    fork_rng,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+
+__all__ = [
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
+    "seed", "set_rng_state",
+]  # fmt: skip
+
+
+class _GeneratorType(type):
+    """Counts every backend's generators among the instances of `Generator`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        # A module such as `plugrad.random` has the functions, too.
+        return isinstance(instance, protocols.Generator) and hasattr(instance, "device")
+
+
+class Generator(metaclass=_GeneratorType):
+    """A stream of random numbers on one device, to be passed as ``generator=``.
+
+    It is an object of the device's backend, with the methods ``manual_seed(seed)``, ``seed()``,
+    ``initial_seed()``, ``get_state()`` and ``set_state(state)``, and the attribute ``device``.
+
+    Args:
+        device: where its numbers are drawn; the host by default.
+
+    Raises:
+        RuntimeError: there is no such device.
+
+    >>> import plugrad
+    >>> a = plugrad.rand(2, generator=plugrad.Generator().manual_seed(1))
+    >>> b = plugrad.rand(2, generator=plugrad.Generator("cpu").manual_seed(1))
+    >>> plugrad.equal(a, b)
+    True
+    """
+
+    __module__ = "plugrad"
+    device: Any
+
+    def __new__(cls, device: object = "cpu") -> Any:
+        """A new generator, seeded by the operating system."""
+        place = canonical_device(device)
+        return find_backend(place.type).new_generator(place.index or 0)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed in [-2**63, 2**64); returns the generator."""
+        raise NotImplementedError
+
+    def seed(self) -> int:
+        """Start again from a seed that the operating system picks; returns it."""
+        raise NotImplementedError
+
+    def initial_seed(self) -> int:
+        """The seed that the stream started from."""
+        raise NotImplementedError
+
+    def get_state(self) -> Any:
+        """The state, as bytes (uint8) in host memory."""
+        raise NotImplementedError
+
+    def set_state(self, new_state: Any) -> None:
+        """Go on from a state that `get_state` returned."""
+        raise NotImplementedError
