@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,9 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         group_name="plugrad",
     )
     say(f"translated in {time.perf_counter() - start:.0f} s")
+    for source in {source for extension in found for source in extension.sources}:
+        if Path(source).name.startswith("__native"):
+            correct_classes(source)
     for extension in found:
         # A warning of a compiler that mypyc has not met is no reason to fail an installation.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
@@ -139,6 +143,49 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
             *([] if os.name == "nt" else ["-fvisibility=hidden"]),
         ]
     return found
+
+
+# In what mypyc writes: the entries of method tables that only mypyc itself may call, since they
+# crash or reset fields when they are called from Python; and where an object is freed or traversed.
+INTERNAL_METHODS = re.compile(
+    r'^ *\{"(?:__internal_mypyc_setup|__mypyc_defaults_setup)",[^{}]*\},\n', re.MULTILINE
+)
+SUBCLASSED = re.compile(r"^static CPyVTableItem (\w+)_vtable_shadow\[", re.MULTILINE)
+FREES = "    Py_TYPE(self)->tp_free((PyObject *)self);\n"
+FREES_AND_COUNTS = (
+    "    PyTypeObject *type_of_self = Py_TYPE(self);\n"
+    "    type_of_self->tp_free((PyObject *)self);\n"
+    "    Py_DECREF(type_of_self);\n"
+)
+TRAVERSES = "    int rv = 0;\n"
+
+
+def correct_classes(path: str) -> None:
+    """Change, in a C file that mypyc wrote, what it writes for classes.
+
+    * Its internal functions are no methods that Python can call.
+    * An instance owns a reference to its class; it gives that back when it is freed, and tells the
+      collector of it. Otherwise a subclass that a program defines never dies once it had an
+      instance. Only classes that may have such subclasses need this.
+    """
+    text = Path(path).read_text()
+    if "CPy_SetupObject(" in text:
+        raise RuntimeError(f"{path}: a native class must not define __new__")
+    text = INTERNAL_METHODS.sub("", text)
+    for name in SUBCLASSED.findall(text):
+        text = replaced_within(text, f"\n{name}_dealloc(", FREES, FREES_AND_COUNTS)
+        visits = TRAVERSES + "    Py_VISIT(Py_TYPE(self));\n"
+        text = replaced_within(text, f"\n{name}_traverse(", TRAVERSES, visits)
+    Path(path).write_text(text)
+
+
+def replaced_within(text: str, function: str, old: str, new: str) -> str:
+    """Replace a line of the C function whose definition begins like `function`."""
+    start = next(found.end() for found in re.finditer(re.escape(function) + r"[^;{]*\{", text))
+    end = text.index("\n}", start)
+    if old not in text[start:end]:
+        raise RuntimeError(f"this version of mypyc does not write {old!r} in {function!r}")
+    return text[:start] + text[start:end].replace(old, new) + text[end:]
 
 
 class Generate(Command):

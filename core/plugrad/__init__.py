@@ -249,6 +249,7 @@ def __getattr__(name: str) -> _Any:
         "testing",
         "config",
         "library",
+        "return_types",
         "_C",
     ):
         return _importlib.import_module(f"plugrad.{name}")

@@ -269,6 +269,9 @@ class Tensor(TensorAttributes, TensorMethods):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return interop.reduce_ex(self, protocol)
 
+    def __setstate__(self, state: Any) -> None:
+        interop.set_state(self, state)
+
     def __deepcopy__(self, memo: Any) -> Any:
         return interop.deepcopy(self, memo)
 

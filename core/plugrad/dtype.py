@@ -236,6 +236,9 @@ class finfo:
         self.smallest_normal = float(info.smallest_normal)
         self.resolution = float(info.resolution)
 
+    def __reduce__(self) -> Any:
+        return (finfo, (dtype_by_name(self.dtype),))
+
     def __repr__(self) -> str:
         return (
             f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -258,6 +261,9 @@ class iinfo:
         self.bits: int = type.itemsize * 8
         self.max: int = 2 ** (self.bits - 1) - 1 if type.is_signed else 2**self.bits - 1
         self.min: int = -(2 ** (self.bits - 1)) if type.is_signed else 0
+
+    def __reduce__(self) -> Any:
+        return (iinfo, (dtype_by_name(self.dtype),))
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -172,6 +172,11 @@ class Node:
     def _release_variables(self) -> None:
         """Let go of saved tensors."""
 
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError(
+            f"cannot copy or pickle '{self.name()}': a node belongs to the graph that made it"
+        )
+
     def name(self) -> str:
         """The class name, such as ``MulBackward0``."""
         return type(self).__name__

@@ -12,8 +12,9 @@ from plugrad.levels.arguments import like, tensors_of, values_at
 from plugrad.levels.loop import call_in_loop
 from plugrad.levels.randomness import call_random, draws
 from plugrad.ops.batching import VmapInfo, rule_of
+from plugrad.return_types import result_type_of
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.kernels import broadcast_shapes, result_type_of
+from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.levels import (
     Level,
     Wrapped,

@@ -82,9 +82,15 @@ class OpOverload:
         return self.op.call(checked_arguments(self.op, args, kwargs))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") or name == "op":
             raise AttributeError(name)
         return getattr(self.op, name)
+
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> Any:
+        return (find_overload, (self.op.qualified_name,))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpOverload) and other.op is self.op
@@ -132,7 +138,7 @@ class OpOverloadPacket:
         return call_overload(self._qualified_op_name, choices, args, kwargs)
 
     def __getattr__(self, overload: str) -> OpOverload:
-        if overload.startswith("__"):
+        if overload.startswith("_"):
             raise AttributeError(overload)
         for found in self._overloads:
             if found._overloadname == overload:
@@ -141,6 +147,12 @@ class OpOverloadPacket:
             f"the operator {self._qualified_op_name} has no overload {overload!r}; it has: "
             f"{', '.join(self.overloads())}"
         )
+
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
+        return self
+
+    def __reduce__(self) -> Any:
+        return (find_packet, (self.namespace, self.name))
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.overloads()]

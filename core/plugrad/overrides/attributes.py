@@ -96,7 +96,10 @@ def _overridable_entry(name: str) -> property:
     """Of a field where TensorBase is interpreted: an entry of the tensor's dict."""
 
     def get(tensor: Any) -> Any:
-        return vars(tensor)[name]
+        try:
+            return vars(tensor)[name]
+        except KeyError:
+            raise AttributeError(f"attribute {name!r} of 'TensorBase' undefined") from None
 
     def set_(tensor: Any, value: Any) -> None:
         vars(tensor)[name] = value

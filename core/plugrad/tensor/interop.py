@@ -308,6 +308,12 @@ def reduce_ex(self: TensorBase, protocol: object) -> Any:
     return (_rebuild, arguments, _attributes(self) or None)
 
 
+def set_state(self: TensorBase, state: Any) -> None:
+    """For pickle: give a tensor its user's attributes; its own fields stay as they are."""
+    public: Any = self
+    public.__dict__.update({name: state[name] for name in state if name not in _FIELDS})
+
+
 def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     """For copy.deepcopy: a leaf with its own memory; RuntimeError if `self` is no leaf."""
     known = memo.get(id(self))

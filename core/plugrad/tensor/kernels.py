@@ -7,7 +7,6 @@ serves all others, with the entry's `prepare` in front.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
@@ -22,6 +21,7 @@ from plugrad.dispatch.active_backends import (
 from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_
+from plugrad.return_types import result_type_of
 from plugrad.tensor.base import (
     TensorBase,
     make_tensor,
@@ -364,20 +364,6 @@ class RawKernel:
         return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
 
 
-# mypy wants the literal names of a namedtuple; these come from schemas.
-_namedtuple: Final[Any] = namedtuple
-
-
-def result_type_of(op: Operator) -> Any:
-    """The class of several named results, such as `max`'s values and indices."""
-    names = [item.name for item in op.schema.returns]
-    if len(names) < 2 or None in names or op.name.startswith(("_", "native_")):
-        return None
-    made = _namedtuple(op.name, names, module="plugrad.return_types")
-    made.__repr__ = _results_text
-    return made
-
-
 _named: Final[dict[str, Any]] = {}
 
 
@@ -388,13 +374,6 @@ def named_results(op: Operator, *results: Any) -> Any:
         made = result_type_of(op)
         _named[op.qualified_name] = made
     return made(*results)
-
-
-def _results_text(results: Any) -> str:
-    """Named results one below the other, as PyTorch prints them."""
-    fields = zip(results._fields, results, strict=True)
-    inside = ",\n".join([f"{name}={value!r}" for name, value in fields])
-    return f"plugrad.return_types.{type(results).__name__}(\n{inside})"
 
 
 def position_of(op: Operator, base: str) -> int:
