@@ -18,8 +18,9 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
@@ -53,16 +54,34 @@ def say(line: str) -> None:
 
 
 def generate() -> None:
-    """Run the generator from the source tree, without importing the package that it completes."""
+    """Run the generator from the source tree."""
+    with without_package():
+        codegen = importlib.import_module("plugrad.codegen")
+        codegen.generate(PACKAGE / "ops", PACKAGE / "_generated")
+
+
+@contextmanager
+def without_package() -> Iterator[None]:
+    """Modules can be imported from the source tree, without the package that is not whole yet."""
     bare = ModuleType("plugrad")
     bare.__path__ = [str(PACKAGE)]
     sys.modules["plugrad"] = bare
     try:
-        codegen = importlib.import_module("plugrad.codegen")
-        codegen.generate(PACKAGE / "ops", PACKAGE / "_generated")
+        yield
     finally:
         for name in [n for n in sys.modules if n == "plugrad" or n.startswith("plugrad.")]:
             del sys.modules[name]
+
+
+def reword(sources: Iterable[str]) -> None:
+    """Have compiled functions say in PyTorch's words which argument is wrong."""
+    with without_package():
+        call_errors = importlib.import_module("plugrad.codegen.call_errors")
+        for source in map(Path, sources):
+            text = source.read_text()
+            reworded = call_errors.reword(source.name, text)
+            if reworded != text:
+                source.write_text(reworded)
 
 
 def compiled_modules() -> list[str]:
@@ -135,6 +154,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         if Path(source).name.startswith("__native"):
             correct_classes(source)
     for extension in found:
+        reword(extension.sources)
         # A warning of a compiler that mypyc has not met is no reason to fail an installation.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
         # Modules live in one library: calls between them need not be open to interposition.
