@@ -91,7 +91,8 @@ class Report:
             counts = ", ".join(f"{name} {number}" for name, number in tally.counts.items())
             found = f"{len(tally.groups)} groups of findings" if tally.groups else "no finding"
             more = f" ({counts})" if counts else ""
-            print(f"{tally.family.name:14} {tally.cases:9} cases {rate:8.0f}/s  {found}{more}")
+            done = f"{tally.cases:9} cases, {rate:.0f} a second of one core"
+            print(f"{tally.family.name:14} {done}: {found}{more}")
             self.note(
                 family=tally.family.name,
                 cases=tally.cases,

@@ -32,7 +32,11 @@ MOST = 1 << 40
 
 @dataclass
 class Tally:
-    """What is known of one family so far."""
+    """What is known of one family so far.
+
+    Attributes:
+        seconds: of processors, over all workers.
+    """
 
     family: Family
     cases: int = 0
@@ -175,7 +179,8 @@ class Runner:
                 if kind == "finding":
                     self.found(turn.tally, *message)
                     continue
-                done, counted, turn.position = message
+                done, seconds, counted, turn.position = message
+                turn.tally.seconds += seconds
                 turn.tally.cases += done
                 turn.tally.counts.update(counted)
                 turn.cases -= done
@@ -186,7 +191,6 @@ class Runner:
                 return self.rest(worker)
         used = time.monotonic() - worker.since
         if ended:
-            turn.tally.seconds += used
             worker.end()
             return None
         if worker.hangs():
@@ -203,7 +207,6 @@ class Runner:
         used = time.monotonic() - worker.since
         seed = int(worker.running[0])
         worker.end()
-        turn.tally.seconds += used
         if seed == IDLE:
             return None
         position = seed - self.base + turn.step

@@ -22,7 +22,8 @@ MEMORY = 6 << 30
 BATCH = 0.5  # seconds between two messages
 IDLE = -1
 
-# Messages to the runner: ("finding", seed, Finding), ("batch", cases, counts, next position).
+# Messages to the runner: ("finding", seed, Finding), ("batch" or "end", cases,
+# seconds, counts, next position).
 
 
 def limit_memory() -> None:
@@ -70,7 +71,7 @@ def work(
     family.load()
     limit_memory()
     seen: set[str] = set()
-    position, done, since = first, 0, time.monotonic()
+    position, done, since, used = first, 0, time.monotonic(), time.process_time()
     cases = 0
     while done < most:
         seed = base + position
@@ -86,10 +87,11 @@ def work(
             seen.add(finding.key)
             link.send(("finding", seed, shown))
         if time.monotonic() - since > BATCH or done == most:
-            link.send(("batch", cases, dict(counts), position))
+            now = time.process_time()
+            link.send(("batch", cases, now - used, dict(counts), position))
             counts.clear()
-            cases, since = 0, time.monotonic()
+            cases, since, used = 0, time.monotonic(), now
             if link.poll() and link.recv() == "stop":
                 break
-    link.send(("end", 0, {}, position))
+    link.send(("end", 0, 0.0, {}, position))
     link.close()

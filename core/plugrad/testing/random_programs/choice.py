@@ -1,11 +1,9 @@
-"""Choices that the writer of a random program makes, so that hypothesis shrinks to simple ones."""
+"""Choices that the writer of a random program makes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
-
-from hypothesis import strategies as st
 
 from plugrad.testing.random_programs.model import Draft, Variable
 
@@ -21,20 +19,18 @@ _MODES: Final = (
 
 
 class Choice:
-    """Draws; whatever is first or smallest is the simplest.
+    """Draws; whatever is first or smallest is the simplest, as hypothesis shrinks to that.
 
     Attributes:
+        number: draws an integer from the first to the second, both included.
         faults: whether statements that are meant to raise may be written.
         modes: whether statements in other grad modes may be written.
     """
 
-    def __init__(self, draw: st.DrawFn, faults: bool, modes: bool) -> None:
-        self._draw = draw
+    def __init__(self, number: Callable[[int, int], int], faults: bool, modes: bool) -> None:
+        self.number = number
         self.faults = faults
         self.modes = modes
-
-    def number(self, low: int, high: int) -> int:
-        return self._draw(st.integers(low, high))
 
     def one_of(self, items: Sequence[T]) -> T:
         return items[self.number(0, len(items) - 1)]

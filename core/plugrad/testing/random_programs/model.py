@@ -50,7 +50,7 @@ class Variable:
 
     @property
     def is_integer(self) -> bool:
-        return self.dtype.startswith("int")
+        return self.dtype.startswith(("int", "bool"))
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Draft:
                     kind,
                     operands[0].memory if view else number,
                     contiguous,
-                    flag and not kind.startswith("int"),
+                    flag and not kind.startswith(("int", "bool")),
                     view,
                     operands[0].device,
                     inference="inference" in mode or (view and operands[0].inference),

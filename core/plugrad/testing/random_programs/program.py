@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_VARIABLE = re.compile(r"\b[vgwh]\d+\b")
 _HEADER = """\
 import {library} as lib
 from plugrad.testing.random_programs import Stage
@@ -44,6 +46,24 @@ class Program:
     """
 
     statements: tuple[Statement, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Program:
+        """The program with these lines, each of which is a statement.
+
+        >>> from plugrad.testing.random_programs import Program
+        >>> Program.parse("v1 = leaf((), 'float64', 0, True)").statements[0].defines
+        ('v1',)
+        """
+        statements = []
+        for line in text.strip().splitlines():
+            left, equals, _ = line.partition(" = ")
+            names = tuple(dict.fromkeys(_VARIABLE.findall(line)))
+            defines = [name for name in names if equals and name in _VARIABLE.findall(left)]
+            made = () if "[" in left or "." in left else tuple(defines)
+            uses = tuple(name for name in names if name not in made)
+            statements.append(Statement(line, uses, made))
+        return cls(tuple(statements))
 
     def source(self, library: str = "plugrad") -> str:
         """The program as Python source, for `plugrad` or `torch`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,19 @@ class Stage:
     Args:
         lib: `plugrad` or `torch`.
         devices: what `device(i)` gives, by `i` modulo their number.
+        nudge: by which part of themselves values differ from what they usually are.
+        functions: whether custom Functions are among the names.
     """
 
-    def __init__(self, lib: Any, devices: tuple[str, ...] = ("cpu",)) -> None:
+    def __init__(
+        self,
+        lib: Any,
+        devices: tuple[str, ...] = ("cpu",),
+        nudge: float = 0.0,
+        functions: bool = True,
+    ) -> None:
         self.lib = lib
+        self.nudge = nudge
         self.devices = devices
         self.events: list[Event] = []
         self.position = 0
@@ -46,7 +56,7 @@ class Stage:
             "look": self.look,
             "pack": self.pack,
             "unpack": self.unpack,
-            **make_functions(lib, self.log),
+            **(make_functions(lib, self.log) if functions else {}),
         }
 
     def log(self, what: str, value: Any) -> None:
@@ -59,10 +69,9 @@ class Stage:
 
     def values(self, shape: tuple[int, ...], dtype: str, seed: int, device: int = 0) -> Any:
         """A tensor with values drawn from `seed`."""
-        rng = np.random.default_rng(seed)
-        array = rng.uniform(0.25, 1.25, shape) * rng.choice([-1.0, 1.0], shape)
-        if dtype.startswith("complex"):
-            array = array + 1j * rng.uniform(-1.0, 1.0, shape)
+        array = _drawn(shape, dtype, seed)
+        if self.nudge and array.dtype.kind in "fc":
+            array = array * (1.0 + self.nudge)
         made = self.lib.tensor(np.asarray(array, dtype).tolist(), dtype=getattr(self.lib, dtype))
         return made if self.device(device) == "cpu" else made.to(self.device(device))
 
@@ -135,6 +144,17 @@ class Stage:
         return packed
 
 
+@cache
+def _drawn(shape: tuple[int, ...], dtype: str, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    if dtype.startswith(("int", "bool")):
+        return np.asarray(
+            rng.integers(0, 2, shape) if dtype == "bool" else rng.integers(-3, 4, shape)
+        )
+    array = rng.uniform(0.25, 1.25, shape) * rng.choice([-1.0, 1.0], shape)
+    return array + 1j * rng.uniform(-1.0, 1.0, shape) if dtype.startswith("complex") else array
+
+
 def describe(value: Any) -> Any:
     """A value as plain data: a tensor as its dtype, flags and elements, an object by its kind."""
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -147,6 +167,8 @@ def describe(value: Any) -> Any:
     value = value.detach().cpu()
     if hasattr(value, "resolve_conj"):  # PyTorch conjugates and negates lazily
         value = value.resolve_conj().resolve_neg()
+    if hasattr(value, "_is_zerotensor") and value._is_zerotensor():
+        value = value.clone()
     # A copy: the tensor may be written to later.
     array = np.array(value.numpy())
     dtype = str(value.dtype).partition(".")[2]
@@ -170,13 +192,14 @@ def describe_tensor(tensor: Any, with_memory: bool) -> Any:
 
 
 def run_program(
-    program: Program, lib: Any, devices: tuple[str, ...] = ("cpu",)
+    program: Program, lib: Any, devices: tuple[str, ...] = ("cpu",), nudge: float = 0.0
 ) -> tuple[list[Event], dict[str, Any]]:
     """Run a program: what happened, and what all its variables are in the end.
 
     A statement that raises is noted, and the program goes on.
     """
-    stage = Stage(lib, devices)
+    applies = any(".apply(" in statement.text for statement in program.statements)
+    stage = Stage(lib, devices, nudge, applies)
     names = dict(stage.names)
     with warnings.catch_warnings():
         for category in _EXPECTED_WARNINGS:
@@ -191,7 +214,7 @@ def run_program(
             except Exception as error:
                 stage.events.append((position, "raised", (type(error).__name__, str(error))))
         inner = _with_inner_memory(program)
-        variables = [name for name in names if name[0] in "vg" and name[1:].isdigit()]
+        variables = [name for name in names if name[0] in "vgw" and name[1:].isdigit()]
         return stage.events, {name: _final(names[name], name not in inner) for name in variables}
 
 
@@ -204,7 +227,7 @@ def _with_inner_memory(program: Program) -> set[str]:
     found: set[str] = set()
     for statement in program.statements:
         names = {*statement.uses, *statement.defines}
-        if any(name in found or name[0] == "g" for name in names) or "inference" in statement.text:
+        if any(name in found or name[0] in "gw" for name in names) or "inference" in statement.text:
             found |= names
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -59,16 +59,27 @@ def _writers(features: Features) -> list[Writer]:
     return chosen
 
 
-@st.composite
-def programs(draw: st.DrawFn, features: Features = Features(), max_steps: int = 16) -> Program:
-    """Programs of up to `max_steps` statements beside leaves, with a backward pass at the end."""
+def write_program(
+    choice: Choice, features: Features, max_steps: int, more: Sequence[Writer] = ()
+) -> Program:
+    """A program of up to `max_steps` statements beside leaves, with a backward pass at the end.
+
+    Args:
+        more: writers that are chosen from beside those that `features` names.
+    """
     draft = Draft()
-    choice = Choice(draw, features.faults, features.modes)
     operators.leaf(draft, choice, features.dtypes, features.devices, needs_grad=True)
     for _ in range(choice.number(0, 2)):
         operators.leaf(draft, choice, features.dtypes, features.devices)
-    writers = _writers(features)
+    writers = [*_writers(features), *more]
     for _ in range(choice.number(1, max_steps)):
         choice.one_of(writers)(draft, choice)
     passes.final(draft, choice)
     return draft.program()
+
+
+@st.composite
+def programs(draw: st.DrawFn, features: Features = Features(), max_steps: int = 16) -> Program:
+    """Programs as hypothesis draws them."""
+    choice = Choice(lambda low, high: draw(st.integers(low, high)), features.faults, features.modes)
+    return write_program(choice, features, max_steps)

@@ -1,0 +1,106 @@
+"""Random programs: every value, flag, gradient and error is PyTorch's."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+import plugrad
+from plugrad.testing.random_programs import Program, difference, run_program
+from tests.torture.finding import Finding, counts
+
+NAME = "programs"
+SHARE = 4.0
+NEEDS = ("torch", "hypothesis")
+
+_HEADER = """\
+import plugrad, torch
+from plugrad.testing.random_programs import Program, difference, run_program
+program = Program.parse('''
+{lines}
+''')
+ours, theirs = run_program(program, plugrad), run_program(program, torch)
+print(difference(ours, theirs, words=False))
+"""
+NUDGES = (1e-13, -1e-13, 3e-8)
+"""Relative changes of all values. A result that they change is no evidence."""
+_WORD = re.compile(r"[A-Za-z_]{3,}")
+_COMMON = {"leaf", "values", "True", "False", "None", "lib", "sum", "backward", "autograd", "clone"}
+
+
+def program_of(seed: int) -> str:
+    from tests.torture.programs.writing import draw
+
+    return source(draw(seed))
+
+
+def source(program: Program) -> str:
+    return _HEADER.format(lines="\n".join(s.text for s in program.statements))
+
+
+def compare(program: Program) -> tuple[str, bool] | None:
+    """Where the two libraries part, and whether it is only in numbers; None if nowhere."""
+    import torch
+
+    ours, theirs = run_program(program, plugrad), run_program(program, torch)
+    found = difference(ours, theirs, words=False)
+    if found is None:
+        return None
+    numeric = difference(ours, theirs, tolerance=inf, words=False) is None
+    if numeric:
+        for nudge in NUDGES:
+            nudged = run_program(program, torch, nudge=nudge)
+            if difference(nudged, theirs) is not None:
+                counts["ill-conditioned"] += 1
+                return None
+    return found, numeric
+
+
+def run_case(seed: int) -> Finding | None:
+    import torch
+
+    from tests.torture.programs.finite_differences import verdict
+    from tests.torture.programs.reduction import reduced
+    from tests.torture.programs.writing import draw
+
+    program = draw(seed)
+    counts["statements"] += len(program.statements)
+    first = compare(program)
+    if first is None:
+        return None
+
+    def fails(candidate: Program) -> bool:
+        again = compare(candidate)
+        return again is not None and again[1] == first[1]
+
+    program = reduced(program, fails)
+    found = compare(program)
+    assert found is not None
+    text, numeric = found
+    side = ""
+    if numeric:
+        runs = [run_program(program, lib)[1] for lib in (plugrad, torch)]
+        side = verdict(program, *runs)
+        if side == "ours":
+            counts["finite differences side with us"] += 1
+    words = {word for s in program.statements for word in _WORD.findall(s.text)} - _COMMON
+    kind = "numbers" if numeric else _kind(text)
+    says = f"\nfinite differences agree with: {side}" if side else ""
+    return Finding(
+        f"programs: {kind}: {text}{says}",
+        source(program),
+        _class(kind, text) if kind == "raised" else f"{kind} {side} {' '.join(sorted(words))}",
+    )
+
+
+def _class(kind: str, text: str) -> str:
+    """What exceptions have in common that are one fault."""
+    words = [word for word in _WORD.findall(text) if word not in _COMMON]
+    return " ".join([kind, *words[:14]])
+
+
+def _kind(text: str) -> str:
+    for word in ("raised", "is_leaf", "version", "view", "requires_grad", "output_nr", "grad"):
+        if word in text:
+            return word
+    return "shape or dtype"

@@ -1,0 +1,1 @@
+"""Random programs with nearly every differentiable operator, compared with PyTorch."""
