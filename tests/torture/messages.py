@@ -1,0 +1,68 @@
+"""What an error message must not look like."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+# What says something about how plugrad is made, not about what the caller did.
+_WORDS = re.compile(
+    r"object expected; got|plugrad\.(tensor|dispatch|graph|_generated|ops|levels|codegen)\.\w+\.|"
+    r"plugrad\._\w+|could not be broadcast together|ufunc|numpy\.core|numpy\._core|"
+    r"_UFunc\w+|_ArrayMemoryError|cannot reshape array|Unable to allocate|array must not contain|"
+    r"Axis \d|axis \d+ is out of bounds|NoneType|mypyc|__internal|"
+    r"takes (at least |at most |exactly )?\d+ (positional )?arguments? but|"
+    r"Python integer \S+ out of bounds|Python int too large|"
+    r"setting an array element|inhomogeneous shape|buffer is too small|"
+    r"negative dimensions are not allowed|maximum supported dimension|zero-size array to reduction|"
+    r"only length-1 arrays|only integer scalar arrays|invalid literal|unhashable type|"
+    r"not supported between instances of|bad operand type|has no len\(\)"
+)
+_CLASSES = (
+    *("AttributeError", "KeyError", "OverflowError", "RecursionError", "AssertionError"),
+    *("SystemError", "UnboundLocalError", "NameError", "ZeroDivisionError", "MemoryError"),
+    *("StopIteration", "AxisError", "UFuncTypeError", "_UFuncNoLoopError", "LinAlgError"),
+    *("UFuncBinaryResolutionError", "DTypePromotionError", "_ArrayMemoryError"),
+)
+IN_PROGRAM = "not_implemented"
+
+
+def internal(error: BaseException, expected: BaseException | None = None) -> str | None:
+    """Why an error is not one that a caller can use; None if it is.
+
+    Args:
+        expected: what PyTorch raises for the same call.
+    """
+    name = type(error).__name__
+    if name in _CLASSES and (expected is None or type(expected).__name__ != name):
+        return f"{name} from inside"
+    text = str(error)
+    if (match := _WORDS.search(text)) and (expected is None or match.group() not in str(expected)):
+        return f"internal words {match.group()!r}"
+    if not text.strip():
+        return f"{name} without a message"
+    return None
+
+
+def place(error: BaseException) -> str:
+    """Where it was raised, in the innermost frame."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return "?"
+    last = frames[-1]
+    return f"{last.filename.rpartition('/')[2]}:{last.name}"
+
+
+def says_not_implemented(error: BaseException) -> bool:
+    """Whether an error says that plugrad lacks something, which PyTorch may have."""
+    text = str(error).lower()
+    return isinstance(error, NotImplementedError) or any(
+        words in text
+        for words in (
+            "not implemented",
+            "not supported",
+            "does not support",
+            "no kernel",
+            "unsupported",
+        )
+    )
