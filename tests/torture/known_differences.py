@@ -33,3 +33,28 @@ def known(call: Any, kind: str, details: str) -> bool:
         and re.search(difference.details, details)
         for difference in DIFFERENCES
     )
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Calls that PyTorch accepts and plugrad refuses.
+
+    Attributes:
+        path: matches the function's whole name.
+        message: is found in plugrad's error.
+        reason: a sentence.
+    """
+
+    path: str
+    message: str
+    reason: str
+
+
+REFUSALS: tuple[Refusal, ...] = ()
+
+
+def known_refusal(path: str, error: BaseException, expected: BaseException | None) -> bool:
+    return expected is None and any(
+        re.fullmatch(refusal.path, path) and re.search(refusal.message, str(error))
+        for refusal in REFUSALS
+    )

@@ -10,8 +10,7 @@ _WORDS = re.compile(
     r"object expected; got|plugrad\.(tensor|dispatch|graph|_generated|ops|levels|codegen)\.\w+\.|"
     r"plugrad\._\w+|could not be broadcast together|ufunc|numpy\.core|numpy\._core|"
     r"_UFunc\w+|_ArrayMemoryError|cannot reshape array|Unable to allocate|array must not contain|"
-    r"Axis \d|axis \d+ is out of bounds|NoneType|mypyc|__internal|"
-    r"takes (at least |at most |exactly )?\d+ (positional )?arguments? but|"
+    r"Axis \d|axis \d+ is out of bounds|'NoneType' object|mypyc|__internal|"
     r"Python integer \S+ out of bounds|Python int too large|"
     r"setting an array element|inhomogeneous shape|buffer is too small|"
     r"negative dimensions are not allowed|maximum supported dimension|zero-size array to reduction|"
@@ -24,7 +23,6 @@ _CLASSES = (
     *("StopIteration", "AxisError", "UFuncTypeError", "_UFuncNoLoopError", "LinAlgError"),
     *("UFuncBinaryResolutionError", "DTypePromotionError", "_ArrayMemoryError"),
 )
-IN_PROGRAM = "not_implemented"
 
 
 def internal(error: BaseException, expected: BaseException | None = None) -> str | None:

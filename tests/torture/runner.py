@@ -71,7 +71,7 @@ class Worker:
         self.log = folder / f"worker-{time.monotonic_ns()}.log"
         self.link: Connection
         self.link, other = context.Pipe()
-        self.running = context.Array("d", [IDLE, 0.0], lock=False)
+        self.running = context.Array("d", [IDLE, 0.0, 0.0], lock=False)
         self.process = context.Process(
             target=work,
             args=(
@@ -229,6 +229,9 @@ class Runner:
             code = worker.process.exitcode
             name = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
             what = f"ends the process: {name}"
+        if seed != IDLE and worker.running[2]:
+            worker.turn.tally.counts[f"PyTorch {what.partition(':')[0]}"] += 1
+            return False
         if seed == IDLE:
             text = f"{family.name}: the worker {what}, between two cases\n{worker.said()}"
             self.found(worker.turn.tally, 0, Finding(text, family.program_of(0)))

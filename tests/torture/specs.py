@@ -23,9 +23,21 @@ _LAYOUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 LEAST_DIMS = {"contiguous": 0, "transposed": 2, "expanded": 1, "sliced": 1, "offset": 1}
 
 
+class Argument:
+    """An argument of a call."""
+
+    def make(self, lib: Any) -> Any:
+        """The argument in a library."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The argument as an expression of `lib`."""
+        raise NotImplementedError
+
+
 @dataclass
-class Tensor:
-    """A tensor argument.
+class Tensor(Argument):
+    """A tensor.
 
     Attributes:
         values: what it holds; bfloat16 is held as float32.
@@ -70,7 +82,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Named:
+class Named(Argument):
     """Something that both libraries have under one name, such as a dtype."""
 
     path: str
@@ -99,7 +111,7 @@ class Specs(Arguments):
 
 def make(value: Any, lib: Any) -> Any:
     """The arguments in a library."""
-    if isinstance(value, (Tensor, Named)):
+    if isinstance(value, Argument):
         return value.make(lib)
     if type(value) in (list, tuple):
         return type(value)(make(item, lib) for item in value)
@@ -110,7 +122,7 @@ def make(value: Any, lib: Any) -> Any:
 
 def text(value: Any) -> str:
     """The arguments as source; `lib` is the library."""
-    if isinstance(value, (Tensor, Named)):
+    if isinstance(value, Argument):
         return value.text()
     if type(value) is list:
         return f"[{', '.join(map(text, value))}]"

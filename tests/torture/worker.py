@@ -15,9 +15,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tests.torture.families import Family
-from tests.torture.finding import Finding, counts
+from tests.torture.finding import Finding, counts, state
 
-MEMORY = 6 << 30
+MEMORY = 3 << 30
 """How many bytes of address space a worker may use beyond what it has once all is imported."""
 BATCH = 0.5  # seconds between two messages
 IDLE = -1
@@ -58,7 +58,8 @@ def work(
     """Run the cases `base + first`, `base + first + step`..., `most` of them, until told to stop.
 
     Args:
-        running: shared with the runner: the seed of the case that runs, and since when.
+        running: shared with the runner: the seed of the case that runs, since when, and whether
+            PyTorch is at work.
         log: a file for what the process says, and for where it stands when SIGUSR1 comes.
     """
     os.setpgid(0, 0)  # Ctrl-C is the runner's
@@ -68,6 +69,7 @@ def work(
     faulthandler.enable(sys.__stderr__ or output)
     faulthandler.register(signal.SIGUSR1, sys.__stderr__ or output, all_threads=True)
     warnings.simplefilter("ignore")
+    state[0] = running
     family.load()
     limit_memory()
     seen: set[str] = set()
@@ -75,7 +77,7 @@ def work(
     cases = 0
     while done < most:
         seed = base + position
-        running[1] = time.monotonic()
+        running[1], running[2] = time.monotonic(), 0.0
         running[0] = seed
         finding = run_safely(family, seed)
         running[0] = IDLE

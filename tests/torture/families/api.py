@@ -1,0 +1,266 @@
+"""Public functions, methods, modules and optimizers with right and wrong arguments.
+
+No call may crash, hang, or answer with a message from inside. What PyTorch accepts is accepted, or
+refused because it is not implemented.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import re
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import plugrad
+from plugrad.testing.cases import all_cases
+from tests.torture import hostile, messages, specs
+from tests.torture.finding import Finding, counts, oracle
+from tests.torture.known_differences import known_refusal
+
+NAME = "api"
+SHARE = 2.0
+NEEDS = ("torch",)
+
+_NAMESPACES = (
+    *("", "", "", "Tensor", "Tensor", "Tensor", "nn", "nn.functional", "nn.functional", "optim"),
+    *("linalg", "special", "func", "autograd", "autograd.functional", "autograd.graph", "amp"),
+    *("autograd.forward_ad", "nn.init", "nn.utils", "utils.checkpoint", "utils.data", "random"),
+)
+# What changes the process, or has no business with arguments.
+_LEFT_OUT = re.compile(
+    r"set_.*|_.*|show_.*|record_dispatch_trace|seed|initial_seed|Library|impl|define|register_.*|"
+    r"custom_op|compile|.*profile.*|.*warn.*|__init_subclass__|__class__|__reduce.*|"
+    r"save_on_cpu|enforce_.*|enter_dual_level|exit_dual_level|seed_everything|CheckpointFunction|"
+    r"__internal_mypyc_setup|__mypyc.*|__del.*|__dict__|__weakref__|__module__|__doc__|"
+    r"__annotations__|__set_name__|.*[mM]ode|Any|Callable|Literal|Strategy|share_memory_|"
+    r"__hash__|__sizeof__|__dir__|__subclasshook__|__getstate__|__new__|__init__|__setattr__|"
+    r"__getattribute__|__format__|__str__|__repr__|__torch_function__|__plugrad_function__"
+)
+# plugrad's own on tensors, which are no part of the public API.
+_OWN = frozenset(
+    (
+        *("array", "bump_version", "detached", "keyset", "materialize_meta", "meta", "needs_grad"),
+        *("replace_array", "share_storage", "sizes", "version", "view_info", "set_"),
+    )
+)
+
+
+@dataclass
+class Call:
+    path: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    then: str = ""
+    more: list[Any] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        made = [f"x{i} = {specs.text(arg)}" for i, arg in enumerate(self.args)]
+        kwargs = [f"{name}={specs.text(value)}" for name, value in self.kwargs.items()]
+        first, names = f"lib.{self.path}", [f"x{i}" for i in range(len(self.args))]
+        return [*made, f"y = {first}({', '.join([*names, *kwargs])})", *self.after()]
+
+    def after(self) -> list[str]:
+        text = ", ".join(specs.text(arg) for arg in self.more)
+        return [f"z = y{self.then}({text})"] if self.then else []
+
+    def program(self) -> str:
+        lines = "\n        ".join(self.lines())
+        return (
+            "import numpy as np\nimport plugrad, torch\nfor lib in (plugrad, torch):\n    try:\n"
+            f"        {lines}\n        print(y)\n"
+            "    except Exception as error:\n        print(type(error).__name__, error)"
+        )
+
+
+def _public(namespace: str) -> dict[str, Any]:
+    try:
+        module = hostile.Source(f"lib.{namespace}" if namespace else "lib").make(plugrad)
+    except AttributeError:
+        return {}
+    import torch
+
+    try:
+        other = hostile.Source(f"lib.{namespace}" if namespace else "lib").make(torch)
+    except AttributeError:
+        other = None
+    listed = set(getattr(module, "__all__", ()))
+    found = {}
+    for name in dir(module):
+        special = namespace == "Tensor" and name.startswith("__")
+        if (_LEFT_OUT.fullmatch(name) and not special) or (special and _SPECIAL.fullmatch(name)):
+            continue
+        if name in _OWN:
+            continue
+        if namespace not in ("", "Tensor") and name not in listed and not hasattr(other, name):
+            continue
+        value = getattr(module, name, None)
+        if callable(value) and not inspect.ismodule(value):
+            found[name] = value
+    return found
+
+
+_SPECIAL = re.compile(
+    r"__(internal_mypyc_setup|mypyc\w+|del\w*|dict|weakref|module|doc|annotations|init\w*|new|class|"
+    r"reduce\w*|hash|sizeof|dir|subclasshook|getstate|setattr|getattribute|getattr|format|str|repr|"
+    r"torch_function|plugrad_function|set_name|class_getitem|dlpack\w*)__|__internal_mypyc_setup"
+)
+
+
+@cache
+def _functions() -> list[list[str]]:
+    found = []
+    for namespace in _NAMESPACES:
+        names = [f"{namespace}.{name}".lstrip(".") for name in _public(namespace)]
+        if names:
+            found.append(names)
+    return found
+
+
+@cache
+def _samples() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for case in all_cases():
+        if "::" not in case.op:
+            samples = case.all_samples()
+            found.setdefault(case.op, []).extend(samples)
+            found.setdefault("Tensor." + case.op.rpartition(".")[2], []).extend(samples)
+    return found
+
+
+@cache
+def _most_arguments(path: str) -> int:
+    function = hostile.Source(f"lib.{path}").make(plugrad)
+    try:
+        return min(6, len(inspect.signature(function).parameters))
+    except (TypeError, ValueError):
+        return 3
+
+
+def draw(seed: int) -> Call:
+    rng = random.Random(seed)
+    path = rng.choice(rng.choice(_functions()))
+    samples = _samples().get(path)
+    if samples and rng.random() < 0.6:
+        call = _changed_sample(rng, path, rng.choice(samples))
+    else:
+        most = _most_arguments(path)
+        count = rng.choice((most, rng.randrange(most + 2), rng.randrange(4)))
+        args: list[Any] = [hostile.argument(rng) for _ in range(count)]
+        kwargs = {}
+        if rng.random() < 0.25:
+            kwargs[rng.choice(hostile.KEYWORDS)] = hostile.argument(rng)
+        call = Call(path, args, kwargs)
+    receives = bool(call.args) and (isinstance(call.args[0], specs.Tensor) or rng.random() < 0.03)
+    if path.startswith("Tensor.") and not receives:
+        call.args[:1] = [hostile.tensor(rng)]
+    name = path.rpartition(".")[2]
+    makes = (path.startswith(("nn.", "utils.data")) and name[0].isupper()) or "func." in path
+    if makes and rng.random() < 0.7:
+        call.more = [hostile.argument(rng) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
+        call.then = rng.choice((*[".__call__"] * 4, ".load_state_dict", ".to"))
+    if path.startswith("optim."):
+        if rng.random() < 0.7:
+            call.args[:1] = [hostile.Source("[lib.ones(2, requires_grad=True)]")]
+        call.then = rng.choice((".step", ".zero_grad", ".load_state_dict", ".add_param_group"))
+        call.more = [hostile.argument(rng)] if rng.random() < 0.7 else []
+    return call
+
+
+def _changed_sample(rng: random.Random, path: str, sample: Any) -> Call:
+    dtype = rng.choice(("float32", "float32", "float64", "int64", "bool", "complex64", "bfloat16"))
+    maker = specs.Specs(dtype, rng.randrange(100))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        args = list(maker.make(tuple(sample.args)))
+        kwargs = dict(maker.make(dict(sample.kwargs)))
+    for _ in range(rng.choice((0, 1, 1, 1, 2))):
+        which = rng.random()
+        if which < 0.6 and args:
+            args[rng.randrange(len(args))] = hostile.argument(rng)
+        elif which < 0.7 and args:
+            del args[rng.randrange(len(args))]
+        elif which < 0.8:
+            args.insert(rng.randrange(len(args) + 1), hostile.argument(rng))
+        elif which < 0.9 and kwargs:
+            kwargs[rng.choice(list(kwargs))] = hostile.argument(rng)
+        else:
+            kwargs[rng.choice(hostile.KEYWORDS)] = hostile.argument(rng)
+    return Call(path, args, kwargs)
+
+
+def perform(call: Call, lib: Any) -> Any:
+    """Make the call; an exception if the arguments themselves cannot be made is none of it."""
+    try:
+        args = [specs.make(arg, lib) for arg in call.args]
+        kwargs = {name: specs.make(value, lib) for name, value in call.kwargs.items()}
+        more = [specs.make(arg, lib) for arg in call.more]
+        function = hostile.Source(f"lib.{call.path}").make(lib)
+    except Exception as error:
+        raise Unmade from error
+    result = function(*args, **kwargs)
+    if call.then:
+        result = getattr(result, call.then[1:])(*more)
+    return result
+
+
+class Unmade(Exception):
+    """The arguments could not be made."""
+
+
+def program_of(seed: int) -> str:
+    return draw(seed).program()
+
+
+def run_case(seed: int) -> Finding | None:
+    call = draw(seed)
+    counts["calls"] += 1
+    error = error_of(call, plugrad)
+    put_back()
+    if error is None:
+        counts["accepted"] += 1
+        return None
+    if isinstance(error, Unmade):
+        return None
+    import torch
+
+    with oracle():
+        expected = error_of(call, torch)
+    if why := messages.internal(error, expected):
+        kind = f"{why} {messages.place(error)}"
+    elif expected is None and not messages.says_not_implemented(error):
+        kind = f"PyTorch accepts it {call.path}"
+    else:
+        return None
+    if known_refusal(call.path, error, expected):
+        return None
+    return Finding(
+        f"api: {call.lines()[len(call.args)]}: {kind}: {type(error).__name__}: {str(error)[:300]}\n"
+        f"PyTorch: {type(expected).__name__}: {str(expected)[:300]}",
+        call.program(),
+        kind,
+    )
+
+
+def error_of(call: Call, lib: Any) -> BaseException | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if perform(call, lib) is NotImplemented:
+                return TypeError("not supported between these types")
+        except Exception as error:
+            return error
+        except BaseException as error:
+            if type(error).__name__ == "KeyboardInterrupt":
+                raise
+            return error
+    return None
+
+
+def put_back() -> None:
+    """What a call may have switched is switched back."""
+    plugrad.set_grad_enabled(True)
