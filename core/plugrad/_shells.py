@@ -8,6 +8,7 @@ from __future__ import annotations
 # Interpreted: native classes have no weak references and no free attributes; these have.
 from typing import Any
 
+from plugrad import _numpy_functions
 from plugrad._generated import calls, functions
 from plugrad._generated.methods import TensorMethods
 from plugrad._tensor_attributes import TensorAttributes
@@ -256,6 +257,10 @@ class Tensor(TensorAttributes, TensorMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return interop.array(self, dtype, copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's operators and universal functions; see `plugrad._numpy_functions`."""
+        return _numpy_functions.array_ufunc(ufunc, method, inputs, options)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return interop.array_wrap(self, array, context, return_scalar)

@@ -113,12 +113,12 @@ from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
 from plugrad.tensor.elementwise import operands
 from plugrad.tensor.kernel_factory import BackendSelectKernel
+from plugrad.tensor.foreign_operands import foreign_operand, operand_of_array
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.overloads import call_overload
 from plugrad.tensor.overridable import (
     OVERRIDES,
     PROCEED,
-    foreign_operand,
     override,
     override_method,
     override_operator,

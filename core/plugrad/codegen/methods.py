@@ -132,7 +132,7 @@ def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry, meth
         with out.block("if is_scalar(other):"):
             out.line(f"return {family}.call_{scalar.identifier}({arguments})")
     if name.startswith("i") and group.kind != "single":
-        out.line(f"return {family}.{group.name}(self, other)")
+        out.line(f"return {family}.{group.name}(self, operand_of_array(self, other))")
         return
     out.line(f"return foreign_operand({method!r}, self, other)")
 

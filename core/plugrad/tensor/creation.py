@@ -27,6 +27,7 @@ from plugrad.tensor.interop import (
     host_array,
     item,
     numpy_dtype,
+    plain_view,
     share_numpy,
 )
 from plugrad.tensor.nested import (
@@ -84,7 +85,7 @@ def _host_data(data: object, dtype: DType | None) -> tuple[Any, DType]:
     if isinstance(data, np.ndarray):
         found = numpy_dtype(data)
         wanted = found if dtype is None else dtype
-        return convert_array(data, found, wanted), wanted
+        return convert_array(plain_view(data), found, wanted), wanted
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if is_sequence(data):

@@ -105,7 +105,14 @@ def share_numpy(array: Any, device: Device) -> TensorBase:
             UserWarning,
             stacklevel=3,
         )
-    return from_host(array, dtype, device)
+    return from_host(plain_view(array), dtype, device)
+
+
+def plain_view(array: Any) -> Any:
+    """A NumPy array of its own for the same memory, and of no subclass: shape and dtype of an array
+    can be assigned, and those of a tensor must not change with it."""
+    base: Any = np.ndarray
+    return array.view(base)
 
 
 def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
@@ -119,7 +126,7 @@ def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
         TypeError: the tensor lives on another device.
     """
     if force:
-        return host_array(self)
+        return plain_view(host_array(self))
     if needs_grad(self) and current_state().grad_enabled:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
@@ -129,7 +136,7 @@ def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
             "the tensor to host memory first."
         )
-    return host_array(self)
+    return plain_view(host_array(self))
 
 
 def array(self: TensorBase, dtype: object = None, copy: bool | None = None) -> Any:

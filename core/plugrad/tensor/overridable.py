@@ -178,13 +178,6 @@ def accept_foreign(value: Any) -> bool:
     return True
 
 
-def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
-    """The result of an infix operator whose other operand is no Tensor and no number."""
-    if accept_foreign(other):
-        return override_operator(name, tensor, other)
-    return NotImplemented
-
-
 def stand_in() -> Tensor:
     """A tensor without contents, for an argument whose class is going to take the call over."""
     return cast("Tensor", empty_shell(tensor_class()))
