@@ -233,12 +233,19 @@ class _set_fwd_grad_enabled(_SetAtOnce):
     the old mode back."""
 
     def switch(self, state: LocalState) -> Any:
-        before = state.kept
+        before: list[tuple[Any, Any]] = [(state, state.kept & FORWARD_AD_BIT)]
         if self.mode:
-            state.kept = before | FORWARD_AD_BIT
-        else:
-            state.kept = before & ~FORWARD_AD_BIT
-        return before & FORWARD_AD_BIT
+            state.kept = state.kept | FORWARD_AD_BIT
+            return before
+        state.kept = state.kept & ~FORWARD_AD_BIT
+        # What a transform computes one level further out has no tangents there either.
+        level: Level | None = state.level
+        while level is not None:
+            before.append((level, level.kept & FORWARD_AD_BIT))
+            level.kept = level.kept & ~FORWARD_AD_BIT
+            level = level.outer
+        return before
 
     def restore(self, state: LocalState, before: Any) -> None:
-        state.kept = state.kept & ~FORWARD_AD_BIT | before
+        for changed, bit in before:
+            changed.kept = changed.kept & ~FORWARD_AD_BIT | bit

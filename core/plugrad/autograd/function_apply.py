@@ -15,6 +15,7 @@ from plugrad.autograd.function_levels import (
     apply_outside,
     arguments_at,
     check_for_transforms,
+    node_class_at_level,
 )
 from plugrad.autograd.function_node import Error, FunctionNode
 from plugrad.dispatch.keys import FORWARD_AD_BIT
@@ -90,7 +91,10 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
         if level.kind == VMAP:
             return apply_mapped(function, state, level, args, base)
         args = arguments_at(level, args)
-    ctx: FunctionNode = function._backward_cls()
+        node_class: Any = node_class_at_level(function)
+    else:
+        node_class = function._backward_cls
+    ctx: FunctionNode = node_class()
     recorded = _note_inputs(ctx, state, args)
     ctx._read_once = _flag(function.clear_saved_tensors_on_access, "clear_saved_tensors_on_access")
     ctx._boxed = _flag(function.boxed_grads_call, "boxed_grads_call")

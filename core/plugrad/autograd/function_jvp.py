@@ -15,7 +15,7 @@ from plugrad.graph.dual_tensors import check_sizes, find_tangent
 from plugrad.graph.forward_kernel import give_tangent
 from plugrad.graph.support import operators
 from plugrad.tensor.arguments import type_name
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, version_of
 from plugrad.tensor.dual import ForwardLevel
 
 NOT_IN_PLACE: Final = (
@@ -27,6 +27,10 @@ NOT_A_VIEW: Final = (
     "A custom Function's forward is returning a view (or an input as-is) but the jvp is not "
     "returning a view."
 )
+VIEW_OF_SOMETHING_ELSE: Final = (
+    "A custom Function is returning a view but the jvp is not returning a view of the given grad "
+    "input."
+)
 
 
 @final
@@ -36,12 +40,14 @@ class ForwardPass:
     Attributes:
         level: that of the tangents.
         tangents: one per argument, None where there is none.
+        versions: how often each tangent was written to before `jvp` runs.
         dirty, constant: what `forward` marked, by id.
     """
 
     def __init__(self, level: ForwardLevel, tangents: list[TensorBase | None]) -> None:
         self.level = level
         self.tangents = tangents
+        self.versions: list[int] = []
         self.dirty: list[int] = []
         self.constant: list[int] = []
 
@@ -90,6 +96,7 @@ def finish(
     state.kept = kept & ~FORWARD_AD_BIT
     try:
         inputs = _inputs_of_jvp(ctx, args, forward.tangents)
+        forward.versions = [0 if item is None else version_of(item) for item in forward.tangents]
         user: Any = ctx
         result: Any = user.apply_jvp(*inputs)
         tangents = result if isinstance(result, tuple) else (result,)
@@ -132,11 +139,9 @@ def _give(
     tangent: Any,
 ) -> None:
     """One output's tangent."""
-    if (
-        not isinstance(output, TensorBase)
-        or id(given) in forward.constant
-        or output.dtype.category < FLOATING
-    ):
+    if not isinstance(output, TensorBase):
+        return
+    if id(given) in forward.constant or output.dtype.category < FLOATING:
         if tangent is not None:
             raise RuntimeError(
                 f"Function's jvp returned a gradient at position {number}, but  the corresponding "
@@ -144,24 +149,31 @@ def _give(
                 "position instead."
             )
         return
+    modified = id(given) in forward.dirty
+    position = _position(given, args)
+    own = None if position < 0 else forward.tangents[position]
+    if modified and own is not None:
+        if tangent is not own or version_of(own) == forward.versions[position]:
+            raise RuntimeError(NOT_IN_PLACE)
+        return
     if tangent is None or tangent.dtype.category < FLOATING:
         raise RuntimeError(
             "Expected both tensor and its forward grad to be floating point or complex: the jvp "
             f"returned {'None' if tangent is None else tangent.dtype} at position {number}"
         )
-    modified = id(given) in forward.dirty
-    position = _position(given, args)
-    own = None if position < 0 else forward.tangents[position]
-    if modified and own is not None:
-        if tangent is not own:
-            raise RuntimeError(NOT_IN_PLACE)
-        return
     if not modified and (position >= 0 or _is_view_of_any(output, args)):
-        sources: list[Any] = [value for value in forward.tangents if value is not None]
-        if not _is_view_of_any(tangent, tuple(sources)):
-            raise RuntimeError(NOT_A_VIEW)
+        _check_view(forward, tangent)
     check_sizes(output, tangent)
     give_tangent(state, output, tangent, forward.level, modified)
+
+
+def _check_view(forward: ForwardPass, tangent: TensorBase) -> None:
+    """Whether the tangent of a view is a view of a tangent."""
+    sources: list[Any] = [value for value in forward.tangents if value is not None]
+    if _is_view_of_any(tangent, tuple(sources)):
+        return
+    is_view = tangent.view_info is not None
+    raise RuntimeError(VIEW_OF_SOMETHING_ELSE if is_view else NOT_A_VIEW)
 
 
 def _position(wanted: object, args: tuple[Any, ...]) -> int:

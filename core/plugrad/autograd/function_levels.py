@@ -13,15 +13,17 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.local_state import LocalState
-from plugrad.levels.arguments import lifted_values, living_values, values_at
-from plugrad.levels.batching import any_batched, batch_dim_of, wrap_batched_tree
+from plugrad.levels.arguments import values_at
+from plugrad.levels.batching import batch_dim_of
 from plugrad.levels.mapping import batch_of
-from plugrad.levels.recording import wrap_results
+from plugrad.levels.trees import leaves_of, map_tree, map_with, shown
 from plugrad.ops.batching import VmapInfo
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.levels import (
     VMAP,
     Level,
+    is_at,
+    living,
     make_level_tensor,
     pop_level,
     push_level,
@@ -43,20 +45,40 @@ def check_for_transforms(function: Any, separate: bool) -> None:
         )
 
 
+def node_class_at_level(function: Any) -> Any:
+    """The class of a Function's nodes in the graph of a level: `FooGeneratedBackward`."""
+    made = function.__dict__.get("_generated_backward_cls")
+    if made is None:
+        base: Any = importlib.import_module("plugrad.autograd.function").BackwardCFunction
+        name = f"{function.__name__}GeneratedBackward"
+        number = function._backward_cls._autograd_function_id
+        made = type(name, (base,), {"_forward_cls": function, "_autograd_function_id": number})
+        function._generated_backward_cls = made
+    return made
+
+
 def arguments_at(level: Level, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments as tensors of a level that records."""
-    return lifted_values(living_values(args), level)
+
+    def lifted(value: Any) -> Any:
+        if not isinstance(value, TensorBase):
+            return value
+        value = living(value)
+        return value if is_at(value, level) else make_level_tensor(value, level)
+
+    found: tuple[Any, ...] = map_tree(lifted, args)
+    return found
 
 
 def apply_outside(function: Any, state: LocalState, level: Level, args: tuple[Any, ...]) -> Any:
     """What stands for `forward` at a level that records: the Function one level further out."""
-    values = values_at(args, level)
+    values = _outer(args, level)
     stepped = step_out(state, level)
     try:
         out = function.apply(*values)
     finally:
         step_in(state, stepped)
-    return wrap_results(out, level, values, args)
+    return _wrapped(out, None, level, values, args)
 
 
 def apply_mapped(
@@ -70,9 +92,10 @@ def apply_mapped(
     Raises:
         RuntimeError: there is no rule for batches, or there are two; or `vmap` returned something
             else than output and dimensions.
+        TypeError, IndexError: `vmap` returned a dimension that is none.
     """
-    args = living_values(args)
-    in_dims = tuple([batch_dim_of(value, level) for value in args])
+    args = map_tree(lambda value: living(value) if isinstance(value, TensorBase) else value, args)
+    in_dims = _dims(args, level)
     own = function.vmap is not base.vmap
     generated = bool(function.generate_vmap_rule)
     name = function.__name__
@@ -82,22 +105,14 @@ def apply_mapped(
             "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
             f"overridden vmap staticmethod to avoid ambiguity. {_MORE}"
         )
-    values = values_at(args, level)
+    values = _outer(args, level)
     stepped = step_out(state, level)
     try:
-        if not any_batched(in_dims):
+        if all(dim is None for dim in leaves_of(in_dims)):
             return function.apply(*values)
         if own:
             info = VmapInfo(level.batch_size, level.randomness)
-            found = function.vmap(info, in_dims, *values)
-            if not isinstance(found, tuple) or len(found) != 2:
-                raise RuntimeError(
-                    "Expected the vmap staticmethod to have two returns, an output and out_dims "
-                    "with pytree structure compatible with the output. Got a "
-                    f"{type(found)} instead"
-                )
-            out, out_dims = found
-            _check_dims(out, out_dims)
+            out, out_dims = _pair(function.vmap(info, in_dims, *values))
         elif generated:
             mapped = _mapped(function, in_dims, level.batch_size, level.randomness)
             out = mapped.apply(*values)
@@ -110,19 +125,66 @@ def apply_mapped(
             )
     finally:
         step_in(state, stepped)
-    return wrap_batched_tree(level, out, out_dims)
-
-
-def _check_dims(out: Any, out_dims: Any) -> None:
-    fits = not isinstance(out_dims, tuple | list)
-    if isinstance(out, tuple | list):
-        fits = fits or len(out) == len(out_dims)
-    if not fits:
+    try:
+        return _wrapped(out, out_dims, level, values, args)
+    except ValueError:
         raise RuntimeError(
             "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
-            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`, "
-            f"which is {f'{len(out)} outputs' if isinstance(out, tuple | list) else 'one output'}."
+            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`. "
+            f"out_dims has structure {shown(out_dims)} but output has structure {shown(out)}. "
+            f"{_MORE}"
+        ) from None
+
+
+def _pair(returned: Any) -> tuple[Any, Any]:
+    """What `vmap` returned, if it is an output and its dimensions."""
+    expected = (
+        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
+        "structure compatible with the output. Got "
+    )
+    if not isinstance(returned, tuple):
+        raise RuntimeError(f"{expected}a {type(returned)} instead")
+    if len(returned) != 2:
+        raise RuntimeError(f"{expected}{len(returned)} returns instead")
+    return returned
+
+
+def _wrapped(
+    out: Any, out_dims: Any, level: Level, values: tuple[Any, ...], args: tuple[Any, ...]
+) -> Any:
+    """Outputs as tensors of a level; one that is among `values` is the argument itself.
+
+    Raises:
+        ValueError: `out` and `out_dims` differ in structure.
+    """
+    pairs = zip(leaves_of(values), leaves_of(args), strict=True)
+    arguments = {id(value): argument for value, argument in pairs}
+
+    def wrap(value: Any, dim: Any) -> Any:
+        if not isinstance(value, TensorBase):
+            return value
+        if id(value) in arguments:
+            return arguments[id(value)]
+        if dim is None:
+            return value if level.kind == VMAP else make_level_tensor(value, level)
+        return make_level_tensor(value, level, _place_of_batch(value, dim))
+
+    return map_with(wrap, out, out_dims)
+
+
+def _place_of_batch(value: TensorBase, dim: Any) -> int:
+    if not isinstance(dim, int):
+        raise TypeError(
+            "The autograd.Function's vmap staticmethod returned out_dims with "
+            f"{type(dim).__name__} in it; each must be an int or None"
         )
+    ndim = len(sizes_of(value))
+    if not -ndim <= dim < ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
+            f"{dim})"
+        )
+    return dim % ndim
 
 
 def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness: str) -> Any:
@@ -135,6 +197,8 @@ def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness
             return run(level)
         finally:
             pop_level(level)
+
+    boxed = bool(function.boxed_grads_call)
 
     class Mapped(base):  # type: ignore[misc]  # known when it runs
         generate_vmap_rule = True
@@ -154,15 +218,12 @@ def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness
             def run(level: Level) -> None:
                 slices = _slices(inputs, in_dims, level)
                 dims = Mapped.out_dims
-                several = isinstance(output, tuple)
-                results = _slices(
-                    output if several else (output,), dims if several else (dims,), level
-                )
+                results = _slices(output, dims, level)
                 stand_in = _Context(ctx.needs_input_grad)
-                function.setup_context(stand_in, slices, results if several else results[0])
+                function.setup_context(stand_in, slices, results)
                 stand_in.hand_on(ctx, level)
-                outer = (*inputs, *(output if several else (output,)))
-                inside = (*slices, *results)
+                outer = leaves_of((inputs, output))
+                inside = leaves_of((slices, results))
                 for note in ("dirty_tensors", "non_differentiable"):
                     marked = stand_in.__dict__.pop(note, None)
                     if marked is not None:
@@ -177,7 +238,8 @@ def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness
             def run(level: Level) -> Any:
                 dims = Mapped.out_dims if isinstance(Mapped.out_dims, tuple) else (Mapped.out_dims,)
                 stand_in = ctx.of_samples.take_up(ctx, level)
-                found = function.backward(stand_in, *_slices(grads, dims, level))
+                slices = _slices(grads, dims, level)
+                found = function.backward(stand_in, *([[*slices]] if boxed else slices))
                 items = found if isinstance(found, tuple) else (found,)
                 pairs = zip(items, in_dims, strict=False)
                 return tuple([_gradient(item, dim, level) for item, dim in pairs])
@@ -192,14 +254,18 @@ def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness
                 several = isinstance(found, tuple)
                 dims = Mapped.out_dims if several else (Mapped.out_dims,)
                 items = [
-                    None if item is None else batch_of(item, level, 0 if dim is None else dim)
+                    batch_of(item, level, dim if isinstance(dim, int) else 0)
+                    if isinstance(item, TensorBase)
+                    else item
                     for item, dim in zip(found if several else (found,), dims, strict=True)
                 ]
                 return tuple(items) if several else items[0]
 
             return at_level(run)
 
-    Mapped.__name__ = Mapped.__qualname__ = f"Vmapped{function.__name__}"
+    name = f"Vmapped{function.__name__}"
+    Mapped.__name__ = Mapped.__qualname__ = name
+    Mapped._backward_cls.__name__ = Mapped._backward_cls.__qualname__ = f"{name}Backward"
     return Mapped
 
 
@@ -254,39 +320,44 @@ class _Context:
         return self
 
 
-def _place(wanted: object, among: tuple[Any, ...]) -> int:
+def _place(wanted: object, among: list[Any]) -> int:
     return next(place for place, item in enumerate(among) if item is wanted)
 
 
-def _slices(values: Any, dims: tuple[Any, ...], level: Level) -> tuple[Any, ...]:
+def _slices(values: Any, dims: Any, level: Level) -> Any:
     """Batches as tensors of a level."""
+
+    def tensor_of_level(value: Any, dim: Any) -> Any:
+        if not isinstance(dim, int) or not isinstance(value, TensorBase):
+            return value
+        return make_level_tensor(value, level, dim)
+
+    if not isinstance(values, tuple):
+        return map_with(tensor_of_level, values, dims)
+    # Where an argument or output is a list, its gradient is None.
+    pairs = zip(values, dims, strict=True)
     return tuple(
-        [
-            value
-            if dim is None or not isinstance(value, TensorBase)
-            else make_level_tensor(value, level, dim)
-            for value, dim in zip(values, dims, strict=True)
-        ]
+        [value if value is None else map_with(tensor_of_level, value, dim) for value, dim in pairs]
     )
 
 
-def _dims(output: Any, level: Level) -> Any:
-    if isinstance(output, tuple):
-        return tuple([batch_dim_of(item, level) for item in output])
-    return batch_dim_of(output, level)
+def _dims(tree: Any, level: Level) -> Any:
+    """For each leaf of a tree, which of its dimensions a level maps over."""
+    return map_tree(lambda value: batch_dim_of(value, level), tree)
 
 
-def _outer(output: Any, level: Level) -> Any:
-    if isinstance(output, tuple):
-        return tuple([_outer(item, level) for item in output])
-    return value_at(output, level) if isinstance(output, TensorBase) else output
+def _outer(tree: Any, level: Level) -> Any:
+    """A tree of tensors one level further out."""
+    return map_tree(
+        lambda value: value_at(value, level) if isinstance(value, TensorBase) else value, tree
+    )
 
 
-def _gradient(gradient: Any, in_dim: int | None, level: Level) -> Any:
+def _gradient(gradient: Any, in_dim: Any, level: Level) -> Any:
     """The gradient of a batch, or of what all its elements share."""
-    if gradient is None:
-        return None
-    if in_dim is not None:
+    if not isinstance(gradient, TensorBase):
+        return gradient
+    if isinstance(in_dim, int):
         return batch_of(gradient, level, in_dim)
     if batch_dim_of(gradient, level) is None:
         # Every element has it.

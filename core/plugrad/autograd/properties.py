@@ -65,9 +65,9 @@ def requires_grad_(tensor: TensorBase, value: Any) -> None:
         raise RuntimeError(
             "You are attempting to call Tensor.requires_grad_() (or perhaps using "
             "plugrad.autograd.functional.* APIs) inside of a function being transformed by a "
-            "plugrad.func transform. This is unsupported, please attempt to use the transforms "
-            "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
-            "function being transformed instead."
+            "plugrad.func transform. This is unsupported, please attempt to use the plugrad.func "
+            "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
+            "of a function being transformed instead."
         )
     if has_grad_fn(tensor):
         if not value:

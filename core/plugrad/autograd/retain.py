@@ -9,6 +9,7 @@ from typing import Any
 from plugrad.graph.history import grad_fn_of
 from plugrad.graph.removable_handle import RemovableHandle, register
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
+from plugrad.tensor.levels import in_transform
 
 
 def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
@@ -34,10 +35,17 @@ def retain_grad(tensor: TensorBase) -> None:
     """Make a non-leaf keep its gradient in `.grad`; nothing happens for a leaf.
 
     Raises:
-        RuntimeError: the tensor does not require grad.
+        RuntimeError: the tensor does not require grad, or a function is being transformed.
     """
     if not needs_grad(tensor):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if in_transform():
+        raise RuntimeError(
+            "You are attempting to call Tensor.retain_grad() inside of a function being "
+            "transformed by a plugrad.func transform. This is unsupported, please attempt to use "
+            "the plugrad.func transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+            "retain_grad() outside of a function being transformed instead."
+        )
     meta = materialize_meta(tensor)
     # A view whose base was written to is not brought up to date by the question alone.
     if meta.grad_fn is None or meta.retains_grad:

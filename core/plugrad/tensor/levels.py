@@ -23,6 +23,7 @@ from mypy_extensions import i64
 
 from plugrad.dispatch.keys import (
     AUTOCAST_BIT,
+    FORWARD_AD_BIT,
     FUNCTIONALIZE_BIT,
     OUTER_LEVEL,
     TRANSFORMS_BIT,
@@ -112,6 +113,9 @@ def push_level(kind: str, batch_size: int = 0, randomness: str = "error") -> Lev
     state.included = state.included | TRANSFORMS_BIT
     if kind == GRAD:
         state.grad_enabled = True
+    elif kind == JVP:
+        # Also where forward mode is off outside.
+        state.kept = state.kept | FORWARD_AD_BIT
     return level
 
 
@@ -250,6 +254,39 @@ def is_mapped(tensor: TensorBase) -> bool:
             return True
         tensor = wrapped.value
     return False
+
+
+def is_mapped_innermost(tensor: TensorBase) -> bool:
+    """Whether the thread's innermost level maps over one of a tensor's dimensions."""
+    wrapped = wrapped_of(tensor)
+    return wrapped is not None and wrapped.level is current_state().level and wrapped.batch_dim >= 0
+
+
+def is_mapped_like(tensor: TensorBase, other: TensorBase) -> bool:
+    """Whether all levels that map over `other` map over `tensor`, too."""
+    mapping = _mapping_levels(tensor)
+    for level in _mapping_levels(other):  # noqa: SIM110  # needs no generator
+        if level not in mapping:
+            return False
+    return True
+
+
+def _mapping_levels(tensor: TensorBase) -> list[int]:
+    found: list[int] = []
+    while tensor.keyset & TRANSFORMS_BIT:
+        wrapped: Wrapped = tensor.array
+        if wrapped.batch_dim >= 0:
+            found.append(wrapped.level.number)
+        tensor = wrapped.value
+    return found
+
+
+def whole_batch(tensor: TensorBase) -> TensorBase:
+    """The ordinary tensor with the elements of a tensor of levels, for all elements of a batch."""
+    while tensor.keyset & TRANSFORMS_BIT:
+        wrapped: Wrapped = tensor.array
+        tensor = wrapped.value
+    return tensor
 
 
 def in_transform() -> bool:

@@ -175,8 +175,26 @@ def test_a_write_must_write_to_the_tangent(lib: Any, fw: Any) -> None:
     out = function(lib, lambda ctx, t: t.mul_(2), forward)(x)
     assert out is x
     assert tangent(fw, x) == [6.0, 8.0]
-    with pytest.raises(RuntimeError, match=NOT_IN_PLACE):
-        function(lib, lambda ctx, t: t * 2, forward)(dual(lib, fw))
+    for wrong in (lambda ctx, t: t * 2, lambda ctx, t: t, lambda ctx, t: None):
+        with pytest.raises(RuntimeError, match=NOT_IN_PLACE):
+            function(lib, wrong, forward)(dual(lib, fw))
+
+
+def test_what_is_no_tensor_has_no_tangent(lib: Any, fw: Any) -> None:
+    for returned in (None, "same"):
+        apply = function(
+            lib, lambda ctx, t, given=returned: (t * 2, given and t), lambda ctx, x: (x * 2, "word")
+        )
+        first, second = apply(dual(lib, fw))
+        assert (tangent(fw, first), second) == ([6.0, 8.0], "word")
+    as_list = function(lib, lambda ctx, t: t, lambda ctx, x: [x * 2])(dual(lib, fw))
+    assert tangent(fw, as_list[0]) is None
+
+
+def test_the_tangent_of_a_view_is_a_view_of_the_same(lib: Any, fw: Any) -> None:
+    apply = function(lib, lambda ctx, t: lib.zeros(4)[:2], lambda ctx, x: x[:])
+    with pytest.raises(RuntimeError, match="is not returning a view of the given grad input"):
+        apply(dual(lib, fw))
 
 
 def test_a_write_to_what_had_no_tangent(lib: Any, fw: Any) -> None:

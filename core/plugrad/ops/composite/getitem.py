@@ -24,7 +24,7 @@ from plugrad.tensor.array_log import note_selected, note_stored
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
 from plugrad.tensor.interop import host_array, item
-from plugrad.tensor.levels import is_mapped
+from plugrad.tensor.levels import is_mapped, is_mapped_innermost, whole_batch
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.overridable import OVERRIDES, find_tensor_like
 from plugrad.tensor.promotion import check_scalar_fits, is_scalar, to_dtype
@@ -272,9 +272,25 @@ def _position(self: Tensor, dim: int, place: int, index: Tensor) -> Tensor:
     size = sizes_of(self)[dim]
     if size == 0:
         raise IndexError(f"index is out of bounds for dimension {place} with size 0")
+    if index.device.type == "cpu" and is_mapped(index):
+        # As in PyTorch, the dimension is that of the whole batch.
+        _check_batch(whole_batch(index), dim + is_mapped_innermost(self), size)
     wide: Any = to_dtype(index, int64)
     position: Tensor = F.where(F.lt(wide, 0), F.add(wide, size), wide)
     return F.reshape(position, (1,))
+
+
+def _check_batch(index: Any, dim: int, size: int) -> None:
+    """IndexError if one of the indices that are mapped over is out of bounds."""
+    backend = find_backend(index.device.type).backend
+    if not backend.has_values(index.array):
+        return
+    # Read without an operator, which a capture would record.
+    for number in backend.copy_to_host(index.array).reshape(-1).tolist():
+        if not -size <= number < size:
+            raise IndexError(
+                f"index {number} is out of bounds for dimension {dim} with size {size}"
+            )
 
 
 def _select_at(self: Tensor, dim: int, position: Tensor) -> Tensor:

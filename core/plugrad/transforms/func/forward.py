@@ -14,9 +14,17 @@ from plugrad._generated import functions as F
 from plugrad.graph.dual_tensors import dual, primal_of, tangent_of
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.dual import enter_level, exit_level
-from plugrad.tensor.levels import JVP, living, make_level_tensor, pop_level, push_level, value_at
-from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
-from plugrad.transforms.func.gradients import check_outputs, outside, vjp
+from plugrad.tensor.levels import (
+    JVP,
+    is_mapped_like,
+    living,
+    make_level_tensor,
+    pop_level,
+    push_level,
+    value_at,
+)
+from plugrad.transforms.func.arguments import check_argnums, check_real, chosen, replaced
+from plugrad.transforms.func.gradients import check_outputs, outside, vjp_with_hooks
 from plugrad.transforms.func.jacobians import jacrev, standard_basis
 from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
 from plugrad.transforms.vmap import vmap
@@ -64,6 +72,12 @@ def jvp(
             f"structure {shown(structure)} and tangents with structure {shown(found)}"
         )
     _check_tensors(leaves, directions)
+    for leaf, tangent in zip(leaves, directions, strict=True):
+        check_dual_dtype("primal", leaf)
+        check_dual_dtype("tangent", tangent)
+    directions = [
+        _mapped_like(leaf, tangent) for leaf, tangent in zip(leaves, directions, strict=True)
+    ]
     level = push_level(JVP)
     forward = enter_level()
     try:
@@ -82,7 +96,7 @@ def jvp(
             output, aux = output
             aux = outside(map_leaves(_primal, aux), level)
         outputs, form = flatten(output)
-        check_outputs(_API, "f(*primals)", outputs)
+        check_outputs(_API, "f(*primals)", output, outputs)
         values: list[Any] = []
         products: list[Any] = []
         for item in outputs:
@@ -108,6 +122,14 @@ def jvp(
     return (*result, aux) if has_aux else result
 
 
+def _mapped_like(primal: Any, tangent: Any) -> Any:
+    """A tangent that is mapped over wherever its primal is, so that it can be written to when the
+    primal is."""
+    if is_mapped_like(tangent, primal) or primal.shape != tangent.shape:
+        return tangent
+    return F.add(F.zeros_like(primal, dtype=tangent.dtype), tangent)
+
+
 def _primal(value: Any) -> Any:
     return primal_of(value) if isinstance(value, TensorBase) else value
 
@@ -124,13 +146,19 @@ def _check_primals(primals: Any) -> tuple[list[Any], Any]:
 
 
 def _check_tensors(primals: list[Any], tangents: list[Any]) -> None:
+    """Whether primals and tangents are tensors whose dtype has a derivative."""
     for name, values in (("primals", primals), ("tangents", tangents)):
         for value in values:
             if not isinstance(value, TensorBase):
                 raise RuntimeError(
-                    f"{_API}: Expected {name} to contain only Tensors, got unsupported type "
-                    f"{type(value)}"
+                    f"{_API}: Expected {name} to only contain Tensors, got {type(value)}"
                 )
+
+
+def check_dual_dtype(what: str, value: TensorBase) -> None:
+    """ValueError if a tensor's dtype has no derivative."""
+    if not value.dtype.is_differentiable:
+        raise ValueError(f"Expected {what} to be floating point or complex, but got: {value.dtype}")
 
 
 def jacfwd(
@@ -170,18 +198,17 @@ def jacfwd(
         for item in inputs:
             if not isinstance(item, TensorBase):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(item)}")
-            if not item.dtype.is_differentiable:
-                raise ValueError(
-                    f"Expected primal to be floating point or complex, but got: {item.dtype}"
-                )
+            check_dual_dtype("primal", item)
 
         def of_leaves(*leaves: Any) -> Any:
             return func(*replaced(args, unflatten(form, list(leaves)), argnums), **kwargs)
 
         def push_forward(*tangents: Any) -> Any:
-            _, products, *aux = jvp(of_leaves, tuple(inputs), tangents, has_aux=has_aux)
+            outputs, products, *aux = jvp(of_leaves, tuple(inputs), tangents, has_aux=has_aux)
+            check_real("jacfwd", "outputs", flatten(outputs)[0])
             return products, aux
 
+        check_real("jacfwd", "inputs", flatten(args)[0])
         mapped = vmap(push_forward, out_dims=(0, None), randomness=randomness)
         products, aux = mapped(*standard_basis(inputs))
         columns, structure = flatten(products)
@@ -248,9 +275,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor(2.)
     """
     leaves, structure = flatten(primals)
-    outputs, vjp_fn = vjp(func, *primals)
+    outputs, vjp_fn = vjp_with_hooks(func, primals, None, False)
     cotangents = map_leaves(F.zeros_like, outputs)
-    _, transposed = vjp(vjp_fn, cotangents)
+    _, transposed = vjp_with_hooks(vjp_fn, (cotangents,), None, False)
 
     def jvp_fn(*tangents: Any) -> Any:
         directions, found = flatten(tangents)

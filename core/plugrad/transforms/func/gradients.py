@@ -12,6 +12,7 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.autograd.run_backward import grad as autograd_grad
+from plugrad.autograd.saved_tensors import disable_saved_tensors_hooks
 from plugrad.dispatch.local_state import current_state
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 from plugrad.tensor.levels import (
@@ -26,6 +27,11 @@ from plugrad.tensor.levels import (
 from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
 from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
 from plugrad.transforms.vmap import map_tensors
+
+NO_SAVED_TENSORS_HOOKS = (
+    "plugrad.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open "
+    "an issue with your use case."
+)
 
 
 def grad(
@@ -45,7 +51,7 @@ def grad(
 
     Raises:
         RuntimeError: `func` returns no tensor with one element, or writes to a tensor that is none
-            of its arguments; `argnums` names no argument.
+            of its arguments; `argnums` names no argument; hooks on saved tensors are in force.
         ValueError: an argument that is asked for is no tree of tensors.
 
     >>> import plugrad
@@ -93,6 +99,17 @@ def _gradients(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, tuple[Any, Any]]:
+    with disable_saved_tensors_hooks(NO_SAVED_TENSORS_HOOKS):
+        return _gradients_without_hooks(func, argnums, has_aux, args, kwargs)
+
+
+def _gradients_without_hooks(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, tuple[Any, Any]]:
     check_argnums(argnums, len(args))
     level = push_level(GRAD)
     try:
@@ -119,7 +136,8 @@ def _gradients(
                 f"with {output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
         value = value_at(output, level)
-        aux = outside(aux, level)
+        if has_aux:
+            aux = outside(aux, level)
     finally:
         pop_level(level)
     leaves, structure = flatten(wanted)
@@ -151,19 +169,22 @@ def outside(tree: Any, level: Level) -> Any:
     """
     leaves, structure = flatten(tree)
     for leaf in leaves:
-        if leaf is not None and not isinstance(leaf, TensorBase):
+        if not isinstance(leaf, TensorBase):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
-    return unflatten(
-        structure, [leaf if leaf is None else value_at(leaf, level) for leaf in leaves]
-    )
+    return unflatten(structure, [value_at(leaf, level) for leaf in leaves])
 
 
 def run_backward(
-    outputs: list[Any], inputs: list[Any], cotangents: list[Any] | None, keep_graph: bool
+    outputs: list[Any],
+    inputs: list[Any],
+    cotangents: list[Any] | None,
+    keep_graph: bool,
+    create_graph: bool | None = None,
 ) -> list[TensorBase]:
     """The product of cotangents with the Jacobian, for tensors of a level that has ended; zeros
-    for inputs that no output depends on."""
-    create_graph = current_state().grad_enabled
+    for inputs that no output depends on. A graph of it is recorded where grad mode is on."""
+    if create_graph is None:
+        create_graph = current_state().grad_enabled
     pairs = [(output, place) for place, output in enumerate(outputs) if needs_grad(output)]
     if not pairs or not inputs:
         return [F.zeros_like(living(item)) for item in inputs]
@@ -193,11 +214,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     Returns:
         ``(outputs, vjp_fn)``, with `has_aux` ``(outputs, vjp_fn, aux)``. `vjp_fn` takes cotangents
         in the form of the outputs, one argument for each if they are a tuple, and gives a tuple
-        with one product for each of `primals`. It may be called many times, and inside of `vmap`.
+        with one product for each of `primals`. It may be called many times, and inside of `vmap`;
+        ``retain_graph=False`` makes a call the last one.
 
     Raises:
-        RuntimeError: `func` returns something else than tensors, or nothing; cotangents do not
-            have the form or the shapes of the outputs.
+        RuntimeError: `func` returns something else than tensors with a floating point or complex
+            dtype, or nothing; cotangents do not have the form or the shapes of the outputs; hooks
+            on saved tensors are in force.
         ValueError: a primal is no tree of tensors.
 
     >>> import plugrad
@@ -216,6 +239,17 @@ def vjp_of(
     has_aux: bool,
 ) -> Any:
     """`vjp` with respect to some arguments; None: all, as a tuple."""
+    with disable_saved_tensors_hooks(NO_SAVED_TENSORS_HOOKS):
+        return vjp_with_hooks(func, primals, argnums, has_aux)
+
+
+def vjp_with_hooks(
+    func: Callable[..., Any],
+    primals: tuple[Any, ...],
+    argnums: int | tuple[int, ...] | None,
+    has_aux: bool,
+) -> Any:
+    """`vjp_of`, also where hooks on saved tensors are in force."""
     if argnums is not None:
         check_argnums(argnums, len(primals))
     level = push_level(GRAD)
@@ -234,13 +268,21 @@ def vjp_of(
             output, aux = output
             aux = outside(aux, level)
         outputs, structure = flatten(output)
-        check_outputs("vjp(f, *primals)", "f(*primals)", outputs)
+        check_outputs("vjp(f, *primals)", "f(*primals)", output, outputs)
+        for item in outputs:
+            if not item.dtype.is_differentiable:
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                    f"Tensor with dtype {item.dtype}"
+                )
         values = unflatten(structure, [value_at(item, level) for item in outputs])
     finally:
         pop_level(level)
     leaves, form = flatten(wanted)
 
-    def vjp_fn(*cotangents: Any) -> Any:
+    def vjp_fn(
+        *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+    ) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         items, found = flatten(given)
         if found != structure and isinstance(given, tuple) and len(cotangents) == 1:
@@ -251,20 +293,25 @@ def vjp_of(
                 f"outputs to the function. cotangents: {shown(found)}, primal output: "
                 f"{shown(structure)}"
             )
-        return unflatten(form, run_backward(outputs, leaves, items, True))
+        return unflatten(form, run_backward(outputs, leaves, items, retain_graph, create_graph))
 
     return (values, vjp_fn, aux) if has_aux else (values, vjp_fn)
 
 
-def check_outputs(api: str, call: str, outputs: list[Any]) -> None:
-    """RuntimeError if a function did not return tensors, or returned none at all."""
-    if not outputs:
+def check_outputs(api: str, call: str, output: Any, leaves: list[Any]) -> None:
+    """RuntimeError if a function did not return tensors, or returned none at all.
+
+    Args:
+        output: what it returned, a tree of `leaves`.
+    """
+    if output is None or not leaves:
+        shown_leaves = [None] if output is None else leaves
         raise RuntimeError(
-            f"{api}: Expected f to be a function that has non-empty output (got output = {outputs})"
+            f"{api}: Expected f to be a function that has non-empty output (got output = "
+            f"{shown_leaves})"
         )
-    for output in outputs:
-        if not isinstance(output, TensorBase):
+    for leaf in leaves:
+        if not isinstance(leaf, TensorBase):
             raise RuntimeError(
-                f"{api}: expected {call} to return only tensors, got unsupported type "
-                f"{type(output)}"
+                f"{api}: expected {call} to return only tensors, got unsupported type {type(leaf)}"
             )

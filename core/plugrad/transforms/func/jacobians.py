@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad.transforms.func.arguments import check_argnums, chosen
+from plugrad.transforms.func.arguments import check_argnums, check_real, chosen
 from plugrad.transforms.func.gradients import vjp_of
 from plugrad.transforms.pytrees import flatten, unflatten
 from plugrad.transforms.vmap import vmap
@@ -53,8 +53,10 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums(argnums, len(args))
         wanted = functools.partial(func, **kwargs)
+        check_real("jacrev", "inputs", flatten(args)[0])
         outputs, vjp_fn, *aux = vjp_of(wanted, args, argnums, has_aux)
         leaves, structure = flatten(outputs)
+        check_real("jacrev", "outputs", leaves)
         inputs, form = flatten(chosen(args, argnums))
 
         def product(*cotangents: Any) -> tuple[Any, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import plugrad
 from plugrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
+from tests.core.transforms.func.outcomes import outcome
 
 X = plugrad.arange(3.0)
 ONE = plugrad.tensor(1.0)
@@ -164,3 +167,36 @@ def test_errors(run: Callable[[], Any], error: type[Exception], message: str) ->
     with pytest.raises(error, match=re.escape(message)):
         run()
     assert jvp(lambda x: x * x, (X,), (X,))[1].tolist() == [0.0, 2.0, 8.0]
+
+
+def test_forward_mode_that_is_off_outside_or_for_a_while(torch_oracle: ModuleType) -> None:
+    def program(lib: Any) -> Any:
+        fw = importlib.import_module(f"{lib.__name__}.autograd.forward_ad")
+        func, x, v = lib.func, lib.tensor([2.0]), lib.tensor([1.0])
+
+        def constant_factor(x: Any) -> Any:
+            with fw._set_fwd_grad_enabled(False):
+                y = x * x
+            return x * y
+
+        def off_around(x: Any) -> Any:
+            with fw._set_fwd_grad_enabled(False):
+                return func.jvp(lambda y: y**3 * x, (v,), (v,))
+
+        def jvp(f: Any) -> Any:
+            return func.jvp(f, (x,), (v,))
+
+        with fw._set_fwd_grad_enabled(False):
+            off = [jvp(lambda x: x**3), jvp(lambda x: jvp(lambda x: x**3)[1] * x)]
+            off.append(func.hessian(lambda x: (x**3).sum())(x))
+        return [
+            off,
+            jvp(off_around),
+            jvp(constant_factor),
+            jvp(lambda x: func.jvp(constant_factor, (x,), (v,))[1]),
+        ]
+
+    expected = outcome(torch_oracle, program)
+    assert isinstance(expected, list)
+    assert outcome(plugrad, program) == expected
+    assert plugrad.autograd.forward_ad._is_fwd_grad_enabled()

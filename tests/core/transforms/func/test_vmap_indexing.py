@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import plugrad
 from tests.core.ops.oracle import torch
+from tests.core.transforms.func.outcomes import outcome
 
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")
 
@@ -137,6 +139,25 @@ def test_indices_that_are_out_of_range_do_not_reach_another_element(
         plugrad.vmap(function)(plugrad.tensor(ROWS), plugrad.tensor(indices))
     with pytest.raises((IndexError, RuntimeError), match=r"out of (bounds|range)"):
         function(plugrad.tensor(ROWS[0]), plugrad.tensor(indices[1]))
+
+
+def test_an_index_that_is_out_of_range_is_named(torch_oracle: ModuleType) -> None:
+    def store(x: Any, i: Any) -> Any:
+        x = x.clone()
+        x[i] = 1.0
+        return x
+
+    def refusal(lib: Any, function: Any, indices: list[int]) -> Any:
+        mapped = lib.func.vmap(function)
+        name, message = outcome(lib, lambda lib: mapped(lib.zeros(2, 3), lib.tensor(indices)))
+        return name, message.partition(" for dimension")[0]
+
+    for function in (lambda x, i: x[i], lambda x, i: x[..., i], store):
+        for indices in ([5, 0], [-4, 0], [0, 3]):
+            expected = refusal(torch_oracle, function, indices)
+            if function is not store:
+                assert expected[0] == "IndexError"
+            assert refusal(plugrad, function, indices) == expected
 
 
 def test_an_index_that_fits_no_source_is_not_broadcast() -> None:
