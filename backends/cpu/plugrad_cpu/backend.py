@@ -31,8 +31,20 @@ class CpuBackend(Backend):
         return describe_host()
 
     def as_array(self, value: Any) -> Array:
-        """NumPy functions return scalars where others return 0-dim arrays."""
-        return np.asarray(value)
+        """NumPy functions return scalars where others return 0-dim arrays.
+
+        Raises:
+            TypeError: it is nothing that NumPy has numbers in.
+        """
+        if isinstance(value, np.generic):
+            return np.asarray(value)
+        try:
+            found = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            found = np.asarray(None)
+        if found.dtype.kind in "OSUMm":
+            raise TypeError(f"expected numpy.ndarray, got {type(value).__name__}")
+        return found
 
     def from_host(self, array: Array, index: int) -> Array:
         """Host memory is this backend's memory: the array itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
 from mypy_extensions import i64
@@ -12,7 +12,8 @@ from mypy_extensions import i64
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.api_version import check_api_version
 from plugrad.dispatch.backend import Backend, DeviceQueue, class_name
-from plugrad.dispatch.kernel_table import check_names, kernel_table
+from plugrad.dispatch.kernel_sources import Brought, Candidate, Candidates, KernelSources
+from plugrad.dispatch.kernel_table import check_names, kernel_table, unknown_names
 from plugrad.dispatch.keys import (
     FUNCTIONALIZE_BIT,
     DispatchKey,
@@ -39,25 +40,41 @@ class ActiveBackend:
         self.tensor_keyset: i64 = tensor_keyset(self.number)
         if not backend.mutable:
             self.tensor_keyset |= FUNCTIONALIZE_BIT
-        # The backend's own kernels, and by owner those that others bring.
         try:
             self.own_kernels: dict[str, Any] = kernel_table(backend.kernels())
         except TypeError as error:
             raise TypeError(f"kernels() of backend {backend.name!r}: {error}") from error
         self.check_names(self.own_kernels, f"backend {backend.name!r}")
-        self.added_kernels: dict[str, dict[str, Any]] = {}
-        self.kernels: dict[str, Any] = self.own_kernels
+        self.sources = KernelSources(self.own_kernels, f"backend {backend.name!r}")
         self.generators: dict[int, Any] = {}
         self.queues: dict[int, DeviceQueue] = {}
         self.streams: bool = has_streams(backend)
 
     def raw_kernel(self, name: str, overload: str) -> Any:
-        """The raw kernel for an operator: under its full name, else its base name, else None."""
-        if overload:
-            found = self.kernels.get(name + "." + overload)
-            if found is not None:
-                return found
-        return self.kernels.get(name)
+        """What computes an operator on arrays; under its full name, else its base name, else None.
+
+        It may return `NotImplemented`, and so decline.
+        """
+        return self.sources.raw(name, overload)
+
+    def candidates(self, name: str, overload: str) -> list[Candidate]:
+        """The kernels that serve an operator, in the order in which they are asked."""
+        return self.sources.candidates(name, overload)
+
+    @property
+    def kernels(self) -> dict[str, Any]:
+        """The kernels that are used, by the names that they were given under."""
+        found = dict(self.own_kernels)
+        for brought in reversed(self.sources.brought):
+            for name, kernel in brought.table.items():
+                if brought.preferred or name not in found:
+                    found[name] = kernel
+        return found
+
+    @property
+    def added_kernels(self) -> dict[str, dict[str, Any]]:
+        """What others bring, by owner."""
+        return {brought.owner: brought.table for brought in self.sources.brought}
 
     def set_fallback(self, name: str) -> None:
         """Have another backend compute what this one cannot, from now on; "" for none."""
@@ -77,45 +94,48 @@ class ActiveBackend:
         """
         added = kernel_table(source)
         self.check_names(added, owner)
+        here = self.sources
         for name in added:
-            if name in self.kernels:
-                other = self._owner_of(name) or f"the backend {self.name!r} itself"
+            others = [each.owner for each in here.brought if name in each.table]
+            if name in self.own_kernels or others:
+                own = name in self.own_kernels
+                other = f"the backend {self.name!r} itself" if own else others[0]
                 raise PluginError(
                     f"{owner} and {other} both have a kernel for {name!r} on backend "
                     f"{self.name!r}: uninstall or disable one of them"
                 )
-        self.replace_kernels([], {owner: {**self.added_kernels.get(owner, {}), **added}})
+        before = [each for each in here.brought if each.owner == owner]
+        table = {**before[0].table, **added} if before else added
+        rest = [each for each in here.brought if each.owner != owner]
+        self.settle_kernels([*rest, Brought(owner, table)], here.chosen, here.conflict)
 
     def remove_kernels(self, owner: str) -> None:
         """Forget the kernels that an owner brought."""
-        self.replace_kernels([owner], {})
+        here = self.sources
+        rest = [each for each in here.brought if each.owner != owner]
+        self.settle_kernels(rest, here.chosen, here.conflict)
 
-    def replace_kernels(self, gone: Iterable[str], added: Mapping[str, dict[str, Any]]) -> None:
-        """In one step, forget what the owners `gone` brought, and put other kernels in the place of
-        those that are there, the backend's own included: `added`, tables by owner."""
-        kept = dict(self.added_kernels)
-        for owner in gone:
-            kept.pop(owner, None)
-        kept.update(added)
-        if kept == self.added_kernels:
-            return
-        kernels = dict(self.own_kernels)
-        for table in kept.values():
-            kernels.update(table)
-        self.added_kernels = kept
-        self.kernels = kernels
-        _tell_change()
-
-    def _owner_of(self, name: str) -> str:
-        for owner, table in self.added_kernels.items():
-            if name in table:
-                return owner
-        return ""
+    def settle_kernels(
+        self,
+        brought: list[Brought],
+        chosen: dict[str, str],
+        conflict: Callable[[str, list[str]], Any] | None,
+    ) -> None:
+        """In one step, put what others bring now in the place of what they brought before, and
+        say whose kernel comes first for which operators: see `KernelSources`."""
+        if self.sources.settle(brought, chosen, conflict):
+            _tell_change()
 
     def check_names(self, table: Mapping[str, Any], whose: str) -> None:
         """PluginError if a kernel has a name that is no operator's."""
         if _hooks.operator_names is not None:
             check_names(table, _hooks.operator_names(), whose)
+
+    def unknown_names(self, table: Mapping[str, Any]) -> dict[str, str]:
+        """The names of kernels that are no operator's, with what there is to say."""
+        if _hooks.operator_names is None:
+            return {}
+        return unknown_names(table, _hooks.operator_names())
 
     def generator(self, index: int) -> Any:
         """The device's default generator; the CPU's, if the backend draws no random numbers."""
@@ -181,17 +201,38 @@ class ActiveBackend:
         return found
 
     def taken(self, value: Any, operator: str) -> Any:
-        """The array of what a kernel returned that is no `array_type`.
+        """The array of what a kernel returned that may be no `array_type`.
 
         Raises:
-            TypeError: it is none; the message names the operator.
+            TypeError: it is none; the message names the operator, and whose kernel it is.
         """
+        if type(value) is self.array_type:
+            return value
+        wanted = class_name(self.array_type)
+        if value is None:
+            raise self.returned(operator, f"no array: expected {wanted}, got None")
         try:
-            return self.backend.as_array(value)
+            found = self.backend.as_array(value)
         except TypeError as error:
-            raise TypeError(
-                f"the kernel of backend {self.name!r} for {operator!r} returned no array: {error}"
-            ) from error
+            raise self.returned(operator, f"no array: {error}") from error
+        if not isinstance(found, self.array_type):
+            what = f"as_array() of backend {self.name!r} made {class_name(type(found))} of it"
+            raise self.returned(operator, f"no array: expected {wanted}, and {what}")
+        return found
+
+    def returned(self, operator: str, what: str) -> TypeError:
+        """The error about what a kernel returned; it says whose kernel that is."""
+        return TypeError(f"{self.kernels_of(operator)} for {operator!r} returned {what}")
+
+    def kernels_of(self, operator: str) -> str:
+        """Words for whose kernel serves an operator with this qualified name, or did last."""
+        name, _, overload = operator.removeprefix("plugrad::").partition(".")
+        raw = self.raw_kernel(name, overload)
+        found = self.candidates(name, overload)
+        ran = raw.ran if isinstance(raw, Candidates) else found[0] if found else None
+        if ran is None or ran.own:
+            return f"the kernel of backend {self.name!r}"
+        return f"the kernel of {ran.owner} on backend {self.name!r}"
 
     def device(self, index: int | None) -> Device:
         """The canonical device: without an index if the backend has but one device.

@@ -16,7 +16,7 @@ class KernelHooks:
     """How a raw kernel on arrays becomes one on tensors; the tensor floor installs it."""
 
     def __init__(self) -> None:
-        self.function: Callable[[Operator, ActiveBackend], Any] | None = None
+        self.function: Callable[[Operator, ActiveBackend, bool], Any] | None = None
         self.keyset_of: Callable[[tuple[Any, ...]], int] | None = None
         self.missing_gradient: Callable[[Operator], Any] | None = None
         self.functional_view: Callable[[Operator], Any] | None = None
@@ -67,20 +67,24 @@ class KernelHooks:
             return None
         return self.missing_gradient(op)
 
-    def make(self, op: Operator, active: ActiveBackend) -> Any:
+    def make(self, op: Operator, active: ActiveBackend, with_raw: bool) -> Any:
         if self.function is None:
             return None
-        return self.function(op, active)
+        return self.function(op, active, with_raw)
 
 
 KERNEL_HOOKS: Final = KernelHooks()
 
 
 def set_kernel_factory(
-    factory: Callable[[Operator, ActiveBackend], Any],
+    factory: Callable[[Operator, ActiveBackend, bool], Any],
     keyset_of: Callable[[tuple[Any, ...]], int],
 ) -> None:
-    """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments."""
+    """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments.
+
+    `factory(op, active, with_raw)` leaves out kernels on arrays of the operator itself, which have
+    declined, if `with_raw` is false.
+    """
     KERNEL_HOOKS.function = factory
     KERNEL_HOOKS.keyset_of = keyset_of
 

@@ -131,16 +131,22 @@ def marked_kernels(owner: object) -> dict[str, Callable[..., Any]]:
 
 def check_names(names: Iterable[str], known: Iterable[str], whose: str) -> None:
     """PluginError if an operator of the core is misspelt; other namespaces may come later."""
+    for text in unknown_names(names, known).values():
+        raise PluginError(f"{whose} has {text}")
+
+
+def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """The names of kernels that are no operator's of the core, with what there is to say."""
     valid = set(known)
+    found: dict[str, str] = {}
     for name in names:
         if "::" not in name and name not in valid:
             import difflib  # only errors need it
 
             close = difflib.get_close_matches(name, valid, n=1)
             hint = f"did you mean {close[0]!r}?" if close else "`plugrad ops` lists them"
-            raise PluginError(
-                f"{whose} has a kernel for {name!r}, but there is no operator of that name; {hint}"
-            )
+            found[name] = f"a kernel for {name!r}, but there is no operator of that name; {hint}"
+    return found
 
 
 def _marked(owner: object) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -27,7 +27,7 @@ from plugrad.dispatch.active_backends import (
 from plugrad.dispatch.kernel_hooks import KERNEL_HOOKS, keyset_of_arguments
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.plugin_hooks import load_operators, note
+from plugrad.dispatch.plugin_hooks import load_operators, maker_of, note
 from plugrad.dispatch.registration import LOCK, RegistrationHandle
 from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
 from plugrad.dtype import dtype_by_name
@@ -177,6 +177,7 @@ class Operator:
         self._schema: FunctionSchema | None = None
         self._kernels: dict[DispatchKey, list[Any]] = {}
         self.resolved: dict[int, Any] = {}
+        self._after_declined: dict[int, Any] = {}
         # Calls and redispatches mostly ask for what they asked for last.
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
@@ -236,6 +237,7 @@ class Operator:
     def forget_resolved(self) -> None:
         """Kernels came or went: resolve anew."""
         self.resolved = {}
+        self._after_declined = {}
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
         self._last_dense = _NOTHING_RESOLVED
@@ -358,15 +360,12 @@ class Operator:
                 return KERNEL_HOOKS.outer_level(self)
             active = backend_by_number(key.backend)
             if active is not None:
-                made = KERNEL_HOOKS.make(self, active)
+                made = KERNEL_HOOKS.make(self, active, True)
                 if made is not None:
                     return made
-            explicit = self.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD)
-            if explicit is not None:
-                return explicit
-            implicit = self.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
-            if implicit is not None:
-                return implicit
+            decomposition = self._decomposition()
+            if decomposition is not None:
+                return decomposition
         elif key.functionality == keys.AUTOCAST:
             if key.backend == keys.OUTER_LEVEL:
                 return KERNEL_HOOKS.autocast_at_levels(self)
@@ -399,6 +398,60 @@ class Operator:
             return None
         fallback = stack[-1]
         return fallback if fallback is FALLTHROUGH else FallbackFor(self, fallback)
+
+    def _decomposition(self) -> Any:
+        explicit = self.kernel_for(keys.COMPOSITE_EXPLICIT_AUTOGRAD)
+        if explicit is not None:
+            return explicit
+        return self.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
+
+    def next_kernel(self, active: ActiveBackend, registered: bool) -> Any:
+        """The kernel that runs where one on a backend's arrays has declined.
+
+        Args:
+            registered: whether that was one of `Library.impl`; then the backend's is next.
+
+        Raises:
+            OperatorNotFoundError: there is none.
+        """
+        place = 2 * active.number + registered
+        known = self._after_declined
+        found = known.get(place)
+        if found is None:
+            found = KERNEL_HOOKS.make(self, active, registered)
+            if found is None:
+                found = self._decomposition()
+            if found is None and active.fallback:
+                found = KERNEL_HOOKS.on_host(self, active)
+            if found is None:
+                name = self.qualified_name
+                raise OperatorNotFoundError(
+                    f"Could not run '{name}' with arguments from the '{active.key_name}' backend: "
+                    f"{active.kernels_of(name)} declined by returning NotImplemented, and there "
+                    "is no other kernel for it, nor a decomposition.",
+                    operator=name,
+                    backend=active.name,
+                    primitive=name,
+                )
+            known[place] = found
+        return found
+
+    def kernel_owner(self, keyset: i64) -> tuple[str, bool]:
+        """Whose kernel a backend runs first for a key set, and whether that is somebody else than
+        the backend; empty where it has none, since the operator is decomposed, say."""
+        key, kernel = self._find(keyset)
+        active = backend_by_number(key.backend) if key.functionality == keys.DENSE else None
+        if active is None or kernel is self._decomposition():
+            return "", False
+        if self.kernel_for(key) is not None:
+            return maker_of(f"{self.qualified_name} {key.name}"), True
+        found = active.candidates(self.kernel_name, self.overload)
+        return (found[0].owner, not found[0].own) if found else ("", False)
+
+    @property
+    def kernel_name(self) -> str:
+        """What kernels on arrays are called, without overload."""
+        return self.name if self.namespace == "plugrad" else f"{self.namespace}::{self.name}"
 
     def _has_own_backend_kernel(self, autograd_key: DispatchKey) -> bool:
         """Whether a backend overrides a decomposition; its gradient must then be given too."""

@@ -16,6 +16,7 @@ class _Plugins:
     def __init__(self) -> None:
         self.listener: Callable[[Any], None] | None = None
         self.guard: Callable[[Operator], None] | None = None
+        self.maker: Callable[[str], str] | None = None
         self.loader: Callable[[str], None] | None = None
         self.namespaces: Callable[[], list[str]] | None = None
 
@@ -24,12 +25,16 @@ _plugins: Final = _Plugins()
 
 
 def set_registration_listener(
-    listener: Callable[[Any], None], guard: Callable[[Operator], None]
+    listener: Callable[[Any], None],
+    guard: Callable[[Operator], None],
+    maker: Callable[[str], str],
 ) -> None:
     """`listener(made)` is told of every operator, `RegistrationHandle` and `Library` that owns
-    a namespace, from now on; `guard(op)` raises if an operator must not be defined anew."""
+    a namespace, from now on; `guard(op)` raises if an operator must not be defined anew;
+    `maker(name)` says whose the registration of that name is."""
     _plugins.listener = listener
     _plugins.guard = guard
+    _plugins.maker = maker
 
 
 def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
@@ -59,6 +64,12 @@ def check_replaceable(op: Operator) -> None:
     loaded."""
     if _plugins.guard is not None:
         _plugins.guard(op)
+
+
+def maker_of(name: str) -> str:
+    """Who registered the kernel whose handle has this name: a distribution, or a package."""
+    found = "" if _plugins.maker is None else _plugins.maker(name)
+    return found or "this program"
 
 
 def note(made: Any) -> None:

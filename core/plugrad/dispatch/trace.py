@@ -4,6 +4,8 @@
 
      [call] op=[plugrad::mul.Tensor], key=[AutogradCPU]
       [redispatch] op=[plugrad::mul.Tensor], key=[CPU]
+
+and where the kernel is not the backend's own: ``kernel=[plugrad-fast 1.0]``.
 """
 
 from __future__ import annotations
@@ -38,6 +40,16 @@ class Trace:
         if outer is not None:
             return outer.dispatch(kind, op, keyset, args)
         return op.lookup(keyset)(keyset, *args)
+
+    def decline(self, operator: str, owner: str) -> None:
+        """A kernel on arrays has left a call of an operator to the next one.
+
+        Args:
+            owner: whose kernel it is.
+        """
+        outer = self.outer
+        if outer is not None:
+            outer.decline(operator, owner)
 
     def run_node(self, node: Any, grads: Any) -> Any:
         """Have a backward node compute the gradients of its inputs."""
@@ -88,16 +100,30 @@ class Trace:
 
 @final
 class TraceEvent:
-    """One line of a trace: `kind` is "call" or "redispatch"; `depth` starts at 0."""
+    """One line of a trace.
 
-    def __init__(self, kind: str, op: str, key: str, depth: int) -> None:
+    Attributes:
+        kind: "call", "redispatch", or "declined": a kernel left the call to the next one.
+        depth: starts at 0.
+        kernel: whose kernel it is, a distribution with its version, where `key` is a backend's.
+        foreign: whether that is somebody else than the backend itself; then a line shows it.
+    """
+
+    def __init__(
+        self, kind: str, op: str, key: str, depth: int, kernel: str = "", foreign: bool = False
+    ) -> None:
         self.kind = kind
         self.op = op
         self.key = key
         self.depth = depth
+        self.kernel = kernel
+        self.foreign = foreign
 
     def __repr__(self) -> str:
-        return f"{' ' * (self.depth + 1)}[{self.kind}] op=[{self.op}], key=[{self.key}]"
+        text = f"{' ' * (self.depth + 1)}[{self.kind}] op=[{self.op}]"
+        if self.key:
+            text += f", key=[{self.key}]"
+        return f"{text}, kernel=[{self.kernel}]" if self.foreign else text
 
 
 @final
@@ -113,18 +139,26 @@ class DispatchTrace(Trace):
 
     def dispatch(self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
         key = op.resolve_key(keyset)
+        owner, foreign = op.kernel_owner(keyset)
         thread = threading.get_ident()
         depth = self.depths.get(thread, 0)
-        event = TraceEvent(kind, op.qualified_name, key, depth)
-        if self.stream is None:
-            self.events.append(event)
-        else:
-            print(event, file=self.stream)
+        self._note(TraceEvent(kind, op.qualified_name, key, depth, owner, foreign))
         self.depths[thread] = depth + 1
         try:
             return super().dispatch(kind, op, keyset, args)
         finally:
             self.depths[thread] = depth
+
+    def decline(self, operator: str, owner: str) -> None:
+        depth = self.depths.get(threading.get_ident(), 0)
+        self._note(TraceEvent("declined", operator, "", depth, owner, True))
+        super().decline(operator, owner)
+
+    def _note(self, event: TraceEvent) -> None:
+        if self.stream is None:
+            self.events.append(event)
+        else:
+            print(event, file=self.stream)
 
 
 @final

@@ -80,7 +80,7 @@ class OnArrays:
                 f"{self.op.qualified_name}: the backend that its kernel is for is not active"
             )
         if active is not self._active:
-            self._kernel = wrap_raw_kernel(self.op, active, self.function)
+            self._kernel = wrap_raw_kernel(self.op, active, self.function, True)
             self._active = active
         out = self._kernel(keyset, *values)
         if not self.op.schema.mutates:

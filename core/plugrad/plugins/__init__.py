@@ -131,6 +131,10 @@ def _check_replaceable(op: Operator) -> None:
     REGISTRATIONS.check_replaceable(op)
 
 
+def _maker(name: str) -> str:
+    return get_manager().maker_of(name)
+
+
 def _load_operators(namespace: str) -> None:
     get_manager().load_operators(namespace)
 
@@ -152,4 +156,4 @@ set_operator_loader(_load_operators, _loadable_namespaces)
 set_default_device_source(selection.default_device)
 set_accelerator_source(selection.accelerator)
 namespaces.install()
-set_registration_listener(_note, _check_replaceable)
+set_registration_listener(_note, _check_replaceable, _maker)

@@ -73,7 +73,7 @@ def configuration_changed() -> None:
     selection.forget_choice()
     for active in active_backends():
         _set_fallback(active)
-    get_manager().refresh_kernels()
+    get_manager().configuration_changed()
 
 
 def _set_fallback(active: ActiveBackend) -> None:

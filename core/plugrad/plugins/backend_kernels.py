@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from plugrad.dispatch.active_backends import ActiveBackend
 from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.kernel_sources import Brought
 from plugrad.dispatch.kernel_table import kernel_table
 from plugrad.dispatch.keys import backend_number, dispatch_key
 from plugrad.errors import PluginWarning
-from plugrad.plugins.conflicts import Conflict, conflict, settle_kernels
+from plugrad.plugins.conflicts import ConflictingKernel, conflict
+from plugrad.plugins.kernel_choice import chosen_owners
 from plugrad.plugins.loading import FAILURES
-from plugrad.plugins.plugin import Plugin
+from plugrad.plugins.plugin import Plugin, preference
 from plugrad.plugins.registrations import made_by
 
 # The namespace of the core's operators: what adds to it is loaded with the first backend.
@@ -23,16 +25,10 @@ _CORE: Final = "plugrad"
 
 
 class BackendKernels:
-    """Which plugin's kernels each active backend uses.
-
-    Attributes:
-        conflicts: by backend, the kernels that several plugins have.
-    """
+    """Which plugins' kernels each active backend uses."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._givers: set[str] = set()
-        self.conflicts: dict[str, list[Conflict]] = {}
 
     def renew_lock(self) -> None:
         """In the child of a fork: whoever held the lock is not there."""
@@ -45,22 +41,43 @@ class BackendKernels:
                 load(plugin)
 
     def refresh(
-        self, active: ActiveBackend, plugins: list[Plugin], preferred: tuple[str, ...]
+        self,
+        active: ActiveBackend,
+        plugins: list[Plugin],
+        preferred: tuple[str, ...],
+        strict: bool = False,
     ) -> None:
-        """Give a backend exactly what the plugins that are usable now bring for it."""
+        """Give a backend exactly what the plugins that are usable now bring for it.
+
+        Args:
+            strict: whether a choice of the configuration that cannot be followed raises.
+
+        Raises:
+            ConfigError: such a choice.
+        """
         claiming = [plugin for plugin in plugins if active.name in plugin.kernels]
         for plugin in claiming:  # imports their modules, so without the lock
             _make_table(plugin, active)
         with self._lock:
-            claims = [
-                (plugin, plugin.kernel_tables[active.name])
-                for plugin in claiming
+            _name_origin(active, plugins)
+            ranked = sorted(claiming, key=lambda plugin: preference(plugin, preferred))
+            by_origin = {plugin.origin: plugin for plugin in ranked}
+            brought = [
+                Brought(
+                    origin,
+                    plugin.kernel_tables[active.name],
+                    preference(plugin, preferred) < len(preferred),
+                )
+                for origin, plugin in by_origin.items()
                 if active.name in plugin.kernel_tables
             ]
-            tables, conflicts = settle_kernels(active.name, active.own_kernels, claims, preferred)
-            self.conflicts[active.name] = conflicts
-            active.replace_kernels(self._givers - set(tables), tables)
-            self._givers.update(tables)
+
+            def conflicting(name: str, owners: list[str]) -> Any:
+                what = f"a kernel for {name!r} on backend {active.name!r}"
+                return ConflictingKernel(conflict(what, [by_origin[owner] for owner in owners]))
+
+            chosen = chosen_owners(active, plugins, strict)
+            active.settle_kernels(brought, chosen, conflicting)
 
     def check_key(self, backend: Backend, plugin: Plugin, plugins: list[Plugin]) -> None:
         """PluginConflictError if the backend's dispatch key is another plugin's."""
@@ -82,8 +99,18 @@ def _has_key(backend: Backend) -> bool:
     return number >= 0 and dispatch_key(key_name(backend)).backend == number
 
 
+def _name_origin(active: ActiveBackend, plugins: list[Plugin]) -> None:
+    """Whose the backend's own kernels are: the distribution that brings the backend."""
+    for plugin in plugins:
+        if plugin.backends.get(active.name) is active.backend:
+            active.sources.origin = plugin.origin
+
+
 def _make_table(plugin: Plugin, active: ActiveBackend) -> None:
-    """A plugin's kernels for a backend as one table; an error is kept, and told once."""
+    """A plugin's kernels for a backend as one table; an error is kept, and told once.
+
+    Kernels for operators that do not exist are left out, with a warning.
+    """
     name = active.name
     if name in plugin.kernel_tables or name in plugin.kernel_errors:
         return
@@ -92,7 +119,6 @@ def _make_table(plugin: Plugin, active: ActiveBackend) -> None:
         with made_by(plugin):
             for source in plugin.kernels[name]:
                 table.update(kernel_table(_resolved(source)))
-        active.check_names(table, plugin.origin)
     except FAILURES as error:
         plugin.kernel_errors[name] = error
         warnings.warn(
@@ -101,8 +127,13 @@ def _make_table(plugin: Plugin, active: ActiveBackend) -> None:
             PluginWarning,
             stacklevel=2,
         )
-    else:
-        plugin.kernel_tables[name] = table
+        return
+    for unknown, what in active.unknown_names(table).items():
+        del table[unknown]
+        text = f"{plugin.origin} has, for backend {name!r}, {what}"
+        plugin.unknown_kernels.setdefault(name, []).append(text)
+        warnings.warn(f"{text} (it is left out)", PluginWarning, stacklevel=2)
+    plugin.kernel_tables[name] = table
 
 
 def _resolved(source: object) -> object:

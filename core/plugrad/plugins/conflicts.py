@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ def conflict(what: str, plugins: Iterable[Plugin]) -> PluginConflictError:
     first, *others = plugins
     names = [plugin.origin for plugin in (first, *others)]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    how = HOW_TO_SETTLE.format(one=_handle(others[-1]), other=_handle(first))
+    how = HOW_TO_SETTLE.format(one=handle(others[-1]), other=handle(first))
     return PluginConflictError(
         f"{listed} {'both' if not others[1:] else 'all'} provide {what}: {how}"
     )
 
 
-def _handle(plugin: Plugin) -> str:
+def handle(plugin: Plugin) -> str:
     """What the configuration calls a plugin, without doubt."""
     return plugin.distribution or plugin.name
 
@@ -119,55 +119,3 @@ class ConflictingKernel:
 
     def __call__(self, *args: Any) -> Any:
         raise self.error
-
-
-def settle_kernels(
-    backend: str,
-    own: Mapping[str, Callable[..., Any]],
-    claims: Sequence[tuple[Plugin, Mapping[str, Callable[..., Any]]]],
-    preferred: tuple[str, ...],
-) -> tuple[dict[str, dict[str, Any]], list[Conflict]]:
-    """Which of the kernels that plugins bring for a backend are used.
-
-    A preferred plugin's kernel counts before the backend's own, and that before any other. Where
-    several others have one, it is nobody's: calling it raises.
-
-    Returns:
-        Tables by plugin's origin, and the conflicts.
-    """
-    tables: dict[str, dict[str, Any]] = {}
-    conflicts: list[Conflict] = []
-    by_name: dict[str, list[Plugin]] = {}
-    for plugin, table in claims:
-        for name in table:
-            by_name.setdefault(name, []).append(plugin)
-    kernels = {
-        (plugin.origin, name): kernel for plugin, table in claims for name, kernel in table.items()
-    }
-    for name, plugins in by_name.items():
-        what = f"a kernel for {name!r} on backend {backend!r}"
-        ranks = [preference(plugin, preferred) for plugin in plugins]
-        best = min(ranks)
-        winner = plugins[ranks.index(best)]
-        if best == len(preferred):
-            base = name.partition(".")[0] if "::" not in name else _base(name)
-            if name in own or base in own:
-                text = (
-                    f"{winner.origin} brings {what}, which has its own: that one is used, unless "
-                    f"plugrad.toml says prefer = [{_handle(winner)!r}]"
-                )
-                conflicts.append(Conflict(text, settled=True))
-                continue
-            if len(plugins) > 1:
-                error = conflict(what, plugins)
-                conflicts.append(Conflict(str(error), settled=False))
-                tables.setdefault(winner.origin, {})[name] = ConflictingKernel(error)
-                continue
-        tables.setdefault(winner.origin, {})[name] = kernels[winner.origin, name]
-    return tables, conflicts
-
-
-def _base(name: str) -> str:
-    """``special::max`` for ``special::max.dim``."""
-    namespace, _, rest = name.partition("::")
-    return f"{namespace}::{rest.partition('.')[0]}"

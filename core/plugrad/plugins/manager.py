@@ -24,6 +24,8 @@ from plugrad.plugins.config.current import current_config
 from plugrad.plugins.conflicts import Conflict, claims_of_several, conflict, settle_names
 from plugrad.plugins.discovery import installed_plugins, merged
 from plugrad.plugins.exclusive import Circle, is_deadlock, run_exclusively
+from plugrad.plugins.kernel_choice import chosen_plugins
+from plugrad.plugins.kernel_conflicts import kernel_conflicts
 from plugrad.plugins.loading import FAILURES, Hooks, explained, take_down, take_up
 from plugrad.plugins.namespaces import PUBLISHED
 from plugrad.plugins.plugin import Plugin, in_order
@@ -321,6 +323,15 @@ class PluginManager:
         )
         return [one.made.qualified_name for one in made if hasattr(one.made, "qualified_name")]
 
+    def maker_of(self, kernel: str) -> str:
+        """Who registered a kernel: the distribution of the plugin, else the package."""
+        for owner, package in REGISTRATIONS.makers("kernel", kernel)[::-1]:
+            for plugin in self._plugins or ():
+                if plugin is owner or (owner is None and plugin.package == package):
+                    return plugin.origin
+            return package
+        return ""
+
     def load_all(self) -> list[Plugin]:
         """Load every installed plugin; those that fail are among the result, with their errors."""
         return [self._load(plugin) for plugin in self._ordered()]
@@ -435,7 +446,24 @@ class PluginManager:
     def complete(self, active: ActiveBackend) -> None:
         """Give a backend the kernels that plugins bring for it."""
         self._kernels.load_additions(self._ordered(), self._load)
-        self._kernels.refresh(active, self._usable(), current_config().names("prefer"))
+        self._follow_choice(active)
+
+    def configuration_changed(self) -> None:
+        """Give active backends the kernels that the configuration says now.
+
+        Raises:
+            ConfigError: it chooses a kernel that is not there.
+        """
+        if self._plugins is None:
+            return
+        for active in active_backends():
+            self._follow_choice(active)
+
+    def _follow_choice(self, active: ActiveBackend) -> None:
+        for plugin in chosen_plugins(active.name, self._ordered()):
+            self._load(plugin)
+        preferred = current_config().names("prefer")
+        self._kernels.refresh(active, self._usable(), preferred, strict=True)
 
     def refresh_kernels(self) -> None:
         """Give active backends what plugins bring for them now."""
@@ -445,11 +473,13 @@ class PluginManager:
             self._kernels.refresh(active, self._usable(), current_config().names("prefer"))
 
     def conflicts(self) -> list[Conflict]:
-        """What several plugins claim, and whether it is settled; loads all plugins."""
+        """What several plugins claim, and whether it is settled, of kernels those on active
+        backends; loads all plugins."""
         plugins = [plugin for plugin in self.load_all() if plugin.is_usable]
-        found = claims_of_several(plugins, current_config().names("prefer"))
+        preferred = current_config().names("prefer")
+        found = claims_of_several(plugins, preferred)
         for active in active_backends():
-            found += self._kernels.conflicts.get(active.name, ())
+            found += kernel_conflicts(active, plugins, preferred)
         return found
 
 

@@ -49,6 +49,8 @@ class Plugin:
     kernels: dict[str, list[object]] = field(default_factory=dict)
     kernel_tables: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)
     kernel_errors: dict[str, BaseException] = field(default_factory=dict)
+    # By backend: what is to be said of kernels for operators that do not exist.
+    unknown_kernels: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def status(self) -> str:
@@ -111,6 +113,7 @@ class Plugin:
             self.kernels,
             self.kernel_tables,
             self.kernel_errors,
+            self.unknown_kernels,
             self.libraries,
         ):
             provided.clear()

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend, find_backend
+from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import FLOATING, DType
@@ -35,6 +36,7 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.functionalize import extend, rebind
 from plugrad.tensor.interop import storage_offset, strides
+from plugrad.tensor.kernel_results import note_alone
 from plugrad.tensor.kernels import (
     RawKernel,
     broadcast_shapes,
@@ -70,8 +72,9 @@ class InplaceKernel:
     def compute(self, target: TensorBase, args: tuple[Any, ...]) -> TensorBase:
         """Write the result for `target` and the other arguments into `target`."""
         if self.raw is not None and self.elementwise and self._runs_directly(target, args):
-            self._run_raw(target, args)
-            return target
+            if self._run_raw(target, args) is not DECLINED:
+                return target
+            note_alone(self.op, self.active, self.raw)
         result: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
         if result.device is not target.device:
             raise_device_mismatch(result.device, target.device)
@@ -97,18 +100,18 @@ class InplaceKernel:
             return other.dtype is target.dtype and other.device is target.device
         return promote_with_scalar(target, other) is target.dtype
 
-    def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> None:
+    def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> Any:
         try:
             if not args:
-                self.raw(target.array)
-            elif not isinstance(args[0], TensorBase):
+                return self.raw(target.array)
+            if not isinstance(args[0], TensorBase):
                 number = args[0] * args[1] if len(args) > 1 else args[0]
-                self.raw(target.array, number)
-            elif len(args) > 1 and args[1] != 1:
+                return self.raw(target.array, number)
+            if len(args) > 1 and args[1] != 1:
                 check_alpha(args[1], target.dtype)
-                self.raw(target.array, self.scale(args[0].array, args[1]))
-            else:
-                self.raw(target.array, args[0].array)
+                factor = self.scale(args[0].array, args[1])
+                return factor if factor is DECLINED else self.raw(target.array, factor)
+            return self.raw(target.array, args[0].array)
         except Exception as error:
             if args and isinstance(args[0], TensorBase):
                 shape = broadcast_shapes(sizes_of(target), sizes_of(args[0]))
@@ -160,7 +163,11 @@ def write_array(
                 f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a "
                 "kernel for 'copy_(target, source)', which the backend does not have"
             )
-        copy(target.array, array)
+        if copy(target.array, array) is DECLINED:
+            raise OperatorNotFoundError(
+                f"Could not run '{op.qualified_name}' on backend {active.name!r}: "
+                f"{active.kernels_of('copy_')} declined by returning NotImplemented"
+            )
         return
     if dtype is not target.dtype:
         place = target.device

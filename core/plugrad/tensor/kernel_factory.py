@@ -51,9 +51,9 @@ class BackendSelectKernel:
         return self.op.lookup(below)(below, *values)
 
 
-def _make_kernel(op: Operator, active: ActiveBackend) -> Any:
-    name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
-    raw = active.raw_kernel(name, op.overload)
+def _make_kernel(op: Operator, active: ActiveBackend, with_raw: bool) -> Any:
+    name = op.kernel_name
+    raw = active.raw_kernel(name, op.overload) if with_raw else None
     if raw is None and active.number == keys.META and op.structure in _STRUCTURES:
         raw = structured(op)
     if not op.schema.is_inplace:
@@ -83,13 +83,14 @@ def _functional_of(op: Operator) -> Operator | None:
     return find_operator(f"{op.namespace}::{op.name[:-1]}{suffix}")
 
 
-def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any) -> Any:
-    """A kernel on tensors from one on a backend's arrays."""
+def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any, registered: bool = False) -> Any:
+    """A kernel on tensors from one on a backend's arrays; `registered` says that it is none of the
+    backend's table."""
     if op.structure == "unary":
-        return UnaryKernel(op, active, raw)
+        return UnaryKernel(op, active, raw, registered)
     if op.structure in ("binary", "binary_alpha"):
-        return BinaryKernel(op, active, raw)
-    kernel = RawKernel(op, active, raw)
+        return BinaryKernel(op, active, raw, registered)
+    kernel = RawKernel(op, active, raw, registered)
     if op.structure == "elementwise":
         kernel.prepare = PromoteAll(op.result, op.prepare)
     return kernel

@@ -18,7 +18,8 @@ from plugrad.dispatch.active_backends import (
     canonical_device,
     generator_of,
 )
-from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.backend import Backend, class_name
+from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_
 from plugrad.return_types import result_type_of
@@ -26,6 +27,13 @@ from plugrad.tensor.base import (
     TensorBase,
     make_tensor,
     sizes_of,
+)
+from plugrad.tensor.kernel_results import (
+    LOOK_AT_ALL,
+    check_array,
+    check_like_meta,
+    is_foreign,
+    run_next,
 )
 from plugrad.tensor.promotion import (
     cast_array,
@@ -99,11 +107,15 @@ def check_alpha(alpha: Any, dtype: DType) -> None:
 class UnaryKernel:
     """An elementwise operator of one tensor."""
 
-    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+    def __init__(
+        self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
+    ) -> None:
         self.op = op
         self.active = active
         self.backend: Backend = active.backend
-        self.array_type: Any = active.array_type
+        self.registered = registered
+        self.foreign: bool = is_foreign(op, active, registered)
+        self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.result: int = _RESULTS[op.result]
@@ -118,12 +130,19 @@ class UnaryKernel:
             dtype = float_result(dtype)
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
         out = self.raw(array)
-        if type(out) is not self.array_type:
-            out = self.active.taken(out, self.op.qualified_name)
         if self.result == BOOL_RESULT:
             dtype = bool_
         elif self.result == REAL:
             dtype = dtype.to_real()
+        if type(out) is not self.array_type:
+            if out is DECLINED:
+                declined: TensorBase = run_next(
+                    self.op, self.active, self.raw, self.registered, (a,)
+                )
+                return declined
+            out = self.active.taken(out, self.op.qualified_name)
+            if self.foreign:
+                check_array(self.op, self.active, out, dtype, sizes_of(a))
         return make_tensor(out, dtype, a.device, self.tensor_keyset)
 
 
@@ -135,11 +154,15 @@ class BinaryKernel:
     promotion, and is not asked about two tensors of one floating point dtype.
     """
 
-    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+    def __init__(
+        self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
+    ) -> None:
         self.op = op
         self.active = active
         self.backend: Backend = active.backend
-        self.array_type: Any = active.array_type
+        self.registered = registered
+        self.foreign: bool = is_foreign(op, active, registered)
+        self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.result: int = _RESULTS[op.result]
@@ -195,18 +218,31 @@ class BinaryKernel:
             out = self.raw(x, y)
         except Exception as error:
             self._explain(a, b, error)
-        if type(out) is not self.array_type:
-            out = self.active.taken(out, self.op.qualified_name)
         if self.result == BOOL_RESULT:
             dtype = bool_
+        if type(out) is not self.array_type:
+            if out is DECLINED:
+                return self._decline(a, b, alpha)
+            out = self.active.taken(out, self.op.qualified_name)
+            if self.foreign:
+                left = sizes_of(a) if isinstance(a, TensorBase) else ()
+                right = sizes_of(b) if isinstance(b, TensorBase) else ()
+                check_array(self.op, self.active, out, dtype, broadcast_shapes(left, right))
         return make_tensor(out, dtype, device, self.tensor_keyset)
+
+    def _decline(self, a: Any, b: Any, alpha: Any) -> TensorBase:
+        args = (a, b, alpha) if len(self.op.schema.arguments) > 2 else (a, b)
+        found: TensorBase = run_next(self.op, self.active, self.raw, self.registered, args)
+        return found
 
     def _times(self, array: Any, number: Any, device: Device) -> Any:
         if self.scale is not None:
-            return self.scale(array, number)
+            out = self.scale(array, number)
+            if out is not DECLINED:
+                return self.active.taken(out, "plugrad::mul.Scalar")
         dtype = self.backend.dtype_of(array)
         factor = self.backend.from_host(np.array(number).astype(dtype.numpy), device.index or 0)
-        return self.multiply(array, factor)
+        return self.active.taken(self.multiply(array, factor), "plugrad::mul.Tensor")
 
     def _common_device(self, a: TensorBase, b: TensorBase) -> Device:
         """A 0-dim tensor on the host may meet any device."""
@@ -231,10 +267,13 @@ ONE: Final[object] = 1
 class RawKernel:
     """Any other operator: `prepare`, unwrap every argument, call, wrap what comes back."""
 
-    def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
+    def __init__(
+        self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
+    ) -> None:
         self.op = op
         self.active = active
         self.backend: Backend = active.backend
+        self.registered = registered
         self.array_type: Any = active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
@@ -243,6 +282,10 @@ class RawKernel:
         self.generator_position: int = position_of(op, "Generator")
         self.device_position: int = position_of(op, "Device")
         self.result_type: Any = result_type_of(op)
+        self.foreign: bool = is_foreign(op, active, registered)
+        # The dtypes with which somebody else's kernel was checked.
+        self.checked: set[DType] = set()
+        self.is_single: bool = returns_one_tensor(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
         self.last_dtype: DType = bool_
@@ -253,6 +296,7 @@ class RawKernel:
     def compute(self, args: tuple[Any, ...]) -> Any:
         """Run the raw kernel on all arguments, in schema order."""
         device = self._device(args)
+        given_args = args
         if self.generator_position >= 0:
             generator = generator_of(device)
             if args[self.generator_position] is None:
@@ -264,9 +308,14 @@ class RawKernel:
         prepared: Any = args if self.prepare is None else self.prepare(*args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
         out = self.raw(*raw_args)
+        if out is DECLINED:
+            return run_next(self.op, self.active, self.raw, self.registered, given_args)
         if self.inplace:
             return args[0]
-        return self._wrap(out, device)
+        result = self._wrap(out, device) if self.is_single else self._wrap_all(out, device)
+        if self.foreign:
+            check_like_meta(self.op, self.active, self.checked, args, result)
+        return result
 
     def _device(self, args: tuple[Any, ...]) -> Device:
         """The device of the tensors, or the one asked for where there are none.
@@ -344,24 +393,42 @@ class RawKernel:
             return value
         return value
 
-    def _wrap(self, out: Any, device: Device) -> Any:
+    def _wrap(self, out: Any, device: Device) -> TensorBase:
         if type(out) is self.array_type:
             native = out.dtype
             if native is not self.last_native:
                 self.last_dtype = self.backend.dtype_of(out)
                 self.last_native = native
             return make_tensor(out, self.last_dtype, device, self.tensor_keyset)
-        if isinstance(out, tuple):
-            items = [self._wrap(item, device) for item in out]
-            return tuple(items) if self.result_type is None else self.result_type(*items)
-        if isinstance(out, list):
-            return [self._wrap(item, device) for item in out]
-        if not self.op.schema.returns or self.op.schema.returns[0].type.base != "Tensor":
-            return out
-        if out is None:
-            return None
+        if isinstance(out, (tuple, list)):
+            raise self._unlike(f"a {type(out).__name__} of {len(out)}: expected one array")
         array = self.active.taken(out, self.op.qualified_name)
         return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
+
+    def _wrap_all(self, out: Any, device: Device) -> Any:
+        """What is no single array: several, a list of them, or a Python value."""
+        returns = self.op.schema.returns
+        if len(returns) > 1:
+            if not isinstance(out, (tuple, list)) or len(out) != len(returns):
+                got = (
+                    f"{len(out)} results"
+                    if isinstance(out, (tuple, list))
+                    else class_name(type(out))
+                )
+                raise self._unlike(f"{got}: expected a tuple of {len(returns)} arrays")
+            # Gradients that nobody wants may be None.
+            items = [item if item is None else self._wrap(item, device) for item in out]
+            return tuple(items) if self.result_type is None else self.result_type(*items)
+        if not returns or returns[0].type.base != "Tensor":
+            return out
+        if returns[0].type.is_list:
+            if not isinstance(out, (tuple, list)):
+                raise self._unlike(f"{class_name(type(out))}: expected a list of arrays")
+            return [self._wrap(item, device) for item in out]
+        return None if out is None else self._wrap(out, device)
+
+    def _unlike(self, what: str) -> TypeError:
+        return self.active.returned(self.op.qualified_name, what)
 
 
 _named: Final[dict[str, Any]] = {}
@@ -374,6 +441,14 @@ def named_results(op: Operator, *results: Any) -> Any:
         made = result_type_of(op)
         _named[op.qualified_name] = made
     return made(*results)
+
+
+def returns_one_tensor(op: Operator) -> bool:
+    """Whether an operator returns a tensor, and always one."""
+    returns = op.schema.returns
+    if len(returns) != 1 or returns[0].type.base != "Tensor":
+        return False
+    return not returns[0].type.is_list and not returns[0].type.optional
 
 
 def position_of(op: Operator, base: str) -> int:

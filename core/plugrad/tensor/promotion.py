@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import (
@@ -272,10 +273,14 @@ def cast_array(array: Any, device_type: str, dtype: DType, index: int = 0) -> An
     active = find_backend(device_type)
     kernel = active.raw_kernel("_to_copy", "")
     backend = active.backend
-    if kernel is None:
-        found = backend.dtype_of(array)
-        return backend.from_host(convert_array(backend.to_host(array), found, dtype), index)
-    return kernel(array, backend.native_dtype(dtype))
+    if kernel is not None:
+        out = kernel(array, backend.native_dtype(dtype))
+        if type(out) is active.array_type:
+            return out
+        if out is not DECLINED:
+            return active.taken(out, "plugrad::_to_copy")
+    found = backend.dtype_of(array)
+    return backend.from_host(convert_array(backend.to_host(array), found, dtype), index)
 
 
 def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:

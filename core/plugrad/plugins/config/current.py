@@ -105,7 +105,11 @@ class set:  # a function to its users, such as `no_grad`
         Config(from_code=(self._layer,)).device()  # device and backend may contradict each other
         with _current.lock:
             _current.from_code = (*_current.from_code, self._layer)
-        _changed()
+        try:
+            _changed()
+        except ConfigError:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> set:
         return self

@@ -65,6 +65,9 @@ KEYS: Final = {
 }
 
 BACKENDS: Final = "backends"
+# Whose kernel computes an operator on a backend: "cpu.gelu" = "plugrad-fast".
+KERNELS: Final = "kernels"
+KERNELS_VARIABLE: Final = "PLUGRAD_KERNELS"
 
 
 def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
@@ -80,8 +83,11 @@ def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
         elif key.startswith(BACKENDS + "."):
             _check_option(key, where)
             flat[key] = value
+        elif key == KERNELS or key.startswith(KERNELS + "."):
+            flat.update(_of_kernels(key, value, where))
         elif key not in KEYS:
-            raise ConfigError(f"{where}: unknown key {key!r}; {nearest(key, [*KEYS, BACKENDS])}")
+            known = [*KEYS, BACKENDS, KERNELS]
+            raise ConfigError(f"{where}: unknown key {key!r}; {nearest(key, known)}")
         elif key == "backend" and isinstance(value, Mapping):
             raise ConfigError(
                 f"{where}: 'backend' names one backend; options of a backend stand in the table "
@@ -96,6 +102,8 @@ def checked(key: str, value: object, source: str, layer: str) -> Setting:
     """A setting for a key of `flattened`; ConfigError if the value cannot be used."""
     known = KEYS.get(key)
     kind = known.kind if known else "fallback" if key.endswith(".fallback") else "option"
+    if key.startswith(KERNELS + "."):
+        return Setting(_package(value, source), source, layer)
     if kind == "names":
         return Setting(_names(value, source), source, layer)
     if kind == "option":
@@ -124,6 +132,27 @@ def from_text(key: Key, text: str) -> object:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def kernels_from_text(text: str) -> dict[str, object]:
+    """What `PLUGRAD_KERNELS` means: ``cpu.gelu=plugrad-fast``, several separated by commas.
+
+    Raises:
+        ConfigError: a part has no equals sign, or no operator.
+    """
+    where = f"{KERNELS_VARIABLE} in the environment"
+    flat: dict[str, object] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not part.strip():
+            continue
+        if not equals:
+            raise ConfigError(
+                f"{where} must be a list such as 'cpu.gelu=plugrad-fast,cpu.exp=plugrad-fast', got "
+                f"{part.strip()!r}"
+            )
+        flat.update(_of_kernels(f"{KERNELS}.{key}", value, where))
+    return flat
+
+
 def nearest(name: str, valid: Iterable[str], cutoff: float = 0.6) -> str:
     """A hint for a name that is not valid."""
     import difflib  # only errors need it
@@ -148,6 +177,34 @@ def _of_backends(value: object, where: str) -> dict[str, object]:
             _check_option(key, where)
             flat[key] = given
     return flat
+
+
+def _of_kernels(key: str, value: object, where: str) -> dict[str, object]:
+    """Choices of kernels by their full keys; tables may stand for the dots of a name."""
+    if isinstance(value, Mapping):
+        flat: dict[str, object] = {}
+        for part, given in value.items():
+            flat.update(_of_kernels(f"{key}.{part}", given, where))
+        return flat
+    _, _, rest = key.partition(".")
+    backend, dot, operator = rest.partition(".")
+    operator = operator.removeprefix("plugrad::")
+    if not dot or not backend.isidentifier() or not operator:
+        shown = f"'{KERNELS}' must be a table" if not rest else f"{key!r} must have the form"
+        raise ConfigError(
+            f"{where}: {shown}{'' if rest else ' of'} '{KERNELS}.<backend>.<operator>', such as "
+            f'"cpu.gelu" = "plugrad-fast" under [{KERNELS}]'
+        )
+    return {f"{KERNELS}.{backend}.{operator}": value}
+
+
+def _package(value: object, source: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(
+            f"{source} must be the name of a plugin or distribution such as 'plugrad-fast', got "
+            f"{value!r} ({type(value).__name__})"
+        )
+    return value
 
 
 def _check_option(key: str, where: str) -> None:

@@ -14,6 +14,9 @@ working directory:
     [backends.foo]           # handed to the backend
     threads = 4
     fallback = "none"        # this one is taken by plugrad
+
+    [kernels]                # whose kernel computes one operator
+    "cpu.gelu" = "plugrad-fast"
 """
 
 from __future__ import annotations
@@ -27,12 +30,15 @@ from typing import Final
 from plugrad.device import as_device
 from plugrad.plugins.config.keys import (
     BACKENDS,
+    KERNELS,
+    KERNELS_VARIABLE,
     KEYS,
     ConfigError,
     Setting,
     checked,
     flattened,
     from_text,
+    kernels_from_text,
     nearest,
 )
 
@@ -115,12 +121,22 @@ class Config:
                     options.setdefault(key.removeprefix(start), setting)
         return options
 
+    def kernels(self, backend: str) -> dict[str, Setting]:
+        """Whose kernels are chosen for operators on a backend, by the operators' names."""
+        start = f"{KERNELS}.{backend}."
+        chosen: dict[str, Setting] = {}
+        for layer in self.layers:
+            for key, setting in layer.items():
+                if key.startswith(start):
+                    chosen.setdefault(key.removeprefix(start), setting)
+        return chosen
+
     def configured_backends(self) -> dict[str, Setting]:
-        """The backends that have options, with one setting of each."""
+        """The backends that have options or chosen kernels, with one setting of each."""
         found: dict[str, Setting] = {}
         for layer in self.layers:
             for key, setting in layer.items():
-                if key.startswith(BACKENDS + "."):
+                if key.startswith((BACKENDS + ".", KERNELS + ".")):
                     found.setdefault(key.split(".")[1], setting)
         return found
 
@@ -144,6 +160,9 @@ def load_config(start: Path | None = None, environ: Mapping[str, str] | None = N
         if text:
             source = f"{key.variable} in the environment"
             environment[key.name] = checked(key.name, from_text(key, text), source, "environment")
+    for name, value in kernels_from_text(variables.get(KERNELS_VARIABLE, "")).items():
+        source = f"{KERNELS_VARIABLE} in the environment"
+        environment[name] = checked(name, value, source, "environment")
     _check_variables(variables)
     file, table = _nearest_table(start)
     from_file = {
@@ -155,7 +174,7 @@ def load_config(start: Path | None = None, environ: Mapping[str, str] | None = N
 
 def _check_variables(variables: Mapping[str, str]) -> None:
     """Variables of plugins are none of our business, but slips of the pen are."""
-    known = [*(key.variable for key in KEYS.values()), *OTHER_VARIABLES]
+    known = [*(key.variable for key in KEYS.values()), KERNELS_VARIABLE, *OTHER_VARIABLES]
     for name in variables:
         if name.startswith("PLUGRAD_") and name not in known:
             ours = [other.removeprefix("PLUGRAD_") for other in known]
