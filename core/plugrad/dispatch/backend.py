@@ -219,8 +219,18 @@ class Backend:
         return dtype.numpy
 
     def dtype_of(self, array: Any) -> DType:
-        """The dtype of an array."""
-        return dtype_from_numpy(array.dtype)
+        """The dtype of an array; by default that of NumPy with the same name.
+
+        Raises:
+            TypeError: the array's dtype is none of NumPy's, or none that plugrad has.
+        """
+        native: Any = array.dtype
+        if not hasattr(native, "name"):
+            raise TypeError(
+                f"dtype_of() of backend {self.name!r} got an array of dtype {native!r}, which is "
+                "none of NumPy's: override dtype_of(array) and native_dtype(dtype)"
+            )
+        return dtype_from_numpy(native)
 
     def strides(self, array: Any) -> tuple[int, ...]:
         """Strides in elements; by default those of a contiguous array."""

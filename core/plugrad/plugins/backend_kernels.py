@@ -15,7 +15,7 @@ from plugrad.dispatch.kernel_table import kernel_table
 from plugrad.dispatch.keys import backend_number, dispatch_key
 from plugrad.errors import PluginWarning
 from plugrad.plugins.conflicts import ConflictingKernel, conflict
-from plugrad.plugins.kernel_choice import chosen_owners
+from plugrad.plugins.kernel_choice import by_owner, chosen_owners
 from plugrad.plugins.loading import FAILURES
 from plugrad.plugins.plugin import Plugin, preference
 from plugrad.plugins.registrations import made_by
@@ -59,22 +59,25 @@ class BackendKernels:
         for plugin in claiming:  # imports their modules, so without the lock
             _make_table(plugin, active)
         with self._lock:
-            _name_origin(active, plugins)
-            ranked = sorted(claiming, key=lambda plugin: preference(plugin, preferred))
-            by_origin = {plugin.origin: plugin for plugin in ranked}
+            owners = by_owner(plugins)
+            for owner, plugin in owners.items():
+                if plugin.backends.get(active.name) is active.backend:
+                    active.sources.origin = owner
             brought = [
                 Brought(
-                    origin,
+                    owner,
                     plugin.kernel_tables[active.name],
                     preference(plugin, preferred) < len(preferred),
                 )
-                for origin, plugin in by_origin.items()
+                for owner, plugin in sorted(
+                    owners.items(), key=lambda item: preference(item[1], preferred)
+                )
                 if active.name in plugin.kernel_tables
             ]
 
-            def conflicting(name: str, owners: list[str]) -> Any:
+            def conflicting(name: str, rivals: list[str]) -> Any:
                 what = f"a kernel for {name!r} on backend {active.name!r}"
-                return ConflictingKernel(conflict(what, [by_origin[owner] for owner in owners]))
+                return ConflictingKernel(conflict(what, [owners[rival] for rival in rivals]))
 
             chosen = chosen_owners(active, plugins, strict)
             active.settle_kernels(brought, chosen, conflicting)
@@ -97,13 +100,6 @@ def _has_key(backend: Backend) -> bool:
     """Whether the backend was the first to ask for its key."""
     number = backend_number(backend.name)
     return number >= 0 and dispatch_key(key_name(backend)).backend == number
-
-
-def _name_origin(active: ActiveBackend, plugins: list[Plugin]) -> None:
-    """Whose the backend's own kernels are: the distribution that brings the backend."""
-    for plugin in plugins:
-        if plugin.backends.get(active.name) is active.backend:
-            active.sources.origin = plugin.origin
 
 
 def _make_table(plugin: Plugin, active: ActiveBackend) -> None:

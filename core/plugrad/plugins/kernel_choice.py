@@ -11,6 +11,16 @@ from plugrad.plugins.messages import nearest
 from plugrad.plugins.plugin import Plugin
 
 
+def by_owner(plugins: Iterable[Plugin]) -> dict[str, Plugin]:
+    """Plugins by what their kernels are told by: distribution and version, and the plugin's name
+    where several have those in common."""
+    found: dict[str, Plugin] = {}
+    for plugin in plugins:
+        owner = plugin.origin
+        found[owner if owner not in found else f"{plugin.name} of {owner}"] = plugin
+    return found
+
+
 def chosen_plugins(backend: str, plugins: Iterable[Plugin]) -> list[Plugin]:
     """The plugins that the configuration chooses for operators on a backend."""
     chosen = {str(setting.value) for setting in current_config().kernels(backend).values()}
@@ -28,11 +38,12 @@ def chosen_owners(active: ActiveBackend, plugins: list[Plugin], strict: bool) ->
         ConfigError: the operator or the package does not exist, or has no such kernel.
     """
     found: dict[str, str] = {}
+    owners = {id(plugin): owner for owner, plugin in by_owner(plugins).items()}
     for operator, setting in current_config().kernels(active.name).items():
         problem = _problem(active, operator, setting, plugins)
         if not problem:
             (plugin, *_) = _called(setting, plugins)
-            found[operator] = plugin.origin
+            found[operator] = owners[id(plugin)]
         elif strict:
             raise ConfigError(f"{setting.source}: {problem}")
     return found

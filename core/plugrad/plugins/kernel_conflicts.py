@@ -9,6 +9,7 @@ from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dispatch.plugin_hooks import maker_of
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.conflicts import Conflict, ConflictingKernel, handle
+from plugrad.plugins.kernel_choice import by_owner
 from plugrad.plugins.plugin import Plugin, preference
 
 
@@ -19,14 +20,14 @@ def kernel_conflicts(
     sentence is true of."""
     groups: dict[tuple[str, ...], list[str]] = {}
     conflicts: dict[str, Conflict] = {}
-    by_origin = {plugin.origin: plugin for plugin in plugins}
+    owners = by_owner(plugins)
     for op in all_operators():
         used = active.candidates(op.kernel_name, op.overload)
         if used and isinstance(used[0].kernel, ConflictingKernel):
             text = str(used[0].kernel.error)
             conflicts[text] = Conflict(text, settled=False)
             continue
-        for sentence, name in _sentences(active, op, used, by_origin, preferred):
+        for sentence, name in _sentences(active, op, used, owners, preferred):
             names = groups.setdefault(sentence, [])
             if name not in names:
                 names.append(name)
@@ -41,7 +42,7 @@ def _sentences(
     active: ActiveBackend,
     op: Operator,
     used: list[Candidate],
-    by_origin: dict[str, Plugin],
+    owners: dict[str, Plugin],
     preferred: tuple[str, ...],
 ) -> list[tuple[tuple[str, str], str]]:
     """What there is to say about an operator: the sentence around its name, and that."""
@@ -51,8 +52,8 @@ def _sentences(
     key = dispatch_key(active.key_name)
     if claims and op.kernel_for(key) is not None:
         who = maker_of(f"{op.qualified_name} {key.name}")
-        owners = _listed_owners(claims, "")
-        after = f" on {backend} by Library.impl, in the place of {owners}"
+        replaced = _listed_owners(claims)
+        after = f" on {backend} by Library.impl, in the place of {replaced}"
         found.append(((f"{who} registers kernels for ", after), op.kernel_name))
         return found
     if not used:
@@ -60,19 +61,19 @@ def _sentences(
     first = used[0]
     others = [claim for claim in claims if claim.owner != first.owner]
     if not first.own and others:
-        why = _why(active, op, first.owner, by_origin, preferred)
-        after = f" on {backend} are used, not those of {_listed_owners(others, '')}: {why}"
+        why = _why(active, op, first.owner, owners, preferred)
+        after = f" on {backend} are used, not those of {_listed_owners(others)}: {why}"
         found.append(((f"{first.owner}'s kernels for ", after), first.name))
     if first.own:
         chosen = active.sources.chosen_owner(op.kernel_name, op.overload)
         for other in others:
-            plugin = by_origin.get(other.owner)
+            plugin = owners.get(other.owner)
             called = handle(plugin) if plugin is not None else other.owner
             how = (
                 f"which has its own: those are used, unless plugrad.toml says prefer = [{called!r}]"
             )
             if chosen:
-                how = f"which has its own: {_why(active, op, first.owner, by_origin, preferred)}"
+                how = f"which has its own: {_why(active, op, first.owner, owners, preferred)}"
             found.append(
                 ((f"{other.owner} brings kernels for ", f" on {backend}, {how}"), other.name)
             )
@@ -83,7 +84,7 @@ def _why(
     active: ActiveBackend,
     op: Operator,
     owner: str,
-    by_origin: dict[str, Plugin],
+    owners: dict[str, Plugin],
     preferred: tuple[str, ...],
 ) -> str:
     config = current_config()
@@ -92,15 +93,14 @@ def _why(
         full = f"{op.kernel_name}.{op.overload}"
         setting = choices.get(full) or choices[op.kernel_name]
         return f"chosen by {setting.source}"
-    plugin = by_origin.get(owner)
+    plugin = owners.get(owner)
     if plugin is not None and preference(plugin, preferred) < len(preferred):
         return f"preferred by {config.all_settings('prefer')[0].source}"
     return "it was there first"
 
 
-def _listed_owners(claims: list[Candidate], skip: str) -> str:
-    owners = dict.fromkeys(claim.owner for claim in claims if claim.owner != skip)
-    return " and ".join(owners)
+def _listed_owners(claims: list[Candidate]) -> str:
+    return " and ".join(dict.fromkeys(claim.owner for claim in claims))
 
 
 def _listed(names: list[str]) -> str:

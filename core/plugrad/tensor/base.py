@@ -11,8 +11,10 @@ Tensor (interpreted, plugrad._shells)      weak references, user attributes
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
 from mypy_extensions import i16, i32, i64, mypyc_attr
 
 from plugrad.device import Device
@@ -46,6 +48,8 @@ class Storage:
         self.has_views: bool = False
         self.geometries: list[Geometry] | None = None
 
+
+_NUMPY: Final[Any] = np.ndarray
 
 # How a view was made, which decides whether an in-place operator that is recorded may touch it.
 CREATION_DEFAULT: Final = 0
@@ -277,9 +281,35 @@ def sizes_of(tensor: TensorBase) -> tuple[int, ...]:
     """The shape as a plain tuple."""
     sizes = tensor._sizes
     if sizes is None:
-        sizes = tensor.array.shape
+        array: Any = tensor.array
+        # Other libraries have lengths, and tuples of them, of their own classes.
+        sizes = array.shape if type(array) is _NUMPY else whole_numbers(array.shape, array)
         tensor._sizes = sizes
     return sizes
+
+
+def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:
+    """What an array says of its dimensions as a plain tuple of Python's integers.
+
+    Raises:
+        TypeError: something in it is no integer, such as a length that the library does not know.
+    """
+    plain = type(found) is tuple
+    if plain:
+        for item in found:
+            if not isinstance(item, int):
+                plain = False
+    if plain:
+        same: tuple[int, ...] = found
+        return same
+    try:
+        return tuple([index(item) for item in found])
+    except TypeError as error:
+        cls = type(array)
+        raise TypeError(
+            f"an array of type {cls.__module__}.{cls.__qualname__} must have whole numbers for "
+            f"shape and strides, got {found!r}: {error}"
+        ) from error
 
 
 def version_of(tensor: TensorBase) -> i64:

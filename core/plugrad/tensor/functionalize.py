@@ -38,6 +38,7 @@ from plugrad.tensor.base import (
     set_alias_listener,
     share_storage,
     sizes_of,
+    whole_numbers,
 )
 from plugrad.tensor.cells import ENTERING, Alias, Cell, Layout, alias_of, enter, leave
 from plugrad.tensor.meta.array import MetaArray
@@ -104,7 +105,7 @@ def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     meta = find_backend("meta")
     dtype = _dtype_of(tensor, cell.array)
     root = make_tensor(
-        MetaArray(tuple(cell.array.shape), dtype), dtype, meta.device(None), meta.tensor_keyset
+        MetaArray(whole_numbers(cell.array.shape, cell.array), dtype), dtype, meta.device(None), meta.tensor_keyset
     )
     state = current_state()
     kept = state.kept

@@ -31,6 +31,7 @@ from plugrad.tensor.base import (
     note_read,
     sizes_of,
     tensor_class,
+    whole_numbers,
     wrap,
 )
 from plugrad.tensor.functionalize import is_ordered, layout_of
@@ -359,8 +360,8 @@ def strides(self: TensorBase) -> tuple[int, ...]:
         return _strides_at_level(self)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[0]
-    result: tuple[int, ...] = find_backend(self.device.type).backend.strides(self.array)
-    return result
+    steps: Any = find_backend(self.device.type).backend.strides(self.array)
+    return whole_numbers(steps, self.array)
 
 
 def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
@@ -378,7 +379,8 @@ def storage_offset(self: TensorBase) -> int:
         return storage_offset(wrapped.value)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[1]
-    return find_backend(self.device.type).backend.storage_offset(self.array)
+    place: Any = find_backend(self.device.type).backend.storage_offset(self.array)
+    return whole_numbers((place,), self.array)[0]
 
 
 def is_contiguous(self: TensorBase) -> bool:
@@ -417,7 +419,8 @@ def dlpack_device(self: TensorBase) -> Any:
     """DLPack's device type and index."""
     if self.keyset & TRANSFORMS_BIT:
         self = readable(self)
-    return find_backend(self.device.type).backend.dlpack_device(self.array)
+    place: Any = find_backend(self.device.type).backend.dlpack_device(self.array)
+    return whole_numbers(place, self.array)
 
 
 @final

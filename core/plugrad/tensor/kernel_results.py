@@ -15,7 +15,7 @@ from plugrad.dispatch.kernel_sources import Candidates, note_declined
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType
-from plugrad.tensor.base import TensorBase, make_tensor, sizes_of
+from plugrad.tensor.base import TensorBase, make_tensor, sizes_of, whole_numbers
 from plugrad.tensor.meta.array import MetaArray
 
 # Not the type of any array: what a kernel returns is looked at, whatever it is.
@@ -54,7 +54,7 @@ def check_array(
     if found is not dtype:
         what = f"an array of {found.name}: expected {dtype.name}"
         raise active.returned(op.qualified_name, what)
-    shape = tuple(array.shape)
+    shape = whole_numbers(array.shape, array)
     if shape != sizes:
         what = f"an array of shape {list(shape)}: expected {list(sizes)}"
         raise active.returned(op.qualified_name, what)

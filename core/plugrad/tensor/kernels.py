@@ -410,11 +410,8 @@ class RawKernel:
         returns = self.op.schema.returns
         if len(returns) > 1:
             if not isinstance(out, (tuple, list)) or len(out) != len(returns):
-                got = (
-                    f"{len(out)} results"
-                    if isinstance(out, (tuple, list))
-                    else class_name(type(out))
-                )
+                count = f" of {len(out)}" if isinstance(out, (tuple, list)) else ""
+                got = class_name(type(out)) + count
                 raise self._unlike(f"{got}: expected a tuple of {len(returns)} arrays")
             # Gradients that nobody wants may be None.
             items = [item if item is None else self._wrap(item, device) for item in out]
