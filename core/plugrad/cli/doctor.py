@@ -25,10 +25,14 @@ from plugrad.errors import PluginError
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.config import Config, ConfigError
 from plugrad.plugins.config.current import current_config, without_errors
+from plugrad.plugins.kernel_conflicts import kernels_of_others
 from plugrad.plugins.manager import Plugin
 from plugrad.plugins.messages import nearest
 
 DEPENDENCIES = ("numpy", "pluggy", "ml_dtypes", "typer", "rich", "PyYAML", "safetensors")
+
+# How many operators a line lists.
+_SHOWN = 8
 
 # One of each package that the build compiles.
 COMPILED = (
@@ -64,6 +68,7 @@ class Report:
         device: the default device.
         source: what chose it.
         settings: configured keys with value and source.
+        kernels: the operators that a backend does not compute by its own kernels, and by whose.
         problems: what is broken; the doctor's exit code says whether there are any.
         notes: what could be better.
     """
@@ -76,6 +81,7 @@ class Report:
     device: str = ""
     source: str = ""
     settings: list[dict[str, str]] = field(default_factory=list)
+    kernels: list[dict[str, object]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -101,6 +107,7 @@ def examine() -> Report:
         else:
             report.problems.append(f"Configuration: {error}")
             report.backends = report_backends("")
+        _examine_kernels(report)
     return report
 
 
@@ -127,10 +134,22 @@ def _examine_plugins(report: Report) -> None:
             report.notes.append(f"{where} is disabled by {plugin.disabled}.")
         elif plugin.problem and not _has_preferred_namesake(plugin):
             report.problems.append(f"{where}: {plugin.problem}")
+
+
+def _examine_kernels(report: Report) -> None:
+    """What plugins claim, and whose kernels are used; the backends are active by now."""
     for conflict in get_manager().conflicts():
         (report.notes if conflict.settled else report.problems).append(
             f"Conflict: {conflict.text}{'.' if conflict.settled else ''}"
         )
+    for plugin in get_manager().load_all():
+        for texts in plugin.unknown_kernels.values():
+            report.notes += [f"{text} It is left out." for text in texts]
+    report.kernels = [
+        {"backend": active.name, "owner": owner, "operators": names}
+        for active in sorted(active_backends(), key=lambda one: one.name)
+        for owner, names in kernels_of_others(active).items()
+    ]
 
 
 def _has_preferred_namesake(plugin: Plugin) -> bool:
@@ -283,6 +302,14 @@ def _backend_rows(backends: list[BackendReport]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _counted(names: object) -> str:
+    """Names in a line or two; of many, how many there are."""
+    listed = list(names) if isinstance(names, list) else []
+    if len(listed) <= _SHOWN:
+        return ", ".join(listed)
+    return f"{', '.join(listed[:_SHOWN])} and {len(listed) - _SHOWN} more"
+
+
 def _print_report(report: Report) -> None:
     facts = report.versions | {
         "core": report.core,
@@ -305,6 +332,15 @@ def _print_report(report: Report) -> None:
     )
     print_line("Backends", style="bold")
     print_table({"": False, " ": False, "  ": True}, _backend_rows(report.backends))
+    if report.kernels:
+        print_line("Kernels of other packages", style="bold")
+        print_table(
+            {"backend": False, "kernels of": True, "operators": True},
+            (
+                (str(one["backend"]), str(one["owner"]), _counted(one["operators"]))
+                for one in report.kernels
+            ),
+        )
     print_line("Configuration", style="bold")
     if report.settings:
         rows = [(row["key"], row["value"], row["source"]) for row in report.settings]

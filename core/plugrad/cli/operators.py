@@ -18,10 +18,14 @@ from plugrad.dispatch.availability import (
 from plugrad.dispatch.operator import all_operators
 from plugrad.dispatch.primitives import is_primitive
 from plugrad.plugins import get_manager
+from plugrad.plugins.kernel_conflicts import kernels_serving
 
 # How wide a column of schemas is to be at least.
 _SCHEMA: Final = 44
 _NARROW: Final = 30
+# The column that says whose kernels compute, and how narrow it may get.
+_KERNEL: Final = "kernel of"
+_OWNER: Final = 12
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,9 @@ class OperatorReport:
         needs: what its decomposition calls directly, as far as that is known.
         backends: for each backend: native, derived, decomposed or missing.
         missing: for each backend on which it is missing, which operators that takes.
+        kernels: for each backend that has kernels for it, whose they are, in the order in which
+            they are asked; the first one computes, unless it declines.
+        foreign: the backends of which somebody else's kernel is the first.
     """
 
     name: str
@@ -45,6 +52,8 @@ class OperatorReport:
     needs: list[str]
     backends: dict[str, str]
     missing: dict[str, list[str]]
+    kernels: dict[str, list[str]]
+    foreign: list[str]
     doc: str
 
 
@@ -59,6 +68,7 @@ def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
     reports: list[OperatorReport] = []
     for op in all_operators():
         here = {name: table[op.qualified_name] for name, table in found.items()}
+        serving = {active.name: kernels_serving(op, active) for active in wanted}
         reports.append(
             OperatorReport(
                 name=short_name(op),
@@ -69,6 +79,8 @@ def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
                 needs=[short_name(need) for need in needs_of(op) or ()],
                 backends={name: known.kind for name, known in here.items()},
                 missing={name: list(known.missing) for name, known in here.items() if not known},
+                kernels={name: [one.owner for one in found] for name, found in serving.items()},
+                foreign=[name for name, found in serving.items() if found and not found[0].own],
                 doc=op.doc,
             )
         )
@@ -102,6 +114,7 @@ def operators(
     Per backend: **native**, the backend has a kernel; **derived**, an in-place operator made from
     the functional one; **decomposed**, made from operators that the backend has, or that are made
     in turn; **missing**, not available, with the names of the kernels that would make it so.
+    **Kernel of** names the distribution whose kernel computes it.
     """
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")
@@ -126,7 +139,10 @@ def operators(
 def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:
     # Between two columns there are three spaces.
     least = {name: max(len(name), len("decomposed")) for name in names}
-    left = console().width - 16 - sum(least.values()) - 3 * (len(names) + 2)
+    owners = {report.name: _owner(report, names) for report in reports}
+    if any(owners.values()):
+        least[_KERNEL] = min(_OWNER, max(len(owner) for owner in owners.values()))
+    left = console().width - 16 - sum(least.values()) - 3 * (len(least) + 2)
     beside = left - max(len(report.name) for report in reports) >= _SCHEMA
     first = {"level": False, "gradient": False}
     if left < _NARROW and not beside:
@@ -135,7 +151,7 @@ def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:
         print_table(columns, rows, {"backends": _NARROW})
         return
     # Where it is narrow the schema, which begins with the name, takes the name's place.
-    columns = {"operator": not beside, **first, **dict.fromkeys(names, True)}
+    columns = {"operator": not beside, **first, **dict.fromkeys(least, True)}
     if beside:
         columns["schema"] = True
     print_table(
@@ -145,6 +161,7 @@ def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:
                 report.name if beside else report.schema,
                 *_traits(report),
                 *(_cell(report, name) for name in names),
+                *([owners[report.name]] if _KERNEL in least else []),
                 *([report.schema] if beside else []),
             )
             for report in reports
@@ -161,8 +178,21 @@ def _by_kind(report: OperatorReport) -> str:
     """All backends in one cell: "native: cpu; decomposed: one, two"."""
     found: dict[str, list[str]] = {}
     for name, kind in report.backends.items():
-        found.setdefault(kind, []).append(name)
+        whose = f" ({_short(report.kernels[name][0])})" if name in report.foreign else ""
+        found.setdefault(kind, []).append(name + whose)
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())
+
+
+def _owner(report: OperatorReport, names: list[str]) -> str:
+    """Whose kernel computes an operator; of several backends, where it is not their own."""
+    if len(names) == 1:
+        return ", ".join([_short(owner) for owner in report.kernels[names[0]][:1]])
+    return "; ".join([f"{name}: {_short(report.kernels[name][0])}" for name in report.foreign])
+
+
+def _short(owner: str) -> str:
+    """A distribution without its version."""
+    return owner.split(" ")[0] if not owner.startswith("backend ") else owner
 
 
 def _cell(report: OperatorReport, backend: str) -> str:

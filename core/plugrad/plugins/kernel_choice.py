@@ -89,13 +89,14 @@ def _has(table: Iterable[str], operator: str) -> bool:
 def _not_there(backend: str, setting: Setting, plugins: list[Plugin]) -> str:
     from plugrad.plugins import get_manager
 
-    for plugin in _called(setting, get_manager().discovered().values()):
+    installed = list(get_manager().discovered().values())
+    for plugin in _called(setting, installed):
         if plugin.disabled:
             return f"{plugin.origin} is disabled by {plugin.disabled}"
         if plugin.problem:
             return f"{plugin.origin} cannot be used: {plugin.problem}"
-    known = [plugin.distribution or plugin.name for plugin in plugins]
-    close = nearest(str(setting.value), [*known, *(plugin.name for plugin in plugins)])
+    known = [name for plugin in installed for name in (plugin.name, plugin.distribution) if name]
+    close = nearest(str(setting.value), known)
     bringing = [
         plugin.distribution or plugin.name for plugin in plugins if backend in plugin.kernels
     ]

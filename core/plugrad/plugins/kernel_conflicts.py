@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend
 from plugrad.dispatch.kernel_sources import Candidate
-from plugrad.dispatch.keys import dispatch_key
 from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dispatch.plugin_hooks import maker_of
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.conflicts import Conflict, ConflictingKernel, handle
 from plugrad.plugins.kernel_choice import by_owner
 from plugrad.plugins.plugin import Plugin, preference
+
+
+def kernels_serving(op: Operator, active: ActiveBackend) -> list[Candidate]:
+    """The kernels of an operator on a backend in the order in which they are asked, those of
+    `Library.impl` first."""
+    key = _dense_key(active)
+    registered = op.kernel_for(key)
+    found = active.candidates(op.kernel_name, op.overload)
+    if op.schema.is_inplace and not active.backend.mutable and op.full_name != "copy_":
+        found = []  # a functional kernel, and a new array
+    if registered is None:
+        return found
+    who = maker_of(f"{op.qualified_name} {key.name}")
+    return [Candidate(registered, who, False, op.kernel_name), *found]
+
+
+def kernels_of_others(active: ActiveBackend) -> dict[str, list[str]]:
+    """The operators that somebody else's kernels compute on a backend, by whose those are."""
+    found: dict[str, list[str]] = {}
+    for op in all_operators():
+        serving = kernels_serving(op, active)
+        if serving and not serving[0].own and serving[0].owner:
+            names = found.setdefault(serving[0].owner, [])
+            if serving[0].name not in names:
+                names.append(serving[0].name)
+    return found
 
 
 def kernel_conflicts(
@@ -49,7 +75,7 @@ def _sentences(
     found: list[tuple[tuple[str, str], str]] = []
     claims = active.sources.claims(op.kernel_name, op.overload)
     backend = f"backend {active.name!r}"
-    key = dispatch_key(active.key_name)
+    key = _dense_key(active)
     if claims and op.kernel_for(key) is not None:
         who = maker_of(f"{op.qualified_name} {key.name}")
         replaced = _listed_owners(claims)
@@ -78,6 +104,11 @@ def _sentences(
                 ((f"{other.owner} brings kernels for ", f" on {backend}, {how}"), other.name)
             )
     return found
+
+
+def _dense_key(active: ActiveBackend) -> keys.DispatchKey:
+    """The key of the backend's kernels; by its number, since a name may belong to two of them."""
+    return keys.keys_of(active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT))[0]
 
 
 def _why(

@@ -105,7 +105,10 @@ def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     meta = find_backend("meta")
     dtype = _dtype_of(tensor, cell.array)
     root = make_tensor(
-        MetaArray(whole_numbers(cell.array.shape, cell.array), dtype), dtype, meta.device(None), meta.tensor_keyset
+        MetaArray(whole_numbers(cell.array.shape, cell.array), dtype),
+        dtype,
+        meta.device(None),
+        meta.tensor_keyset,
     )
     state = current_state()
     kept = state.kept

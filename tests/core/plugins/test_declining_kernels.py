@@ -198,9 +198,8 @@ def test_a_registered_kernel_that_declines_leaves_it_to_the_backends() -> None:
 def test_what_a_kernel_for_the_cpu_returns_is_checked(
     manager: PluginManager, name: str, returned: Any, problem: str
 ) -> None:
-    message = (
-        rf"^the kernel of plugrad_moon on backend 'cpu' for 'plugrad::{name}[\w.]*' returned {problem}"
-    )
+    whose = "the kernel of plugrad_moon on backend 'cpu'"
+    message = rf"^{whose} for 'plugrad::{name}[\w.]*' returned {problem}"
     with (
         preferred(manager, {name: lambda *args: returned}),
         pytest.raises(TypeError, match=message),
