@@ -70,7 +70,7 @@ def work(
     faulthandler.register(signal.SIGUSR1, sys.__stderr__ or output, all_threads=True)
     warnings.simplefilter("ignore")
     state[0] = running
-    family.load()
+    family.prepare()
     limit_memory()
     seen: set[str] = set()
     position, done, since, used = first, 0, time.monotonic(), time.process_time()

@@ -9,6 +9,7 @@ and may have
 
 * `def program_of(seed: int) -> str`, the case's program as text to paste, written without running
   it: shown when the case ends its process or does not end,
+* `def prepare() -> None`, what is done once in a worker, however long it takes,
 * `SHARE: float = 1.0`, its part of the time, compared with other families,
 * `TIME_LIMIT: float = 30.0`, seconds after which a case counts as one that hangs,
 * `NEEDS: tuple[str, ...] = ()`, modules without which it is left out.
@@ -51,6 +52,9 @@ class Family:
 
     def load(self) -> Any:
         return importlib.import_module(self.module)
+
+    def prepare(self) -> None:
+        getattr(self.load(), "prepare", bool)()
 
     def run_case(self, seed: int) -> Finding | None:
         found: Finding | None = self.load().run_case(seed)

@@ -212,6 +212,15 @@ class Unmade(Exception):
     """The arguments could not be made."""
 
 
+def prepare() -> None:
+    """Load what is loaded at the first use."""
+    for name in ("nn", "optim"):
+        getattr(plugrad, name)
+    plugrad.ones(2).sum()
+    _functions()
+    _samples()
+
+
 def program_of(seed: int) -> str:
     return draw(seed).program()
 

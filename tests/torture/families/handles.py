@@ -107,6 +107,13 @@ def draw(seed: int) -> api.Call:
     return api.Call(path, args, kwargs)
 
 
+def prepare() -> None:
+    """Load what is loaded at the first use."""
+    plugrad.ones(2).sum()
+    _handles()
+    _samples()
+
+
 def program_of(seed: int) -> str:
     return draw(seed).program()
 

@@ -262,6 +262,12 @@ def with_out(call: Call, rng: random.Random, result: Any) -> None:
     call.out.requires_grad = _chance(rng, 8) and dtype.startswith(("float", "complex"))
 
 
+def prepare() -> None:
+    """Load what is loaded at the first use."""
+    plugrad.ones(2).sum()
+    _cases()
+
+
 def program_of(seed: int) -> str:
     return draw(seed).program()
 

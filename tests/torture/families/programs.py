@@ -28,6 +28,11 @@ _WORD = re.compile(r"[A-Za-z_]{3,}")
 _COMMON = {"leaf", "values", "True", "False", "None", "lib", "sum", "backward", "autograd", "clone"}
 
 
+def prepare() -> None:
+    """Load what is loaded at the first use."""
+    plugrad.ones(2).sum()
+
+
 def program_of(seed: int) -> str:
     from tests.torture.programs.writing import draw
 
