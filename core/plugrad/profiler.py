@@ -14,6 +14,8 @@ from typing import Any
 from plugrad.autograd.profiler import EventList
 from plugrad.autograd.profiler import profile as _Window
 from plugrad.autograd.profiler.record_function import record_function
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
 
 __all__ = [
     "ProfilerAction",
@@ -100,7 +102,7 @@ def schedule(
     return action
 
 
-class profile:
+class profile(Scope):
     """Context manager: profiles all that runs inside, or the steps that a schedule picks.
 
     Args:
@@ -154,12 +156,21 @@ class profile:
         self._window: _Window | None = None
         self._label: record_function | None = None
 
-    def __enter__(self) -> profile:
-        self.start()
-        return self
+    def read(self, state: LocalState) -> Any:
+        return None
 
-    def __exit__(self, *exc_info: object) -> None:
-        self.stop()
+    def change(self, state: LocalState) -> None:
+        self.start()
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        try:
+            self.stop()
+        finally:
+            if self._window is not None:
+                self._window.restore(state, None)
+
+    def value(self) -> profile:
+        return self
 
     def start(self) -> None:
         """Begin with step 0."""
@@ -191,16 +202,17 @@ class profile:
             self._window = _Window(**self._options)
             self._window.__enter__()
         if self.schedule is not None:
-            self._label = record_function(f"ProfilerStep#{self.step_num}")
-            self._label.__enter__()
+            label = record_function(f"ProfilerStep#{self.step_num}")
+            label.__enter__()
+            self._label = label
 
     def _close_label(self) -> None:
         if self._label is not None:
-            self._label.__exit__(None, None, None)
-            self._label = None
+            label, self._label = self._label, None
+            label.__exit__(None, None, None)
 
     def _complete(self) -> None:
-        if self._window is not None:
+        if self._window is not None and self._window.running:
             self._window.__exit__(None, None, None)
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)

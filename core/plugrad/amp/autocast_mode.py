@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 
 from plugrad.amp.thread_state import (
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
-    clear_autocast_cache,
     get_autocast_dtype,
     is_autocast_cache_enabled,
     is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
 )
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.autocast_state import AutocastRegion
 from plugrad.dtype import FLOATING, DType, float64
 from plugrad.ops.autocast import autocast_dtypes
 from plugrad.tensor.base import TensorBase
@@ -54,7 +49,7 @@ def _has_devices(device_type: str) -> bool:
         return False
 
 
-class autocast:
+class autocast(AutocastRegion):
     """Context manager and decorator: operators run in the dtype that suits them.
 
     Products of matrices and convolutions run in `dtype`, what needs range or precision in float32,
@@ -119,31 +114,6 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
-        # One manager may be entered within itself.
-        self._former: list[tuple[bool, bool, DType]] = []
-
-    def __enter__(self) -> autocast:
-        self._former.append(
-            (
-                is_autocast_cache_enabled(),
-                is_autocast_enabled(self.device),
-                get_autocast_dtype(self.device),
-            )
-        )
-        set_autocast_dtype(self.device, self.fast_dtype)
-        set_autocast_enabled(self.device, self._enabled)
-        autocast_increment_nesting()
-        set_autocast_cache_enabled(self._cache_enabled)
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        # Only a region that is in no other one has nobody left to use the casts.
-        if autocast_decrement_nesting() == 0:
-            clear_autocast_cache()
-        cache_enabled, enabled, dtype = self._former.pop()
-        set_autocast_dtype(self.device, dtype)
-        set_autocast_enabled(self.device, enabled)
-        set_autocast_cache_enabled(cache_enabled)
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate a function.

@@ -6,7 +6,11 @@ from __future__ import annotations
 import warnings
 
 from plugrad.autograd.engine import anomaly
-from plugrad.autograd.engine.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from plugrad.autograd.engine.anomaly import (
+    AnomalyScope,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+)
 
 __all__ = [
     "detect_anomaly",
@@ -23,16 +27,21 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     Raises:
         TypeError: an argument is no bool.
     """
-    for position, (name, value) in enumerate([("enabled", enabled), ("check_nan", check_nan)]):
-        if not isinstance(value, bool):
-            raise TypeError(
-                f"set_anomaly_enabled(): argument '{name}' (position {position + 1}) must be bool, "
-                f"not {type(value).__name__}"
-            )
-    anomaly.set_anomaly_enabled(enabled, check_nan)
+    anomaly.set_anomaly_enabled(
+        _checked("enabled", 1, enabled), _checked("check_nan", 2, check_nan)
+    )
 
 
-class detect_anomaly:
+def _checked(name: str, position: int, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
+            f"{type(value).__name__}"
+        )
+    return value
+
+
+class detect_anomaly(AnomalyScope):
     """Context manager: find out which part of the forward computation breaks backward.
 
     Inside, every node keeps the stack of the call that made it. If it fails in backward, that
@@ -52,23 +61,16 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self.prev = is_anomaly_enabled()
-        self.check_nan = check_nan
-        self.prev_check_nan = is_anomaly_check_nan_enabled()
+        self.note_former()
+        self.check_nan = _checked("check_nan", 2, check_nan)
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should "
             "only be enabled for debugging.",
             stacklevel=2,
         )
 
-    def __enter__(self) -> None:
-        set_anomaly_enabled(True, self.check_nan)
 
-    def __exit__(self, *exc_info: object) -> None:
-        set_anomaly_enabled(self.prev, self.prev_check_nan)
-
-
-class set_detect_anomaly:
+class set_detect_anomaly(AnomalyScope):
     """Sets anomaly mode to `mode`, at once; as a context manager it puts the old one back.
 
     >>> import plugrad
@@ -80,12 +82,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.prev = is_anomaly_enabled()
-        self.prev_check_nan = is_anomaly_check_nan_enabled()
+        self.note_former()
+        self.enabled = _checked("enabled", 1, mode)
+        self.check_nan = _checked("check_nan", 2, check_nan)
         set_anomaly_enabled(mode, check_nan)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc_info: object) -> None:
-        set_anomaly_enabled(self.prev, self.prev_check_nan)

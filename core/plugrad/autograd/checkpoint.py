@@ -18,7 +18,8 @@ from plugrad.autograd.run_backward import backward
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import active_backends, default_device, generator_of
 from plugrad.dispatch.autocast_state import AutocastAsBefore
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.tensor.base import TensorBase, needs_grad
 
 __all__ = [
@@ -43,29 +44,40 @@ class _Overrides:
     debug: bool | None = None
 
 
-@contextlib.contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Context manager: whether recomputation stops once all that is needed is there.
+class set_checkpoint_early_stop(Scope, contextlib.ContextDecorator):
+    """Context manager and decorator: whether recomputation stops once all that is needed is there.
 
     It concerns the calls of `checkpoint` inside, not backward.
     """
-    outer = _Overrides.early_stop
-    _Overrides.early_stop = enable
-    try:
-        yield
-    finally:
-        _Overrides.early_stop = outer
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+
+    def read(self, state: LocalState) -> Any:
+        return _Overrides.early_stop
+
+    def change(self, state: LocalState) -> None:
+        _Overrides.early_stop = self.enable
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        _Overrides.early_stop = before
 
 
-@contextlib.contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Context manager: overrides the argument `debug` of `checkpoint`; None leaves it alone."""
-    outer = _Overrides.debug
-    _Overrides.debug = enabled
-    try:
-        yield
-    finally:
-        _Overrides.debug = outer
+class set_checkpoint_debug_enabled(Scope, contextlib.ContextDecorator):
+    """Context manager and decorator: overrides the argument `debug` of `checkpoint`; None leaves it
+    alone."""
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def read(self, state: LocalState) -> Any:
+        return _Overrides.debug
+
+    def change(self, state: LocalState) -> None:
+        _Overrides.debug = self.enabled
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        _Overrides.debug = before
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -239,27 +251,23 @@ def set_device_states(devices: Iterable[Device], states: Iterable[Any]) -> None:
         generator_of(device).set_state(state)
 
 
-class _RandomState:
+class _RandomState(Scope):
     """The random state at one time; as a context manager, it is that time again inside."""
 
     def __init__(self, preserved: bool, args: tuple[Any, ...]) -> None:
-        self.preserved = preserved
         self.devices: list[Device] = []
         self.states: list[Any] = []
         if preserved:
             self.devices, self.states = get_device_states(*args)
 
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        if not self.preserved:
-            yield
-            return
-        current = [generator_of(device).get_state() for device in self.devices]
+    def read(self, state: LocalState) -> Any:
+        return [generator_of(device).get_state() for device in self.devices]
+
+    def change(self, state: LocalState) -> None:
         set_device_states(self.devices, self.states)
-        try:
-            yield
-        finally:
-            set_device_states(self.devices, current)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        set_device_states(self.devices, before)
 
 
 # Without a reentrant pass.
@@ -305,7 +313,7 @@ def _checkpoint_without_reentrant(
     autocast = current_state().autocast
 
     def rerun(*again: Any) -> None:
-        with random_state.again(), AutocastAsBefore(autocast), second_context:
+        with random_state, AutocastAsBefore(autocast), second_context:
             function(*again, **kwargs)
 
     if not is_grad_enabled():
@@ -317,8 +325,13 @@ def _checkpoint_without_reentrant(
         _DESCRIPTIONS[determinism_check],
         None if logs is None else logs.explain,
     )
+    finished = False
     with region.recorded(), first_context:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        finished = True
+    if finished:
+        region.complete()
+        return result
     raise RuntimeError(
         "plugrad.utils.checkpoint: the forward context provided by context_fn suppressed an "
         "exception raised during the checkpointed forward. This is not supported because "
@@ -436,7 +449,7 @@ class CheckpointFunction(Function):
         for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.random_state.again(), AutocastAsBefore(ctx.autocast), enable_grad():
+        with ctx.random_state, AutocastAsBefore(ctx.autocast), enable_grad():
             outputs = ctx.run_function(*detached)
         if not isinstance(outputs, (tuple, list)):
             outputs = (outputs,)

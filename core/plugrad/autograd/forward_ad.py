@@ -29,7 +29,7 @@ from plugrad.levels.arguments import values_at
 from plugrad.levels.batching import any_batched, batch_dim_of
 from plugrad.levels.mapping import batch_of
 from plugrad.tensor.dual import ForwardLevel, enter_level, exit_level
-from plugrad.tensor.levels import VMAP, Level, is_at, make_level_tensor, step_in, step_out
+from plugrad.tensor.levels import VMAP, Level, SteppedOut, is_at, make_level_tensor
 
 __all__ = [
     "UnpackedDualTensor",
@@ -75,7 +75,6 @@ def exit_dual_level(*, level: int | None = None) -> None:
     Raises:
         RuntimeError: it is not the one that was entered last, or there is none.
     """
-    global _current_level
     if level is None:
         level = _current_level
     if level != _current_level:
@@ -85,8 +84,16 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     if level < 0:
         raise RuntimeError("Dual level must be a positive number.")
-    exit_level(_levels.pop())
-    _current_level = level - 1
+    _end_levels(level)
+
+
+def _end_levels(remaining: int) -> None:
+    """End levels until so many remain. Idempotent, also if it is stopped midway."""
+    global _current_level
+    while len(_levels) > remaining:
+        exit_level(_levels[-1])
+        _levels.pop()
+    _current_level = remaining - 1
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
@@ -159,11 +166,8 @@ def _dual(tensor: Any, tangent: Any, level: ForwardLevel) -> Any:
         primal, along = batch_of(tensor, mapped, 0), batch_of(tangent, mapped, 0)
     else:
         primal, along = values_at((tensor, tangent), mapped)
-    stepped = step_out(state, mapped)
-    try:
+    with SteppedOut(mapped):
         made = _dual(primal, along, level)
-    finally:
-        step_in(state, stepped)
     return make_level_tensor(made, mapped, 0) if is_batch else made
 
 
@@ -175,11 +179,8 @@ def _unpacked(tensor: Any) -> tuple[Any, Any]:
         return primal_of(tensor), tangent_of(tensor)
     dim = batch_dim_of(tensor, mapped)
     (value,) = values_at((tensor,), mapped)
-    stepped = step_out(state, mapped)
-    try:
+    with SteppedOut(mapped):
         parts = _unpacked(value)
-    finally:
-        step_in(state, stepped)
     primal, tangent = [
         part if part is None or dim is None else make_level_tensor(part, mapped, dim)
         for part in parts
@@ -212,14 +213,16 @@ class dual_level(ModeManager):
     def clone(self) -> Any:
         return type(self)()
 
-    def switch(self, state: LocalState) -> Any:
-        return enter_dual_level()
+    def read(self, state: LocalState) -> Any:
+        return len(_levels)
+
+    def change(self, state: LocalState) -> None:
+        enter_dual_level()
 
     def restore(self, state: LocalState, before: Any) -> None:
-        exit_dual_level()
+        _end_levels(before)
 
-    def __enter__(self) -> int:
-        super().__enter__()
+    def value(self) -> int:
         return _current_level
 
 
@@ -232,19 +235,24 @@ class _set_fwd_grad_enabled(_SetAtOnce):
     """Says whether dual tensors have tangents on this thread, at once; as a context manager it puts
     the old mode back."""
 
-    def switch(self, state: LocalState) -> Any:
+    def now(self, state: LocalState) -> Any:
         before: list[tuple[Any, Any]] = [(state, state.kept & FORWARD_AD_BIT)]
+        level: Level | None = state.level
+        while level is not None and not self.mode:
+            before.append((level, level.kept & FORWARD_AD_BIT))
+            level = level.outer
+        return before
+
+    def change(self, state: LocalState) -> None:
         if self.mode:
             state.kept = state.kept | FORWARD_AD_BIT
-            return before
+            return
         state.kept = state.kept & ~FORWARD_AD_BIT
         # What a transform computes one level further out has no tangents there either.
         level: Level | None = state.level
         while level is not None:
-            before.append((level, level.kept & FORWARD_AD_BIT))
             level.kept = level.kept & ~FORWARD_AD_BIT
             level = level.outer
-        return before
 
     def restore(self, state: LocalState, before: Any) -> None:
         for changed, bit in before:

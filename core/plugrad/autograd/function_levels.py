@@ -21,14 +21,12 @@ from plugrad.ops.batching import VmapInfo
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.levels import (
     VMAP,
+    AtLevel,
     Level,
+    SteppedOut,
     is_at,
     living,
     make_level_tensor,
-    pop_level,
-    push_level,
-    step_in,
-    step_out,
     value_at,
 )
 
@@ -73,11 +71,8 @@ def arguments_at(level: Level, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def apply_outside(function: Any, state: LocalState, level: Level, args: tuple[Any, ...]) -> Any:
     """What stands for `forward` at a level that records: the Function one level further out."""
     values = _outer(args, level)
-    stepped = step_out(state, level)
-    try:
+    with SteppedOut(level):
         out = function.apply(*values)
-    finally:
-        step_in(state, stepped)
     return _wrapped(out, None, level, values, args)
 
 
@@ -106,8 +101,7 @@ def apply_mapped(
             f"overridden vmap staticmethod to avoid ambiguity. {_MORE}"
         )
     values = _outer(args, level)
-    stepped = step_out(state, level)
-    try:
+    with SteppedOut(level):
         if all(dim is None for dim in leaves_of(in_dims)):
             return function.apply(*values)
         if own:
@@ -123,8 +117,6 @@ def apply_mapped(
                 "override and implement the vmap staticmethod or set generate_vmap_rule=True. "
                 f"{_MORE}"
             )
-    finally:
-        step_in(state, stepped)
     try:
         return _wrapped(out, out_dims, level, values, args)
     except ValueError:
@@ -192,11 +184,8 @@ def _mapped(function: Any, in_dims: tuple[Any, ...], batch_size: int, randomness
     base: Any = importlib.import_module("plugrad.autograd.function").Function
 
     def at_level(run: Any) -> Any:
-        level = push_level(VMAP, batch_size, randomness)
-        try:
+        with AtLevel(VMAP, batch_size, randomness) as level:
             return run(level)
-        finally:
-            pop_level(level)
 
     boxed = bool(function.boxed_grads_call)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
+from plugrad.dispatch.scope import GradScope, Scope, Within
 
 
 def is_grad_enabled() -> bool:
@@ -22,31 +23,8 @@ def is_inference_mode_enabled() -> bool:
     return current_state().inference_mode
 
 
-class ModeManager:
-    """Sets a mode of the thread within a `with` block, or within a function it decorates."""
-
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self.previous: list[Any] = []
-
-    def switch(self, state: LocalState) -> Any:
-        """Set the mode and return what `restore` needs to know of the former one."""
-        raise NotImplementedError
-
-    def restore(self, state: LocalState, before: Any) -> None:
-        """Set the mode to what it was before `switch`."""
-        raise NotImplementedError
-
-    def clone(self) -> Any:
-        """Another manager of the same mode."""
-        return type(self)(self.mode)
-
-    def __enter__(self) -> Any:
-        self.previous.append(self.switch(current_state()))
-        return None
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.restore(current_state(), self.previous.pop())
+class _Decorates:
+    """A scope that decorates functions and generator functions, too."""
 
     def __call__(self, function: Any) -> Any:
         """Decorate a function or a generator function."""
@@ -62,19 +40,18 @@ class ModeManager:
         return decorate(function, self)
 
 
-class GradMode(ModeManager):
-    """Sets grad mode."""
+class ModeManager(_Decorates, Scope):
+    """Sets a mode of the thread within a `with` block, or within a function it decorates."""
 
-    def switch(self, state: LocalState) -> Any:
-        before = state.grad_enabled
-        state.grad_enabled = self.mode
-        return before
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
 
-    def restore(self, state: LocalState, before: Any) -> None:
-        state.grad_enabled = before
+    def clone(self) -> Any:
+        """Another manager of the same mode."""
+        return type(self)(self.mode)
 
 
-class no_grad(GradMode):
+class no_grad(_Decorates, GradScope):
     """Context manager and decorator: operations inside are not recorded.
 
     >>> import plugrad
@@ -89,20 +66,20 @@ class no_grad(GradMode):
         return super().__new__(cls) if orig_func is None else cls()(orig_func)
 
     def __init__(self, orig_func: Any = None) -> None:
-        super().__init__(False)
+        self.mode = False
 
     def clone(self) -> Any:
         return type(self)()
 
 
-class enable_grad(GradMode):
+class enable_grad(_Decorates, GradScope):
     """Context manager and decorator: operations inside are recorded, even within `no_grad`."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)
 
     def __init__(self, orig_func: Any = None) -> None:
-        super().__init__(True)
+        self.mode = True
 
     def clone(self) -> Any:
         return type(self)()
@@ -118,19 +95,25 @@ class _SetAtOnce(ModeManager):
                 f"{type(mode).__name__}"
             )
         super().__init__(mode)
-        self.prev = self.switch(current_state())
+        state = current_state()
+        self.prev = self.now(state)
+        self._is_set = True
+        self.change(state)
 
-    def __enter__(self) -> Any:
-        self.previous.append(self.prev)
-        self.switch(current_state())
-        return None
+    def now(self, state: LocalState) -> Any:
+        """What `restore` needs to know of the mode that the thread is in."""
+        raise NotImplementedError
+
+    def read(self, state: LocalState) -> Any:
+        return self.prev if self._is_set else self.now(state)
 
     def __call__(self, function: Any) -> Any:
         self.restore(current_state(), self.prev)
+        self._is_set = False
         return super().__call__(function)
 
 
-class set_grad_enabled(_SetAtOnce, GradMode):
+class set_grad_enabled(_SetAtOnce):
     """Sets grad mode to `mode`, at once; as a context manager it puts the old one back.
 
     Raises:
@@ -141,6 +124,15 @@ class set_grad_enabled(_SetAtOnce, GradMode):
     ...     plugrad.is_grad_enabled()
     False
     """
+
+    def now(self, state: LocalState) -> Any:
+        return state.grad_enabled
+
+    def change(self, state: LocalState) -> None:
+        state.grad_enabled = self.mode
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.grad_enabled = before
 
     def __repr__(self) -> str:
         return f"plugrad.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
@@ -167,10 +159,11 @@ class set_multithreading_enabled(_SetAtOnce):
     False
     """
 
-    def switch(self, state: LocalState) -> Any:
-        before = state.multithreading
+    def now(self, state: LocalState) -> Any:
+        return state.multithreading
+
+    def change(self, state: LocalState) -> None:
         state.multithreading = self.mode
-        return before
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.multithreading = before
@@ -195,10 +188,11 @@ class enforce_grad_layout_policy(_SetAtOnce):
     def __init__(self, enable: bool = True) -> None:
         super().__init__(enable)
 
-    def switch(self, state: LocalState) -> Any:
-        before = state.grad_layout
+    def now(self, state: LocalState) -> Any:
+        return state.grad_layout
+
+    def change(self, state: LocalState) -> None:
         state.grad_layout = self.mode
-        return before
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.grad_layout = before
@@ -234,38 +228,35 @@ class inference_mode(ModeManager):
     def __init__(self, mode: bool = True) -> None:
         super().__init__(mode)
 
-    def switch(self, state: LocalState) -> Any:
-        before = (state.inference_mode, state.grad_enabled, state.multithreading, state.kept)
+    def read(self, state: LocalState) -> Any:
+        return state.inference_mode, state.grad_enabled, state.multithreading, state.kept
+
+    def change(self, state: LocalState) -> None:
         set_inference_mode(state, self.mode)
         state.grad_enabled = not self.mode
         state.multithreading = not self.mode
         both = AUTOGRAD_BIT | FORWARD_AD_BIT
         state.kept = state.kept & ~both if self.mode else state.kept | both
-        return before
 
     def restore(self, state: LocalState, before: Any) -> None:
         mode, state.grad_enabled, state.multithreading, state.kept = before
         set_inference_mode(state, mode)
 
 
-def decorate(function: Any, manager: ModeManager) -> Any:
+def decorate(function: Any, scope: Any) -> Any:
     """`function` with a mode set while it, or the generator it returns, runs."""
     if inspect.isgeneratorfunction(function):
-        return _decorate_generator(function, manager)
+        return _decorate_generator(function, scope)
 
     @functools.wraps(function)
     def with_mode(*args: Any, **kwargs: Any) -> Any:
-        state = current_state()
-        before = manager.switch(state)
-        try:
+        with Within(scope):
             return function(*args, **kwargs)
-        finally:
-            manager.restore(state, before)
 
     return with_mode
 
 
-def _decorate_generator(function: Any, manager: ModeManager) -> Any:
+def _decorate_generator(function: Any, scope: Scope) -> Any:
     """Only the generator's own code runs in the mode, not the code between its steps."""
 
     @functools.wraps(function)
@@ -274,22 +265,16 @@ def _decorate_generator(function: Any, manager: ModeManager) -> Any:
         step = generator.__next__
         arguments: tuple[Any, ...] = ()
         while True:
-            state = current_state()
-            before = manager.switch(state)
             try:
-                value = step(*arguments)
+                with Within(scope):
+                    value = step(*arguments)
             except StopIteration as stop:
                 return stop.value
-            finally:
-                manager.restore(state, before)
             try:
                 received = yield value
             except GeneratorExit:
-                before = manager.switch(state)
-                try:
+                with Within(scope):
                     generator.close()
-                finally:
-                    manager.restore(state, before)
                 raise
             except BaseException as error:
                 step = generator.throw

@@ -7,8 +7,9 @@ from typing import Any, final
 
 from mypy_extensions import i64
 
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.scope import Scope
 from plugrad.dispatch.trace import Trace
 from plugrad.tensor.base import TensorBase, sizes_of
 
@@ -47,19 +48,21 @@ def _describe(value: object) -> str:
 
 
 @final
-class log_operators:
+class log_operators(Scope):
     """Context manager: note the operators that this thread calls; its value is the OperatorLog."""
 
     def __init__(self) -> None:
         self.log = OperatorLog(None)
-        self.previous: list[Trace | None] = []
 
-    def __enter__(self) -> OperatorLog:
-        state = current_state()
-        self.previous.append(state.trace)
+    def read(self, state: LocalState) -> Any:
+        return state.trace
+
+    def change(self, state: LocalState) -> None:
         self.log = OperatorLog(state.trace)
         state.trace = self.log
-        return self.log
 
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().trace = self.previous.pop()
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.trace = before
+
+    def value(self) -> Any:
+        return self.log

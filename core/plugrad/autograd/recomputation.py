@@ -20,7 +20,8 @@ from typing import Any
 from plugrad.autograd.engine.callbacks import current_graph_task_id
 from plugrad.autograd.grad_mode import enable_grad
 from plugrad.autograd.saved_tensors import saved_tensors_hooks
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.graph.saved_tensor import SavedTensor, make_saved_tensor
 from plugrad.tensor.base import TensorBase, detached
 
@@ -40,7 +41,7 @@ class CheckpointError(RuntimeError):
 _outside = itertools.count(2)
 
 
-class GraphExecGroup:
+class GraphExecGroup(Scope):
     """Context manager: the backward passes within it count as one, for what checkpoints recompute.
 
     What one pass recomputed serves the next one. No two of them may need the same saved tensor.
@@ -54,8 +55,10 @@ class GraphExecGroup:
     ...     pass
     """
 
-    def __enter__(self) -> None:
-        state = current_state()
+    def read(self, state: LocalState) -> Any:
+        return state.checkpoint_group
+
+    def change(self, state: LocalState) -> None:
         if state.checkpoint_group:
             raise RuntimeError(
                 "GraphExecGroup contexts cannot be nested. Tried to enter a GraphExecGroup "
@@ -63,8 +66,8 @@ class GraphExecGroup:
             )
         state.checkpoint_group = -next(_outside)
 
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().checkpoint_group = 0
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.checkpoint_group = before
 
 
 class _Enough(BaseException):
@@ -110,11 +113,12 @@ class Region:
         self._complete = False
         self._backward_inside = False
 
-    @contextlib.contextmanager
     def recorded(self) -> Any:
         """Context manager: the first run of the function."""
-        with saved_tensors_hooks(self._pack, self._unpack):
-            yield
+        return saved_tensors_hooks(self._pack, self._unpack)
+
+    def complete(self) -> None:
+        """The first run ended well."""
         self._complete = True
 
     def _pack(self, tensor: Any) -> _Slot:

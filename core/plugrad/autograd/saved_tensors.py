@@ -7,23 +7,20 @@ import contextlib
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from plugrad._generated import functions as F
 from plugrad.autograd.grad_mode import no_grad
-from plugrad.graph.saved_variable import (
-    disable_saved_tensor_hooks,
-    pop_saved_tensor_hooks,
-    push_saved_tensor_hooks,
-    why_saved_tensor_hooks_are_disabled,
-)
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
+from plugrad.graph.saved_variable import SavedTensorHooks, disable_saved_tensor_hooks
 from plugrad.tensor.alias_kernels import observe_writes
 from plugrad.tensor.base import Storage, TensorBase, share_storage
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(SavedTensorHooks):
     """Context manager: keep `pack_hook(tensor)` instead of every tensor that is saved for backward.
 
     When the tensor is needed, `unpack_hook` is called with what `pack_hook` returned, and must
@@ -53,12 +50,6 @@ class saved_tensors_hooks:
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-
-    def __enter__(self) -> None:
-        push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
-
-    def __exit__(self, *args: object) -> None:
-        pop_saved_tensor_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -90,9 +81,9 @@ def _unpack_from_cpu(packed: tuple[Any, Any]) -> Any:
     return tensor.to(device)
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Context manager: forbid `saved_tensors_hooks`; who tries gets a RuntimeError that says why.
+class disable_saved_tensors_hooks(Scope, contextlib.ContextDecorator):
+    """Context manager and decorator: forbid `saved_tensors_hooks`; who tries gets a RuntimeError
+    that says why.
 
     For features that cannot work with such hooks. Hooks on single tensors stay possible.
 
@@ -105,12 +96,18 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     Traceback (most recent call last):
     RuntimeError: not here
     """
-    outer = why_saved_tensor_hooks_are_disabled()
-    try:
-        disable_saved_tensor_hooks(error_message)
-        yield
-    finally:
-        disable_saved_tensor_hooks(outer)
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+
+    def read(self, state: LocalState) -> Any:
+        return state.saved_tensor_hooks_error
+
+    def change(self, state: LocalState) -> None:
+        disable_saved_tensor_hooks(self.error_message)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.saved_tensor_hooks_error = before
 
 
 # A tensor at a version: its id, its storage's id, the version.
@@ -201,9 +198,8 @@ class _Mutation:
 _mutation = _Mutation()
 
 
-@contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_Mutations]:
-    """Context manager: tensors saved for backward may be written to.
+class allow_mutation_on_saved_tensors(SavedTensorHooks, contextlib.ContextDecorator):
+    """Context manager and decorator: tensors saved for backward may be written to.
 
     They are copied just before they are, so that backward, which must run within the block too,
     finds what was saved. Its value holds the copies; they go when the block is left.
@@ -223,16 +219,27 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutations]:
     >>> x.grad
     tensor([2., 4.])
     """
-    mutations = _Mutations()
-    with saved_tensors_hooks(mutations.pack, mutations.unpack):
+
+    def __init__(self) -> None:
+        mutations = _Mutations()
+        self._mutations = mutations
+        self.pack_hook = mutations.pack
+        self.unpack_hook = mutations.unpack
+
+    def change(self, state: LocalState) -> None:
+        super().change(state)
         with _mutation.lock:
             if _mutation.allowed_by is not None:
                 raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-            _mutation.allowed_by = mutations
-        observe_writes(mutations.before_write)
-        try:
-            yield mutations
-        finally:
+            _mutation.allowed_by = self._mutations
+        observe_writes(self._mutations.before_write)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        if _mutation.allowed_by is self._mutations:
             observe_writes(None)
-            mutations.clear()
+            self._mutations.clear()
             _mutation.allowed_by = None
+        super().restore(state, before)
+
+    def value(self) -> _Mutations:
+        return self._mutations

@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
 from plugrad.tensor.base import TensorBase, share_storage, version_of
 
 
@@ -22,7 +24,7 @@ def set_version_counters(tensors: Sequence[Any], versions: Sequence[int]) -> Non
         share_storage(tensor).version = version
 
 
-class _unsafe_preserve_version_counter(contextlib.ContextDecorator):
+class _unsafe_preserve_version_counter(Scope, contextlib.ContextDecorator):
     """Context manager: writes within it do not count for these tensors.
 
     Gradients may then be wrong without an error; it is for writes that restore what was there.
@@ -42,8 +44,11 @@ class _unsafe_preserve_version_counter(contextlib.ContextDecorator):
         )
         self.prev_versions = tuple(version_of(tensor) for tensor in self.tensors)
 
-    def __enter__(self) -> None:
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
         pass
 
-    def __exit__(self, *args: object) -> None:
+    def restore(self, state: LocalState, before: Any) -> None:
         set_version_counters(self.tensors, self.prev_versions)

@@ -27,10 +27,11 @@ class _force_original_view_tracking(_SetAtOnce):
     'ViewBackward0'
     """
 
-    def switch(self, state: LocalState) -> Any:
-        before = view_replay()
+    def now(self, state: LocalState) -> Any:
+        return view_replay()
+
+    def change(self, state: LocalState) -> None:
         set_view_replay(self.mode)
-        return before
 
     def restore(self, state: LocalState, before: Any) -> None:
         set_view_replay(before)

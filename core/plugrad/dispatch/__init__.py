@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from plugrad.dispatch import fork  # asks to be told of forks
 from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key
-from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.schema import FunctionSchema, SchemaError, parse_schema
+from plugrad.dispatch.scope import ExcludeKeys, IncludeKeys
 from plugrad.dispatch.trace import TraceEvent, record_dispatch_trace, show_dispatch_trace
 
 __all__ = [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from plugrad.dispatch.keys import AUTOCAST_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.dtype import DType
 
 
@@ -131,8 +132,8 @@ def clear_autocast_casts() -> None:
 
 
 @final
-class AutocastAsBefore:
-    """Context manager, for one use: a region in which autocast does what it did another time.
+class AutocastAsBefore(Scope):
+    """Context manager: a region in which autocast does what it did another time.
 
     Args:
         then: the state of that time; its cache is not used.
@@ -140,12 +141,12 @@ class AutocastAsBefore:
 
     def __init__(self, then: AutocastState | None) -> None:
         self.then = _NEVER_ASKED_FOR if then is None else then
-        self.former: AutocastState | None = None
 
-    def __enter__(self) -> None:
-        state = current_state()
+    def read(self, state: LocalState) -> Any:
+        return state.autocast
+
+    def change(self, state: LocalState) -> None:
         former = state.autocast
-        self.former = former
         then = self.then
         if former is None:
             if then is not _NEVER_ASKED_FOR:
@@ -157,11 +158,73 @@ class AutocastAsBefore:
         made = AutocastState(then.enabled, then.dtypes, then.cache_enabled, nesting, former.cache)
         use_autocast(state, made)
 
-    def __exit__(self, *exc_info: object) -> None:
-        former = self.former
+    def restore(self, state: LocalState, before: Any) -> None:
+        former: AutocastState | None = before
         if former is not None and former.nesting == 0:
             former.cache.clear()
-        use_autocast(current_state(), former)
+        use_autocast(state, former)
+
+
+@final
+class WithoutAutocast(Scope):
+    """Context manager: the thread's autocast is as if it was never asked for."""
+
+    def read(self, state: LocalState) -> Any:
+        return state.autocast
+
+    def change(self, state: LocalState) -> None:
+        use_autocast(state, None)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        use_autocast(state, before)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AutocastRegion(Scope):
+    """A region in which a backend's operators autocast, or do not.
+
+    Attributes:
+        device: the backend's name.
+        fast_dtype: the dtype that its operators run in.
+        _enabled: whether they do.
+        _cache_enabled: whether casts of leaves are kept.
+    """
+
+    device: str = "cpu"
+    fast_dtype: DType | None = None
+    _enabled: bool = True
+    _cache_enabled: bool = True
+
+    def read(self, state: LocalState) -> Any:
+        return state.autocast
+
+    def change(self, state: LocalState) -> None:
+        former = state.autocast
+        if former is None:
+            former = AutocastState({}, {}, True, 0, {})
+        dtype = self.fast_dtype
+        assert dtype is not None
+        enabled = dict(former.enabled)
+        if self._enabled:
+            enabled[self.device] = dtype
+        else:
+            enabled.pop(self.device, None)
+        dtypes = {**former.dtypes, self.device: dtype}
+        nesting = former.nesting + 1
+        use_autocast(
+            state, AutocastState(enabled, dtypes, self._cache_enabled, nesting, former.cache)
+        )
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        former: AutocastState | None = before
+        now = state.autocast
+        # Only a region that is in no other one has nobody left to use the casts.
+        if now is not None and now.nesting <= 1:
+            now.cache.clear()
+        use_autocast(state, former)
+
+    def value(self) -> Any:
+        return self
 
 
 def pause_autocast() -> AutocastState | None:

@@ -113,11 +113,19 @@ class Watch:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.threads: i64 = 0
+        self._watchers: set[object] = set()
 
-    def change(self, difference: int) -> None:
-        """There are so many threads more."""
+    def add(self, watcher: object) -> None:
+        """There is one more, which the object stands for. Idempotent."""
         with self.lock:
-            self.threads += difference
+            self._watchers.add(watcher)
+            self.threads = len(self._watchers)
+
+    def discard(self, watcher: object) -> None:
+        """It is gone. Idempotent."""
+        with self.lock:
+            self._watchers.discard(watcher)
+            self.threads = len(self._watchers)
 
 
 WATCH: Final = Watch()
@@ -127,7 +135,10 @@ def set_inference_mode(state: LocalState, mode: bool) -> None:
     """Say whether a thread's new tensors are inference tensors."""
     if mode is state.inference_mode:
         return
-    WATCH.change(1 if mode else -1)
+    if mode:
+        WATCH.add(state)
+    else:
+        WATCH.discard(state)
     state.inference_mode = mode
 
 
@@ -171,39 +182,3 @@ class Snapshot:
         state.checkpoint_group = self.checkpoint_group
         state.autocast = self.autocast
         state.level = self.level
-
-
-@final
-class IncludeKeys:
-    """Context manager: add the bits of a mask to every call's key set on this thread."""
-
-    def __init__(self, mask: int) -> None:
-        self.mask = mask
-        self.previous: list[int] = []
-
-    def __enter__(self) -> IncludeKeys:
-        state = current_state()
-        self.previous.append(state.included)
-        state.included = state.included | self.mask
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().included = self.previous.pop()
-
-
-@final
-class ExcludeKeys:
-    """Context manager: take the bits of a mask out of every call's key set on this thread."""
-
-    def __init__(self, mask: int) -> None:
-        self.mask = mask
-        self.previous: list[int] = []
-
-    def __enter__(self) -> ExcludeKeys:
-        state = current_state()
-        self.previous.append(state.kept)
-        state.kept = state.kept & ~self.mask
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().kept = self.previous.pop()

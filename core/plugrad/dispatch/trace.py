@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from plugrad.dispatch.local_state import current_state, trace_new_threads
+from plugrad.dispatch.local_state import LocalState, current_state, trace_new_threads
+from plugrad.dispatch.scope import Scope
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
@@ -162,7 +163,7 @@ class DispatchTrace(Trace):
 
 
 @final
-class show_dispatch_trace:
+class show_dispatch_trace(Scope):
     """Context manager: print this thread's dispatch to `file` (default: standard error).
 
     >>> import sys, plugrad
@@ -175,21 +176,22 @@ class show_dispatch_trace:
 
     def __init__(self, file: Any = None) -> None:
         self.file = file
-        self.previous: list[Trace | None] = []
 
-    def __enter__(self) -> DispatchTrace:
-        state = current_state()
-        self.previous.append(state.trace)
-        trace = DispatchTrace(sys.stderr if self.file is None else self.file, state.trace)
-        state.trace = trace
-        return trace
+    def read(self, state: LocalState) -> Any:
+        return state.trace
 
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().trace = self.previous.pop()
+    def change(self, state: LocalState) -> None:
+        state.trace = DispatchTrace(sys.stderr if self.file is None else self.file, state.trace)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.trace = before
+
+    def value(self) -> Any:
+        return current_state().trace
 
 
 @final
-class record_dispatch_trace:
+class record_dispatch_trace(Scope):
     """Context manager: collect this thread's dispatch; its value is the list of `TraceEvent`s.
 
     >>> import plugrad
@@ -201,17 +203,21 @@ class record_dispatch_trace:
     """
 
     def __init__(self) -> None:
-        self.previous: list[Trace | None] = []
+        self.events: list[TraceEvent] = []
 
-    def __enter__(self) -> list[TraceEvent]:
-        state = current_state()
-        self.previous.append(state.trace)
+    def read(self, state: LocalState) -> Any:
+        return state.trace
+
+    def change(self, state: LocalState) -> None:
         trace = DispatchTrace(None, state.trace)
+        self.events = trace.events
         state.trace = trace
-        return trace.events
 
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().trace = self.previous.pop()
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.trace = before
+
+    def value(self) -> Any:
+        return self.events
 
 
 ENVIRONMENT_VARIABLE: Final = "PLUGRAD_SHOW_DISPATCH_TRACE"

@@ -8,6 +8,9 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
+
 
 class _Numbers:
     """Counts handles. Not a number under a lock: threads share it, and a fork's child might find
@@ -25,7 +28,7 @@ class _Numbers:
 _numbers = _Numbers()
 
 
-class RemovableHandle:
+class RemovableHandle(Scope):
     """Takes a hook out again: `remove()`, or leaving it as a context manager.
 
     Whoever registers makes the handle, then puts the hook under its `id` into `hooks_dict`, to
@@ -73,11 +76,17 @@ class RemovableHandle:
             weakref.ref(OrderedDict() if extra is None else extra) for extra in state[2]
         )
 
-    def __enter__(self) -> RemovableHandle:
-        return self
+    def read(self, state: LocalState) -> Any:
+        return None
 
-    def __exit__(self, *exc_info: object) -> None:
+    def change(self, state: LocalState) -> None:
+        pass
+
+    def restore(self, state: LocalState, before: Any) -> None:
         self.remove()
+
+    def value(self) -> Any:
+        return self
 
 
 def register(hooks: Any, hook: Any) -> RemovableHandle:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
-from mypy_extensions import i32, i64
+from mypy_extensions import i32, i64, mypyc_attr
 
 from plugrad.dispatch.keys import AUTOGRAD_BIT
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.graph import node as nodes
 from plugrad.graph.history import grad_fn_of
 from plugrad.graph.node import operator_name
@@ -364,6 +365,27 @@ def pop_saved_tensor_hooks() -> None:
     state.saved_tensor_hooks = hooks[:-1] or None
     if _default_hooks.open > 0:
         _default_hooks.open -= 1
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SavedTensorHooks(Scope):
+    """Two hooks pack and unpack what this thread saves within the block."""
+
+    # None until a subclass sets them.
+    pack_hook: Any = None
+    unpack_hook: Any = None
+
+    def read(self, state: LocalState) -> Any:
+        return state.saved_tensor_hooks
+
+    def change(self, state: LocalState) -> None:
+        push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        if state.saved_tensor_hooks is not before:
+            state.saved_tensor_hooks = before
+            if _default_hooks.open > 0:
+                _default_hooks.open -= 1
 
 
 def disable_saved_tensor_hooks(message: str | None) -> None:

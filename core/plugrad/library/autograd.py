@@ -14,6 +14,7 @@ from plugrad.autograd.function_node import Error
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.scope import Swapped
 from plugrad.graph.history import check_inplace, collect_next_edges, rebase_history, set_history
 from plugrad.library.schemas import (
     is_functional,
@@ -146,11 +147,9 @@ class AutogradKernel:
         needed = ctx.needs_input_grad
         keyword_count = sum(1 for argument in self.op.schema.arguments if argument.kwarg_only)
         positional = len(self.op.schema.arguments) - keyword_count
-        try:
-            ctx.needs_input_grad = tuple(call.layout.gather(needed[:-1])[:positional])
+        positions = tuple(call.layout.gather(needed[:-1])[:positional])
+        with Swapped(ctx, "needs_input_grad", positions):
             found = self.rule.backward(ctx, *grads)
-        finally:
-            ctx.needs_input_grad = needed
         given = found if isinstance(found, tuple) else (found,)
         if len(given) != positional:
             raise RuntimeError(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, overload
 
 from plugrad.dispatch import keys
@@ -15,6 +14,7 @@ from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import check_replaceable
 from plugrad.dispatch.schema import parse_schema
+from plugrad.dispatch.scope import Scope, Swapped
 from plugrad.dtype import DType
 from plugrad.library.autocast import add_autocast_rule
 from plugrad.library.autograd import (
@@ -308,10 +308,9 @@ class CustomOpDef:
         if self._op.kernel_for(keys.BACKEND_SELECT_KEY) is None:
             self._lib._add(self._op, keys.BACKEND_SELECT_KEY, _ByDevice(self, position))
 
-    @contextlib.contextmanager
-    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Within the block, run the function that `custom_op` was given instead of a backend's
-        kernel (`enabled=False`), or that kernel again (`enabled=True`)."""
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Scope:
+        """Context manager: within the block, run the function that `custom_op` was given instead of a
+        backend's kernel (`enabled=False`), or that kernel again (`enabled=True`)."""
         disabled = device_type in self._disabled_kernel
         action = "enable" if enabled else "disable"
         if device_type not in self._kernels:
@@ -324,13 +323,8 @@ class CustomOpDef:
             _log.warning(
                 "Attempted to %s kernel for %s but it was already %sd.", action, device_type, action
             )
-        change = self._disabled_kernel.discard if enabled else self._disabled_kernel.add
-        change(device_type)
-        try:
-            yield
-        finally:
-            restore = self._disabled_kernel.add if disabled else self._disabled_kernel.discard
-            restore(device_type)
+        others = self._disabled_kernel - {device_type}
+        return Swapped(self, "_disabled_kernel", others if enabled else others | {device_type})
 
     def register_autograd(
         self,

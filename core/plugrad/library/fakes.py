@@ -5,14 +5,15 @@ A fake is a kernel for the backend "meta". It runs on meta tensors and makes met
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.keys import dispatch_key
+from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.scope import Scope, Swapped
 from plugrad.errors import OperatorNotFoundError
 from plugrad.library.kernels import call_on_tensors, written_results
 
@@ -87,16 +88,22 @@ def get_ctx() -> FakeContext:
     return _contexts.current
 
 
-@contextlib.contextmanager
-def dynamic_sizes() -> Iterator[SizesContext]:
-    """Let fakes ask for sizes that depend on data; the context tells which they asked for."""
-    former = _contexts.wanted
-    context = SizesContext("", "")
-    _contexts.wanted = context
-    try:
-        yield context
-    finally:
-        _contexts.wanted = former
+class dynamic_sizes(Scope):
+    """Context manager: let fakes ask for sizes that depend on data; its value is the context, which
+    tells which they asked for."""
+
+    def read(self, state: LocalState) -> Any:
+        return _contexts.wanted
+
+    def change(self, state: LocalState) -> None:
+        self.context = SizesContext("", "")
+        _contexts.wanted = self.context
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        _contexts.wanted = before
+
+    def value(self) -> SizesContext:
+        return self.context
 
 
 class FakeKernel:
@@ -108,12 +115,9 @@ class FakeKernel:
         self.source = source
 
     def __call__(self, keyset: int, *values: Any) -> Any:
-        former = _contexts.current
-        _contexts.current = _contexts.wanted or FakeContext(self.op.qualified_name, self.source)
-        try:
+        context = _contexts.wanted or FakeContext(self.op.qualified_name, self.source)
+        with Swapped(_contexts, "current", context):
             return call_on_tensors(self.op, self.function, values)
-        finally:
-            _contexts.current = former
 
 
 class MissingFake:

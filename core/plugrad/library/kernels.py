@@ -9,8 +9,8 @@ from typing import Any
 from plugrad._storage import UntypedStorage
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend, backend_by_number
-from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.scope import ExcludeKeys
 from plugrad.library.schemas import split_keywords, tensors_in, written_tensors
 from plugrad.tensor.alias_kernels import announce_write
 from plugrad.tensor.arguments import type_name
@@ -39,13 +39,8 @@ def call_on_tensors(op: Operator, function: Callable[..., Any], values: tuple[An
         for argument, value in zip(arguments, values, strict=True)
     )
     positional, keywords = split_keywords(op.schema, given)
-    state = current_state()
-    kept = state.kept
-    state.kept = kept & ~keys.AUTOGRAD_BIT
-    try:
+    with ExcludeKeys(keys.AUTOGRAD_BIT):
         return function(*positional, **keywords)
-    finally:
-        state.kept = kept
 
 
 class OnTensors:

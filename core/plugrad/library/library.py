@@ -11,6 +11,7 @@ from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import find_key
 from plugrad.dispatch.keys import DispatchKey
+from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import (
     FALLTHROUGH,
     BelowAutograd,
@@ -24,6 +25,7 @@ from plugrad.dispatch.operator import (
 from plugrad.dispatch.plugin_hooks import note
 from plugrad.dispatch.registration import RegistrationHandle
 from plugrad.dispatch.schema import parse_schema
+from plugrad.dispatch.scope import Scope
 from plugrad.errors import DuplicateDefinitionError
 from plugrad.library.fakes import META, FakeKernel, check_fake, source_of
 from plugrad.library.kernels import CountsWrites, OnArrays, OnTensors
@@ -38,7 +40,7 @@ _KINDS: Final = ("DEF", "IMPL", "FRAGMENT")
 _owners: Final[dict[str, Library]] = {}
 
 
-class Library:
+class Library(Scope):
     """A set of definitions and kernels that come and go together.
 
     Args:
@@ -285,10 +287,16 @@ class Library:
         """Whether it is the namespace's one library of kind DEF."""
         return _owners.get(self.ns) is self
 
-    def __enter__(self) -> Library:
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
+        pass
+
+    def value(self) -> Library:
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def restore(self, state: LocalState, before: Any) -> None:
         self._destroy()
 
     def __repr__(self) -> str:

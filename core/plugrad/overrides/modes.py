@@ -5,15 +5,14 @@ Both belong to the thread, and travel with a backward pass to the threads that r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.tensor.overridable import ALIAS, ALL_OFF, METHOD, OVERRIDES, SUBCLASSES_OFF
 
 
-class PlugradFunctionMode:
+class PlugradFunctionMode(Scope):
     """A context manager inside of which each call of a public function goes to it first.
 
     Subclass it and define `__plugrad_function__(self, func, types, args=(), kwargs=None)`. In there
@@ -47,15 +46,18 @@ class PlugradFunctionMode:
 
     __torch_function__ = __plugrad_function__
 
-    def __enter__(self) -> Any:
-        OVERRIDES.activate()
-        state = current_state()
-        state.function_modes = (*(state.function_modes or ()), self)
-        return self
+    def read(self, state: LocalState) -> Any:
+        return state.function_modes
 
-    def __exit__(self, *exc_info: object) -> None:
-        state = current_state()
-        state.function_modes = (state.function_modes or ())[:-1] or None
+    def change(self, state: LocalState) -> None:
+        OVERRIDES.activate()
+        state.function_modes = (*(state.function_modes or ()), self)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.function_modes = before
+
+    def value(self) -> Any:
+        return self
 
 
 class BasePlugradFunctionMode(PlugradFunctionMode):
@@ -78,33 +80,37 @@ def current_mode() -> Any:
     return modes[-1] if modes else None
 
 
-@contextmanager
-def innermost_off() -> Iterator[Any]:
-    """Take the innermost mode off for the time of its own work."""
-    state = current_state()
-    modes = state.function_modes or ()
-    state.function_modes = modes[:-1] or None
-    try:
-        yield modes[-1]
-    finally:
-        state.function_modes = modes
+class innermost_off(Scope):
+    """Context manager: the innermost mode is off for the time of its own work; gives the mode."""
+
+    def read(self, state: LocalState) -> Any:
+        return state.function_modes
+
+    def change(self, state: LocalState) -> None:
+        modes = state.function_modes or ()
+        self.mode = modes[-1]
+        state.function_modes = modes[:-1] or None
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.function_modes = before
+
+    def value(self) -> Any:
+        return self.mode
 
 
-class _Off:
+class _Off(Scope):
     """Context manager: override less on this thread."""
 
     level = SUBCLASSES_OFF
 
-    def __init__(self) -> None:
-        self._before: list[int] = []
+    def read(self, state: LocalState) -> Any:
+        return state.overrides_off
 
-    def __enter__(self) -> None:
-        state = current_state()
-        self._before.append(state.overrides_off)
+    def change(self, state: LocalState) -> None:
         state.overrides_off = max(self.level, state.overrides_off)
 
-    def __exit__(self, *exc_info: object) -> None:
-        current_state().overrides_off = self._before.pop()
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.overrides_off = before
 
 
 class DisablePlugradFunctionSubclass(_Off):

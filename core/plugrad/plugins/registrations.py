@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any, Final
 
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.operator import Operator, find_operator, retract
 from plugrad.dispatch.registration import RegistrationHandle
+from plugrad.dispatch.scope import Scope, Swapped
 from plugrad.errors import DuplicateDefinitionError
 
 # Frames of the core, and of what its generator made, say nothing about who asked.
@@ -142,14 +142,9 @@ class Registrations:
 REGISTRATIONS: Final = Registrations()
 
 
-@contextmanager
-def made_by(owner: object) -> Iterator[None]:
-    """What the calling thread defines and registers in the block belongs to `owner`."""
-    before, _local.owner = _local.owner, owner
-    try:
-        yield
-    finally:
-        _local.owner = before
+def made_by(owner: object) -> Scope:
+    """Context manager: what the calling thread defines and registers belongs to `owner`."""
+    return Swapped(_local, "owner", owner)
 
 
 def _calling_package() -> str:

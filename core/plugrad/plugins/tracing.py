@@ -12,7 +12,8 @@ from typing import Any
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.autocast_state import autocast_in_force
-from plugrad.dispatch.local_state import WATCH, current_state
+from plugrad.dispatch.local_state import WATCH, LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.dispatch.trace import Trace
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, wrap
@@ -77,26 +78,24 @@ class Listener(Trace):
         """A value was assigned to such an `x[i]`."""
 
 
-class listening:
+class listening(Scope):
     """Context manager: a listener hears of what this thread does."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
-        self.log: Any = None
 
-    def __enter__(self) -> None:
-        state = current_state()
+    def read(self, state: LocalState) -> Any:
+        return state.trace, state.array_log
+
+    def change(self, state: LocalState) -> None:
         self.listener.outer = state.trace
+        WATCH.add(self)
         state.trace = self.listener
-        self.log = state.array_log
         state.array_log = self.listener
-        WATCH.change(1)
 
-    def __exit__(self, *exc_info: object) -> None:
-        state = current_state()
-        state.trace = self.listener.outer
-        state.array_log = self.log
-        WATCH.change(-1)
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.trace, state.array_log = before
+        WATCH.discard(self)
 
 
 def listener() -> Any:

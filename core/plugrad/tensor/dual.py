@@ -28,6 +28,7 @@ from mypy_extensions import i64
 
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
 from plugrad.tensor.base import TensorBase, materialize_meta
 
 # So many references are kept before those whose tensors are gone are let go.
@@ -90,6 +91,26 @@ def enter_level() -> ForwardLevel:
 def exit_level(level: ForwardLevel) -> None:
     """End a level: its tensors have no tangents any more. Idempotent."""
     level.end()
+
+
+@final
+class AtForwardLevel(Scope):
+    """Context manager, for one use: a level that ends with the block; its value is the level."""
+
+    def __init__(self) -> None:
+        self.level = ForwardLevel()
+
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
+        pass
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        self.level.end()
+
+    def value(self) -> Any:
+        return self.level
 
 
 def attach_tangent(tensor: TensorBase, value: TensorBase, level: ForwardLevel) -> None:

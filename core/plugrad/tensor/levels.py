@@ -30,6 +30,7 @@ from plugrad.dispatch.keys import (
     tensor_keyset,
 )
 from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.tensor.base import TensorBase, make_tensor, sizes_of
 
 VMAP: Final = "vmap"
@@ -135,6 +136,31 @@ def _outer_keys(state: LocalState, level: Level) -> i64:
 
 
 @final
+class AtLevel(Scope):
+    """Context manager, for one use: a level that runs on this thread; its value is the Level."""
+
+    def __init__(self, kind: str, batch_size: int = 0, randomness: str = "error") -> None:
+        self.kind = kind
+        self.batch_size = batch_size
+        self.randomness = randomness
+        self.level: Level | None = None
+
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
+        self.level = push_level(self.kind, self.batch_size, self.randomness)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        level = self.level
+        if level is not None:
+            pop_level(level)
+
+    def value(self) -> Any:
+        return self.level
+
+
+@final
 class Stepped:
     """What `step_out` changed of a thread's state."""
 
@@ -166,6 +192,23 @@ def step_in(state: LocalState, stepped: Stepped) -> None:
     state.included = stepped.included
     state.kept = stepped.kept
     state.grad_enabled = stepped.grad_enabled
+
+
+@final
+class SteppedOut(Scope):
+    """Context manager: this thread is one level further out; see `step_out`."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def read(self, state: LocalState) -> Any:
+        return Stepped(state, self.level)
+
+    def change(self, state: LocalState) -> None:
+        step_out(state, self.level)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        step_in(state, before)
 
 
 def wrapped_of(tensor: TensorBase) -> Wrapped | None:

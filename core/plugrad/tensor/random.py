@@ -14,6 +14,8 @@ from plugrad.dispatch.active_backends import (
     generator_of,
     seed_everything,
 )
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import host_array, share_numpy
 
@@ -63,7 +65,7 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @final
-class fork_rng:
+class fork_rng(Scope):
     """Within the block random numbers are drawn as ever; after it the generators are as before.
 
     Args:
@@ -84,7 +86,6 @@ class fork_rng:
     ) -> None:
         self.enabled = enabled
         self.places: list[Device] = [CPU]
-        self.states: list[Any] = []
         if devices is None:
             for active in active_backends():
                 for index in range(active.backend.device_count()):
@@ -98,11 +99,14 @@ class fork_rng:
         if place not in self.places:
             self.places.append(place)
 
-    def __enter__(self) -> None:
-        if self.enabled:
-            self.states = [generator_of(place).get_state() for place in self.places]
+    def read(self, state: LocalState) -> Any:
+        if not self.enabled:
+            return []
+        return [generator_of(place).get_state() for place in self.places]
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        for place, state in zip(self.places, self.states):  # noqa: B905  # none if not enabled
-            generator_of(place).set_state(state)
-        self.states = []
+    def change(self, state: LocalState) -> None:
+        pass
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        for place, random_state in zip(self.places, before):  # noqa: B905  # none if not enabled
+            generator_of(place).set_state(random_state)

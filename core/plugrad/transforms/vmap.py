@@ -9,7 +9,7 @@ from typing import Any
 from plugrad._generated import functions as F
 from plugrad.levels.mapping import batch_of
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.levels import VMAP, Level, is_at, make_level_tensor, pop_level, push_level
+from plugrad.tensor.levels import VMAP, AtLevel, Level, is_at, make_level_tensor
 from plugrad.transforms.pytrees import broadcast_to, flatten, map_leaves, shown, unflatten
 
 RANDOMNESS = ("error", "different", "same")
@@ -192,8 +192,7 @@ class _Call:
         return unflatten(structure, joined)
 
     def _run(self, leaves: list[Any], batch_size: int) -> tuple[list[Any], Any, list[Any]]:
-        level = push_level(VMAP, batch_size, self.randomness)
-        try:
+        with AtLevel(VMAP, batch_size, self.randomness) as level:
             slices = [
                 value if dim is None else make_level_tensor(value, level, dim)
                 for value, dim in zip(leaves, self.dims, strict=True)
@@ -205,8 +204,6 @@ class _Call:
             made = [
                 self._result(value, level, dim) for value, dim in zip(results, dims, strict=True)
             ]
-        finally:
-            pop_level(level)
         return made, structure, dims
 
     def _out_dims(self, output: Any, structure: Any) -> list[Any]:

@@ -10,7 +10,6 @@ import pytest
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.keys import KeySet, dispatch_key
-from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys
 from plugrad.dispatch.operator import (
     FALLTHROUGH,
     Operator,
@@ -20,6 +19,7 @@ from plugrad.dispatch.operator import (
     register_fallback,
     retract,
 )
+from plugrad.dispatch.scope import ExcludeKeys, IncludeKeys
 from plugrad.errors import OperatorNotFoundError
 
 META = dispatch_key("Meta")

@@ -10,9 +10,12 @@ import traceback
 import warnings
 from typing import Any, Final, final
 
+from mypy_extensions import mypyc_attr
+
 from plugrad._generated.calls import call_any, call_isnan
 from plugrad.dispatch.caller import caller_outside_plugrad
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
 from plugrad.dtype import FLOATING
 from plugrad.graph.node import Node, name_of, observe_node_creation
 from plugrad.tensor.base import TensorBase
@@ -39,6 +42,34 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     ANOMALY.enabled = enabled
     ANOMALY.check_nan = check_nan
     observe_node_creation(_note_creation if enabled else None)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AnomalyScope(Scope):
+    """Anomaly mode is on or off within the block; after it, it is as noted before.
+
+    Attributes:
+        prev, prev_check_nan: what it was before.
+    """
+
+    enabled: bool = True
+    check_nan: bool = True
+    prev: bool = False
+    prev_check_nan: bool = True
+
+    def note_former(self) -> None:
+        """Keep what is to be restored."""
+        self.prev = ANOMALY.enabled
+        self.prev_check_nan = ANOMALY.check_nan
+
+    def read(self, state: LocalState) -> Any:
+        return self.prev, self.prev_check_nan
+
+    def change(self, state: LocalState) -> None:
+        set_anomaly_enabled(self.enabled, self.check_nan)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        set_anomaly_enabled(self.prev, self.prev_check_nan)
 
 
 def is_anomaly_enabled() -> bool:

@@ -10,10 +10,11 @@ from plugrad.autograd.profiler.convert import events_of
 from plugrad.autograd.profiler.event_list import EventList
 from plugrad.autograd.profiler.events import FunctionEventAvg
 from plugrad.autograd.profiler.recorder import Recorder
-from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
 
 
-class profile:
+class profile(Scope):
     """Context manager: times every operator, backward node and `record_function` block inside.
 
     It listens to the calling thread, and to the engine's threads while they run backward for it.
@@ -76,32 +77,40 @@ class profile:
         self._state: LocalState | None = None
         self._events: EventList | None = None
 
-    def __enter__(self) -> profile | None:
-        if not self.enabled:
-            return None
-        if self.entered:
+    def read(self, state: LocalState) -> Any:
+        if self.enabled and self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
-        self.entered = True
-        self._start()
-        return self
+        return None
 
-    def _start(self) -> None:
-        state = current_state()
+    def change(self, state: LocalState) -> None:
+        if self.enabled:
+            self.entered = True
+            self._start(state)
+
+    def value(self) -> profile | None:
+        return self if self.enabled else None
+
+    @property
+    def running(self) -> bool:
+        """Whether it records."""
+        return self._state is not None
+
+    def _start(self, state: LocalState) -> None:
         self._state = state
         self._recorder = Recorder(
             state.trace, self.record_shapes, self.profile_memory, self.with_stack
         )
         state.trace = self._recorder
 
-    def __exit__(self, *exc_info: object) -> None:
-        if self.enabled:
-            self._stop()
-
-    def _stop(self) -> None:
-        recorder, state = self._recorder, self._state
-        if recorder is None or state is None:
-            raise RuntimeError("Can't disable Kineto profiler when it's not running")
+    def restore(self, state: LocalState, before: Any) -> None:
+        recorder, begun = self._recorder, self._state
+        if recorder is None or begun is None:
+            return
+        self._take_out(recorder, begun)
         recorder.stop()
+        self._state = None
+
+    def _take_out(self, recorder: Recorder, state: LocalState) -> None:
         # Whoever came later and did not leave yet keeps listening.
         if state.trace is recorder:
             state.trace = recorder.outer
@@ -111,7 +120,6 @@ class profile:
                 inner = inner.outer
             if inner is not None:
                 inner.outer = recorder.outer
-        self._state = None
 
     def _finished(self) -> EventList | None:
         """The events, made when they are first asked for; None before there can be any."""

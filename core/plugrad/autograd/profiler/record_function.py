@@ -4,12 +4,13 @@ from __future__ import annotations
 
 # Interpreted: its class subclasses ContextDecorator.
 from contextlib import ContextDecorator
+from typing import Any
 
-from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.trace import Trace
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope
 
 
-class record_function(ContextDecorator):
+class record_function(Scope, ContextDecorator):
     """Context manager and decorator: what runs inside is one event of the profile, called `name`.
 
     Costs next to nothing when nobody profiles.
@@ -28,20 +29,21 @@ class record_function(ContextDecorator):
         self.name = name
         self.args = args
         # A decorated function may call itself: one key for each time that it was entered.
-        self._entered: list[tuple[Trace, object] | None] = []
+        self._key = object()
 
-    def __enter__(self) -> record_function:
-        trace = current_state().trace
-        if trace is None:
-            self._entered.append(None)
-        else:
-            key = object()
-            self._entered.append((trace, key))
-            trace.enter_range(key, self.name, ())
-        return self
+    def read(self, state: LocalState) -> Any:
+        self._key = object()
+        return state.trace, self._key
 
-    def __exit__(self, *exc_info: object) -> None:
-        entered = self._entered.pop()
-        if entered is not None:
-            trace, key = entered
+    def change(self, state: LocalState) -> None:
+        trace = state.trace
+        if trace is not None:
+            trace.enter_range(self._key, self.name, ())
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        trace, key = before
+        if trace is not None:
             trace.leave_range(key)
+
+    def value(self) -> Any:
+        return self

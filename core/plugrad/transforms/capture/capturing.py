@@ -8,6 +8,7 @@ from typing import Any
 from plugrad.autograd import set_multithreading_enabled
 from plugrad.dispatch.autocast_state import autocast_in_force
 from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.scope import Undone
 from plugrad.plugins.tracing import listening
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.transforms.capture.errors import CaptureError
@@ -53,12 +54,9 @@ def capture(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
     leaves, tree = flatten((args, kwargs), sort=True)
     positions = [n for n, leaf in enumerate(leaves) if isinstance(leaf, TensorBase)]
     recorder = Recorder([leaves[position] for position in positions], kwargs)
-    try:
-        with set_multithreading_enabled(False), listening(recorder):
-            result = fn(*args, **kwargs)
-            return _finished(fn, recorder, leaves, tree, positions, result)
-    finally:
-        recorder.restore()
+    with Undone(recorder.restore), set_multithreading_enabled(False), listening(recorder):
+        result = fn(*args, **kwargs)
+        return _finished(fn, recorder, leaves, tree, positions, result)
 
 
 def _finished(

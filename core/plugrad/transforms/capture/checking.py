@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plugrad.dispatch.scope import Undone
 from plugrad.plugins.tracing import listening
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.interop import host_array
@@ -46,7 +47,7 @@ def _outcome(
     undo = Undo()
     for tensor in outside.values():
         undo.meet(tensor)
-    try:
+    with Undone(undo.restore):
         with listening(undo):
             result = function(*args, **kwargs)
         leaves, tree = flatten(result)
@@ -56,8 +57,6 @@ def _outcome(
             grad = None if tensor.meta is None else tensor.meta.grad
             found[f"{name}.grad after the run"] = _seen(grad)
         return found
-    finally:
-        undo.restore()
 
 
 def _seen(value: Any) -> Any:

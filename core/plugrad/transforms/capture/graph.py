@@ -11,8 +11,7 @@ from os import PathLike
 from typing import Any
 
 from plugrad.autograd.grad_mode import enable_grad, inference_mode, no_grad
-from plugrad.dispatch.autocast_state import use_autocast
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.autocast_state import WithoutAutocast
 from plugrad.transforms.capture import passes
 from plugrad.transforms.capture.aliases import Aliases
 from plugrad.transforms.capture.checking import check
@@ -117,15 +116,10 @@ class Graph:
         for constant in self.held.values():
             if constant.grad_of:
                 values[constant.name] = values[constant.grad_of].grad
-        state = current_state()
-        autocast = state.autocast
-        use_autocast(state, None)  # its casts are nodes
-        try:
+        with WithoutAutocast():  # its casts are nodes
             for mode, nodes, dropped in self._stretches:
                 with nullcontext() if mode == self.guards.mode else MODES[mode]():
                     _run(nodes, dropped, values)
-        finally:
-            use_autocast(state, autocast)
         for owner, name in self.gradients.items():
             values[owner].grad = None if name is None else values[name]
         outputs = [

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from plugrad._generated.calls import call_clone, call_copy_, call_detach
-from plugrad.autograd.grad_mode import inference_mode, no_grad
+from plugrad.autograd.grad_mode import inference_mode
 from plugrad.dispatch.active_backends import active_backends
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.scope import Scope
 from plugrad.ops.composite.getitem import getitem
 from plugrad.plugins.tracing import Before, Listener
 from plugrad.tensor.base import TensorBase, is_inference
@@ -41,17 +41,17 @@ def _items(value: Any) -> Iterator[Any]:
         yield value
 
 
-@contextmanager
-def silently() -> Iterator[None]:
-    """Nobody listens to the block, and it is not recorded."""
-    state = current_state()
-    trace, log = state.trace, state.array_log
-    state.trace, state.array_log = None, None
-    try:
-        with no_grad():
-            yield
-    finally:
-        state.trace, state.array_log = trace, log
+class silently(Scope):
+    """Context manager: nobody listens to the block, and it is not recorded."""
+
+    def read(self, state: LocalState) -> Any:
+        return state.trace, state.array_log, state.grad_enabled
+
+    def change(self, state: LocalState) -> None:
+        state.trace, state.array_log, state.grad_enabled = None, None, False
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.trace, state.array_log, state.grad_enabled = before
 
 
 def copied(tensor: TensorBase) -> TensorBase:

@@ -13,14 +13,13 @@ from typing import Any
 from plugrad._generated import functions as F
 from plugrad.graph.dual_tensors import dual, primal_of, tangent_of
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.dual import enter_level, exit_level
+from plugrad.tensor.dual import AtForwardLevel
 from plugrad.tensor.levels import (
     JVP,
+    AtLevel,
     is_mapped_like,
     living,
     make_level_tensor,
-    pop_level,
-    push_level,
     value_at,
 )
 from plugrad.transforms.func.arguments import check_argnums, check_real, chosen, replaced
@@ -78,9 +77,7 @@ def jvp(
     directions = [
         _mapped_like(leaf, tangent) for leaf, tangent in zip(leaves, directions, strict=True)
     ]
-    level = push_level(JVP)
-    forward = enter_level()
-    try:
+    with AtLevel(JVP) as level, AtForwardLevel() as forward:
         inside = [
             dual(make_level_tensor(leaf, level), make_level_tensor(tangent, level), forward)
             for leaf, tangent in zip(leaves, directions, strict=True)
@@ -111,9 +108,6 @@ def jvp(
             values.append(value)
             # Zeros are made outside, like all else of them.
             products.append(None if product is None else value_at(product, level))
-    finally:
-        exit_level(forward)
-        pop_level(level)
     made = [
         F.zeros_like(value) if product is None else product
         for value, product in zip(values, products, strict=True)

@@ -15,10 +15,9 @@ from plugrad.levels.functional import settle
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.levels import (
     FUNCTIONAL,
+    AtLevel,
     living,
     make_level_tensor,
-    pop_level,
-    push_level,
     value_at,
 )
 from plugrad.transforms.pytrees import flatten, unflatten
@@ -59,9 +58,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def functional(*args: Any, **kwargs: Any) -> Any:
-        level = push_level(FUNCTIONAL)
-        level.copies_views = remove == "mutations_and_views"
-        try:
+        with AtLevel(FUNCTIONAL) as level:
+            level.copies_views = remove == "mutations_and_views"
             leaves, structure = flatten((args, kwargs))
             # One tensor that is given twice stays one.
             made = {
@@ -78,8 +76,6 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
                 for leaf in leaves
                 if id(leaf) in made and value_at(made[id(leaf)], level) is not leaf
             ]
-        finally:
-            pop_level(level)
         settle(written)
         return result
 

@@ -17,11 +17,10 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 from plugrad.tensor.levels import (
     GRAD,
+    AtLevel,
     Level,
     living,
     make_level_tensor,
-    pop_level,
-    push_level,
     value_at,
 )
 from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
@@ -111,8 +110,7 @@ def _gradients_without_hooks(
     kwargs: dict[str, Any],
 ) -> tuple[Any, tuple[Any, Any]]:
     check_argnums(argnums, len(args))
-    level = push_level(GRAD)
-    try:
+    with AtLevel(GRAD) as level:
         inside = [map_tensors(lambda x: make_level_tensor(x, level), arg) for arg in args]
         wanted = map_leaves(leaf_of_graph, chosen(tuple(inside), argnums))
         named = map_tensors(lambda x: make_level_tensor(x, level), kwargs)
@@ -138,8 +136,6 @@ def _gradients_without_hooks(
         value = value_at(output, level)
         if has_aux:
             aux = outside(aux, level)
-    finally:
-        pop_level(level)
     leaves, structure = flatten(wanted)
     grads = run_backward([output], leaves, None, False)
     return unflatten(structure, grads), (value, aux)
@@ -252,8 +248,7 @@ def vjp_with_hooks(
     """`vjp_of`, also where hooks on saved tensors are in force."""
     if argnums is not None:
         check_argnums(argnums, len(primals))
-    level = push_level(GRAD)
-    try:
+    with AtLevel(GRAD) as level:
         inside = tuple([map_tensors(lambda x: make_level_tensor(x, level), arg) for arg in primals])
         wanted = map_leaves(leaf_of_graph, inside if argnums is None else chosen(inside, argnums))
         args = wanted if argnums is None else replaced(inside, wanted, argnums)
@@ -276,8 +271,6 @@ def vjp_with_hooks(
                     f"Tensor with dtype {item.dtype}"
                 )
         values = unflatten(structure, [value_at(item, level) for item in outputs])
-    finally:
-        pop_level(level)
     leaves, form = flatten(wanted)
 
     def vjp_fn(

@@ -6,11 +6,11 @@ A module is whatever keeps parameters, buffers and submodules in `_parameters`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.scope import Scope, SwappedItems
 from plugrad.tensor.base import TensorBase, needs_grad
 
 _TABLES = ("_parameters", "_buffers")
@@ -87,26 +87,15 @@ def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
     return found
 
 
-@contextmanager
-def _replaced(
-    module: Any, given: dict[str, Any], tie_weights: bool, strict: bool
-) -> Iterator[None]:
+def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Scope:
+    """Context manager: the module has the given tensors."""
     places = _places(module)
     if strict:
         _check_names(module, given, places)
     chosen: dict[str, Any] = {name: value for name, value in given.items() if name in places}
     if tie_weights:
         chosen = _tied(chosen, places)
-    former = {name: places[name][0][places[name][1]] for name in chosen}
-    try:
-        for name, value in chosen.items():
-            table, key = places[name]
-            table[key] = value
-        yield
-    finally:
-        for name, value in former.items():
-            table, key = places[name]
-            table[key] = value
+    return SwappedItems([(*places[name], value) for name, value in chosen.items()])
 
 
 def _check_names(module: Any, given: dict[str, Any], places: Mapping[str, Any]) -> None:

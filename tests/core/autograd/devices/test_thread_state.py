@@ -13,7 +13,8 @@ import pytest
 
 import plugrad
 from plugrad.dispatch import keys
-from plugrad.dispatch.local_state import ExcludeKeys, IncludeKeys, current_state
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.scope import ExcludeKeys, IncludeKeys
 from tests.core.autograd.devices.graphs import SECONDS, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
 from tests.core.autograd.together import run_together
