@@ -309,8 +309,8 @@ class CustomOpDef:
             self._lib._add(self._op, keys.BACKEND_SELECT_KEY, _ByDevice(self, position))
 
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Scope:
-        """Context manager: within the block, run the function that `custom_op` was given instead of a
-        backend's kernel (`enabled=False`), or that kernel again (`enabled=True`)."""
+        """Context manager: run the function that `custom_op` was given instead of a backend's
+        kernel (`enabled=False`), or that kernel again (`enabled=True`)."""
         disabled = device_type in self._disabled_kernel
         action = "enable" if enabled else "disable"
         if device_type not in self._kernels:
