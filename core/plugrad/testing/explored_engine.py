@@ -48,7 +48,14 @@ def explored_engine(scheduler: Scheduler, max_depth: int = MAX_DEPTH) -> Iterato
     >>> explore(program, RandomWalk(seed=0), 20)
     20
     """
-    engine = Engine(scheduler, max_depth)
+    with running_on(Engine(scheduler, max_depth)) as engine:
+        yield engine
+        engine.stop()
+
+
+@contextmanager
+def running_on(engine: Engine) -> Iterator[Engine]:
+    """Context manager: backward passes run on an engine, with fresh queues of all devices."""
     queues = {active: dict(active.queues) for active in active_backends()}
     before = Tensor._execution_engine
     for active in queues:
@@ -56,7 +63,6 @@ def explored_engine(scheduler: Scheduler, max_depth: int = MAX_DEPTH) -> Iterato
     Tensor._execution_engine = _Explored(engine)
     try:
         yield engine
-        engine.stop()
     finally:
         Tensor._execution_engine = before
         for active, known in queues.items():

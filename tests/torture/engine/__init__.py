@@ -1,0 +1,1 @@
+"""What the families that try the engine's threads share."""
