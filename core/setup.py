@@ -47,6 +47,12 @@ INTERPRETED_MARK = "\n# Interpreted: "
 # -O3 buys nothing measurable over -O2 here and compiles longer.
 OPTIMIZATION = "2"
 
+# Our C file, and what it has in place of mypyc's functions: those get other names.
+TRACEBACKS = "tracebacks.c"
+REPLACED = {
+    "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),
+}
+
 
 def say(line: str) -> None:
     """Print one line of progress at once; pip shows it with -v."""
@@ -162,6 +168,8 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
             *flags,
             *([] if os.name == "nt" else ["-fvisibility=hidden"]),
         ]
+        if any(Path(source).name in REPLACED for source in extension.sources):
+            extension.sources.append(TRACEBACKS)
     return found
 
 
@@ -282,6 +290,7 @@ class BuildExt(build_ext):
             [source],
             output_dir=str(scratch),
             include_dirs=extension.include_dirs,
+            macros=[(name, f"mypyc_{name}") for name in REPLACED.get(Path(source).name, ())],
             debug=self.debug,
             extra_postargs=extension.extra_compile_args,
         )
@@ -310,7 +319,8 @@ class BuildExt(build_ext):
     def digest(common: bytes, source: str, extension: Extension) -> str:
         """The name in the cache of one C file, its flags and all it includes."""
         state = hashlib.sha256(common)
-        state.update("\0".join([source, *extension.extra_compile_args]).encode())
+        replaced = REPLACED.get(Path(source).name, ())
+        state.update("\0".join([source, *extension.extra_compile_args, *replaced]).encode())
         state.update(Path(source).read_bytes())
         return state.hexdigest()[:24]
 
