@@ -43,7 +43,12 @@ from plugrad.plugins.config.keys import (
 )
 
 # Variables that are no configuration of a process.
-OTHER_VARIABLES: Final = ("PLUGRAD_SHOW_DISPATCH_TRACE", "PLUGRAD_PURE", "PLUGRAD_TEST_CORE")
+OTHER_VARIABLES: Final = (
+    "PLUGRAD_SHOW_DISPATCH_TRACE",
+    "PLUGRAD_FULL_TRACEBACK",
+    "PLUGRAD_PURE",
+    "PLUGRAD_TEST_CORE",
+)
 
 # How much alike a variable and one of ours must be, without the prefix, to be a slip of the pen.
 _ALIKE: Final = 0.75
