@@ -10,6 +10,9 @@ from plugrad.plugins.plugin import Plugin
 # Backends that this project publishes.
 PUBLISHED_BACKENDS: Final = ("cpu", "cuda", "jax")
 
+# What people call devices elsewhere, too far from our names to be a slip of the pen.
+OTHER_NAMES: Final = {"gpu": "cuda", "nvidia": "cuda", "cupy": "cuda", "numpy": "cpu", "xla": "jax"}
+
 
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The valid name that is most like a misspelt one, empty if none is."""
@@ -17,6 +20,15 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(name, list(valid), n=1)
     return close[0] if close else ""
+
+
+def meant_backend(name: str, installed: Iterable[str]) -> str:
+    """The backend that somebody who wrote `name` is likely to mean, empty if none is."""
+    lower = name.lower()
+    valid = {*installed, *PUBLISHED_BACKENDS}
+    if lower in OTHER_NAMES:
+        return OTHER_NAMES[lower]
+    return lower if lower in valid and lower != name else nearest(name, installed)
 
 
 def chosen_by(wanted_by: str) -> str:
@@ -37,7 +49,7 @@ def missing_backend(
 ) -> str:
     """The message about a backend that nobody provides."""
     lines = [f"No backend named {name!r} is installed{chosen_by(wanted_by)}."]
-    close = nearest(name, installed)
+    close = meant_backend(name, installed)
     if close:
         lines[0] += f" Did you mean {close!r}?"
     shown = [f"{found} ({plugin.origin})" for found, plugin in sorted(installed.items())]
@@ -76,8 +88,11 @@ def missing_backend(
         return "\n".join(lines)
     if any(plugin.name == name and plugin.status in ("disabled", "unloaded") for plugin in known):
         return "\n".join(lines)
-    if name in PUBLISHED_BACKENDS:
-        lines.append(f"To get it: pip install plugrad-{name}")
+    wanted = close or name
+    if wanted in installed:
+        return "\n".join(lines)
+    if wanted in PUBLISHED_BACKENDS:
+        lines.append(f"To get it: pip install plugrad-{wanted}")
     else:
         lines.append(
             f"If there is a plugin for it, it is called plugrad-{name} by convention: "

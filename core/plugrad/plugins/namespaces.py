@@ -45,11 +45,24 @@ def load_namespace(name: str) -> Any:
     """
     claimed = _claimed(name)
     if claimed is None:
-        raise AttributeError(f"module 'plugrad' has no attribute {name!r}")
+        raise _unknown(name)
     module, _, attribute = claimed.partition(":")
     if attribute:
         return getattr(importlib.import_module(module), attribute)
     return importlib.import_module(_PREFIX + name)
+
+
+def _unknown(name: str) -> AttributeError:
+    """The error about a name that plugrad does not have; it says what may have been meant."""
+    import plugrad
+    from plugrad.plugins.messages import nearest
+
+    # Programs ask for private names to see whether they are there: nobody misspells one.
+    close = "" if name.startswith("_") else nearest(name, [*vars(plugrad), *PUBLISHED])
+    hint = f". Did you mean: {close!r}?" if close else ""
+    return AttributeError(
+        f"module 'plugrad' has no attribute {name!r}{hint}", name=name, obj=plugrad
+    )
 
 
 def _claimed(name: str) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import plugrad
 from plugrad.errors import PluginError
 from plugrad.plugins import load_namespace
 from plugrad.plugins.manager import PluginManager
@@ -98,3 +99,15 @@ def test_namespace_of_a_failing_plugin_raises_its_error(
     site.add("plugrad-nn", "0.9", "nn", "import no_such_library")
     with pytest.raises(PluginError, match=r"plugrad.optim is provided by plugrad-nn 0.9"):
         load_namespace("optim")
+
+
+@pytest.mark.parametrize(("written", "meant"), [("rleu", "relu"), ("optm", "optim")])
+def test_a_misspelt_name_is_told_what_was_meant(written: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{written}'. Did you mean: '{meant}'"):
+        getattr(plugrad, written)
+
+
+@pytest.mark.parametrize(("written", "meant"), [("gpu", "cuda"), ("CPU", "cpu"), ("cup", "cpu")])
+def test_a_device_by_another_name_is_told_what_was_meant(written: str, meant: str) -> None:
+    with pytest.raises(RuntimeError, match=f"named '{written}'.*Did you mean '{meant}'"):
+        plugrad.ones(2, device=written)
