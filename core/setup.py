@@ -148,7 +148,14 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     start = time.perf_counter()
     found = mypycify(
         # Only errors in the compiled modules stop an installation; strictness is for `make lint`.
-        ["--config-file=", "--follow-imports=silent", "--check-untyped-defs", *modules],
+        # Beside the cache of a type check, mypyc would write one of its own, for minutes.
+        [
+            f"--cache-dir={os.devnull}",
+            "--config-file=",
+            "--follow-imports=silent",
+            "--check-untyped-defs",
+            *modules,
+        ],
         opt_level=OPTIMIZATION,
         debug_level="0",
         multi_file=True,
