@@ -27,7 +27,7 @@ from plugrad import graph as _graph  # before the floors that build on it
 from plugrad import levels as _levels  # installs the kernels of its key
 from plugrad._generated.functions import *
 from plugrad._shells import Tensor, device
-from plugrad._storage import UntypedStorage
+from plugrad._storage import TypedStorage, UntypedStorage
 from plugrad._typed_tensors import (
     BFloat16Tensor,
     BoolTensor,

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad._storage import UntypedStorage
+from plugrad._storage import TypedStorage, UntypedStorage, storage_of
 from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.resizing import resize_, set_
 from plugrad.device import as_device
@@ -132,7 +132,11 @@ class TensorAttributes:
 
     def untyped_storage(self: Any) -> UntypedStorage:
         """The memory that the tensor shares with its views, as bytes."""
-        return UntypedStorage(self)
+        return storage_of(self)
+
+    def storage(self: Any) -> TypedStorage:
+        """The memory that the tensor shares with its views, as elements of its dtype."""
+        return TypedStorage(self)
 
     def where(self: Any, condition: Any, other: Any) -> Any:
         """The elements where `condition` holds, those of `other` elsewhere."""

@@ -188,5 +188,5 @@ def _copy_like(grad: TensorBase, variable: TensorBase) -> TensorBase:
     )
     operators["copy_"](copy, grad)
     # Nobody has seen it yet: its history of writes begins now.
-    copy.storage = None
+    copy.shared = None
     return copy

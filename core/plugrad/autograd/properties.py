@@ -262,7 +262,7 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
     made.keyset = keyset
-    made.storage = share_storage(tensor)
+    made.shared = share_storage(tensor)
     note_alias(made, tensor)
     if requires_grad:
         set_requires_grad(made, True)

@@ -98,5 +98,5 @@ def _move_to(tensor: TensorBase, source: TensorBase) -> None:
     saved of it misses it by the version."""
     storage = Storage()
     storage.version = version_of(tensor)
-    tensor.storage = storage
+    tensor.shared = storage
     take_over(tensor, source)

@@ -16,7 +16,7 @@ from plugrad.tensor.interop import storage_offset, strides
 def follow_base(view: ViewInfo) -> None:
     """Bring the steps of a view up to date with the geometry of its base."""
     base = view.base
-    storage = base.storage
+    storage = base.shared
     if storage is None or storage.geometries is None:
         return
     geometries = storage.geometries

@@ -150,7 +150,7 @@ class ForwardKernel:
                 value = cast(value, out.dtype)
             if sizes_of(value) != sizes_of(out):
                 value = operators["clone"](_expanded(value, out), memory_format="contiguous_format")
-            elif value.storage is not None or _is_among(value, tangents) or _is_among(value, args):
+            elif value.shared is not None or _is_among(value, tangents) or _is_among(value, args):
                 # Whoever writes to `out` must not write to anything else's tangent.
                 value = operators["clone"](value)
         attach_tangent(out, value, level)
@@ -294,7 +294,7 @@ def _set_written(
     if exact and value.dtype is not target.dtype:
         value = cast(value, target.dtype)
     view = target.view_info
-    storage = target.storage
+    storage = target.shared
     if view is not None and shares_tangent(view):
         base = view.base
         whole = _zeros(value, base, value.dtype)

@@ -99,7 +99,7 @@ class SavedVariable:
         meta = tensor.meta
         self.packed: Packed | None = None
         # `version_of`, without the call.
-        storage = tensor.storage
+        storage = tensor.shared
         self.saved_version: i32 = i32(0) if storage is None else i32(storage.version)
         if meta is None or meta.grad_fn is None:
             self.output_nr: i32 = i32(LEAF)

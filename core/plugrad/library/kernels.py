@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from plugrad._storage import UntypedStorage
+from plugrad._storage import storage_of
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend, backend_by_number
 from plugrad.dispatch.operator import Operator
@@ -147,9 +147,9 @@ def share_memory(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors are views of the same memory, as far as their arrays tell."""
     if a is b or a.array is b.array:
         return True
-    if a.storage is not None and a.storage is b.storage:
+    if a.shared is not None and a.shared is b.shared:
         return True
-    return a.device is b.device and UntypedStorage(a) == UntypedStorage(b)
+    return a.device is b.device and storage_of(a) == storage_of(b)
 
 
 def check_aliases(

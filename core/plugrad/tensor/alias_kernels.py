@@ -244,7 +244,7 @@ class ViewKernel:
             return
         storage = share_storage(source)
         storage.has_views = True
-        out.storage = storage
+        out.shared = storage
         out.keyset = keyset_without_tangent(source)
         if self.differentiable and not is_inference(source):
             creation: i64 = CREATION_DEFAULT if position < 0 else MULTI_OUTPUT_NODE
@@ -263,7 +263,7 @@ def make_view_info(
     outer = source.view_info
     if outer is None:
         made = ViewInfo(source, [step], version_of(source), creation)
-        storage = source.storage
+        storage = source.shared
         if storage is not None and storage.geometries is not None:
             made.geometries = len(storage.geometries)
         return made
@@ -309,7 +309,7 @@ class MutationKernel:
         self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
     ) -> TensorBase:
         """Write, and count the write."""
-        if target.storage is not None:
+        if target.shared is not None:
             check_overlap(target, self.op.name)
         if _writes.listener is not None:
             _writes.listener(target)
@@ -369,7 +369,7 @@ class InplaceViewKernel:
         if _writes.listener is not None:
             _writes.listener(target)
         former: Geometry | None = None
-        storage = target.storage
+        storage = target.shared
         if storage is not None and storage.has_views and target.view_info is None:
             former = (
                 weakref.ref(target),

@@ -5,7 +5,7 @@ Tensor (interpreted, plugrad._shells)      weak references, user attributes
     TensorBase (here)                      fields, autograd properties
       array    the backend's array
       meta     AutogradMeta | None         grad, grad_fn, hooks
-      storage  Storage | None              the version that views share
+      shared   Storage | None              the version that views share
       view     ViewInfo | None             what this is a view of, and how to make it again
 """
 
@@ -178,7 +178,7 @@ class TensorBase:
     """The fields of a tensor."""
 
     meta: AutogradMeta | None = None
-    storage: Storage | None = None
+    shared: Storage | None = None
     view_info: ViewInfo | None = None
     _sizes: tuple[int, ...] | None = None
 
@@ -314,7 +314,7 @@ def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:
 
 def version_of(tensor: TensorBase) -> i64:
     """How often the tensor's memory was written to."""
-    storage = tensor.storage
+    storage = tensor.shared
     return 0 if storage is None else storage.version
 
 
@@ -333,10 +333,10 @@ def needs_grad(tensor: TensorBase) -> bool:
 
 def share_storage(tensor: TensorBase) -> Storage:
     """The storage, made now if nobody needed it so far."""
-    storage = tensor.storage
+    storage = tensor.shared
     if storage is None:
         storage = Storage()
-        tensor.storage = storage
+        tensor.shared = storage
     return storage
 
 
@@ -374,7 +374,7 @@ def detached(tensor: TensorBase) -> TensorBase:
     keyset = keyset_without_tangent(tensor)
     result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
     result.keyset = keyset
-    result.storage = share_storage(tensor)
+    result.shared = share_storage(tensor)
     result._sizes = tensor._sizes
     note_alias(result, tensor)
     return result

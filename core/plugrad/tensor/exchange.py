@@ -49,7 +49,7 @@ class Before:
         self.keyset: i64 = tensor.keyset
         self.version: i64 = version_of(tensor)
         self.requires_grad: bool = needs_grad(tensor)
-        self.storage: Storage | None = tensor.storage
+        self.shared: Storage | None = tensor.shared
         self.view_info: ViewInfo | None = tensor.view_info
         meta = tensor.meta
         self.meta: AutogradMeta | None = meta
@@ -82,12 +82,12 @@ class Before:
         tensor.dtype = self.dtype
         tensor.device = self.device
         tensor.keyset = self.keyset
-        storage = tensor.storage
+        storage = tensor.shared
         if storage is not None:
             storage.version = self.version
-        if self.storage is not None:
-            tensor.storage = self.storage
-            self.storage.version = self.version
+        if self.shared is not None:
+            tensor.shared = self.shared
+            self.shared.version = self.version
         tensor.view_info = self.view_info
         meta = tensor.meta
         if self.meta is not None:

@@ -278,7 +278,7 @@ class FunctionalViewKernel:
         return out
 
     def _join(self, out: TensorBase, source: TensorBase, step: Step, read: Any) -> None:
-        out.storage = share_storage(source)
+        out.shared = share_storage(source)
         join(out, source, step, read)
 
     def _take_strided(
@@ -295,7 +295,7 @@ class FunctionalViewKernel:
             state.kept = kept
         own = (*args[:3], contiguous_strides(sizes_of(memory)), 0)
         out: TensorBase = self.op.lookup(below)(below, memory, *own)
-        out.storage = share_storage(source)
+        out.shared = share_storage(source)
         with place.cell.lock:
             made = enter(out, place.cell)
             made.steps = [*steps, (self.op, own, -1)]

@@ -41,7 +41,7 @@ from plugrad.tensor.promotion import cast_array, is_scalar
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
 _DLPACK_CPU: Final = 1
 _FIELDS: Final = frozenset(
-    ["array", "dtype", "device", "keyset", "meta", "storage", "view_info", "_sizes"]
+    ["array", "dtype", "device", "keyset", "meta", "shared", "view_info", "_sizes"]
 )
 
 

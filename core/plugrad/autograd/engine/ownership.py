@@ -26,7 +26,7 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
     if (
         grad is None
         or grad.keyset & TRANSFORMS_BIT
-        or grad.storage is not None
+        or grad.shared is not None
         or grad.meta is not None
     ):
         return False

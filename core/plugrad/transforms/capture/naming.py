@@ -77,7 +77,7 @@ class Names(Undo):
                 f"know how to make it{at_line(user_line())}"
             )
         # `.data` of a tensor that is no input looks like a new one, but has not its memory alone.
-        shared = tensor.storage is not None
+        shared = tensor.shared is not None
         fresh = copied(tensor)
         if shared or getrefcount(tensor.array) > getrefcount(fresh.array):
             return self._add_constant(tensor)
@@ -100,7 +100,7 @@ class Names(Undo):
             return None
         other = self._tensors[name]
         if tensor.keyset & FUNCTIONALIZE_BIT and (
-            tensor.storage is None or tensor.storage is not other.storage
+            tensor.shared is None or tensor.shared is not other.shared
         ):
             # They have an array in common until one of them is written to.
             return self._through(call_clone, "clone", tensor, name)
@@ -130,7 +130,7 @@ class Names(Undo):
         for name, other in self._tensors.items():
             if other.array is tensor.array:
                 return name
-            shares = shares or (tensor.storage is not None and other.storage is tensor.storage)
+            shares = shares or (tensor.shared is not None and other.shared is tensor.shared)
         if shares or id(tensor.array) in self._by_array:
             raise CaptureError(
                 f"capture(): a tensor of shape {tuple(sizes_of(tensor))} shares memory with others "
