@@ -302,15 +302,14 @@ def _reword_setters(text: str) -> str:
     for found in _SETTER.finditer(text):
         end = text.index("\n}\n", found.end())
         parts.append(text[last : found.end()])
-        attribute = found[1]
-        parts.append(
-            _ATTRIBUTE.sub(
-                lambda m, attribute=attribute: (
-                    f'plugrad_wrong_attribute("{type_words(m[1])}", value, "{attribute}");'
-                ),
-                text[found.end() : end],
-            )
-        )
+        parts.append(_reword_setter(text[found.end() : end], found[1]))
         last = end
     parts.append(text[last:])
     return "".join(parts)
+
+
+def _reword_setter(text: str, attribute: str) -> str:
+    def say(found: re.Match[str]) -> str:
+        return f'plugrad_wrong_attribute("{type_words(found[1])}", value, "{attribute}");'
+
+    return _ATTRIBUTE.sub(say, text)

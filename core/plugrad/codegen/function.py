@@ -160,7 +160,11 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> Header:
 def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, ...]) -> None:
     """Check and normalise each argument; `skip` names those that are right already."""
     taken = _emit_operands(out, entry, group.name)
+    receivers = 0
     for index, parameter in enumerate(parameters(entry)):
+        # Positions count what is given between the parentheses.
+        position = 0 if parameter.kwarg_only else index + 1 - receivers
+        receivers += parameter.name in skip
         if parameter.name in skip:
             continue
         if parameter.name in taken:
@@ -169,10 +173,10 @@ def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, .
             with out.block(f"if not isinstance({parameter.name}, TensorBase):"):
                 out.line(
                     f"scalar_value = scalar_argument({parameter.name}, {group.name!r}, "
-                    f"{parameter.name!r}, {index + 1}, True)"
+                    f"{parameter.name!r}, {position}, True)"
                 )
             continue
-        emit_conversion(out, parameter, group.name, index)
+        emit_conversion(out, parameter, group.name, index, position)
 
 
 def _emit_operands(out: Source, entry: Entry, function: str) -> list[str]:
@@ -191,7 +195,9 @@ def _emit_operands(out: Source, entry: Entry, function: str) -> list[str]:
     return names
 
 
-def emit_conversion(out: Source, parameter: Parameter, function: str, index: int) -> None:
+def emit_conversion(
+    out: Source, parameter: Parameter, function: str, index: int, position: int
+) -> None:
     if parameter.converter in ("any_argument", "optional_any_argument"):
         out.line(f"a{index} = {parameter.name}")
         return
@@ -199,7 +205,7 @@ def emit_conversion(out: Source, parameter: Parameter, function: str, index: int
     expand = f", {size}" if parameter.argument.type.base == "int" and size is not None else ""
     out.line(
         f"a{index} = {parameter.converter}({parameter.name}, {function!r}, {parameter.name!r}, "
-        f"{index + 1}{expand})"
+        f"{position}{expand})"
     )
 
 

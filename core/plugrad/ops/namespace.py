@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # Interpreted: it runs seldom, and classes have a __getattr__.
 import inspect
-from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.dispatch.active_backends import find_key
@@ -12,8 +11,12 @@ from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, all_operators, default_of, find_operator
 from plugrad.dispatch.plugin_hooks import load_operators
 from plugrad.dispatch.schema import Argument, FunctionSchema
-from plugrad.ops.arguments import checked_arguments
-from plugrad.tensor.overloads import call_overload
+from plugrad.ops.arguments import (
+    ArgumentMismatch,
+    call_with_numbers,
+    checked_arguments,
+    fit_arguments,
+)
 
 # Tags are for those who look at an operator; its calls do not depend on them.
 TAGS: Final[dict[str, tuple[Any, ...]]] = {}
@@ -78,8 +81,8 @@ class OpOverload:
         wanted = find_key(key) if isinstance(key, str) else key
         return self.op.kernel_for(wanted) is not None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.op.call(checked_arguments(self.op, args, kwargs))
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return call_with_numbers(self.op, checked_arguments(self.op, args, kwargs))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "op":
@@ -131,11 +134,23 @@ class OpOverloadPacket:
         """Names of the overloads; that of an operator without one is ``default``."""
         return [overload._overloadname for overload in self._overloads]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if len(self._overloads) == 1:
             return self._overloads[0](*args, **kwargs)
-        choices = tuple((overload.op, _in_order(overload.op)) for overload in self._overloads)
-        return call_overload(self._qualified_op_name, choices, args, kwargs)
+        mismatches: list[str] = []
+        for numbers in (False, True):
+            mismatches.clear()
+            for overload in self._overloads:
+                try:
+                    values = fit_arguments(overload.op, args, kwargs, numbers)
+                except ArgumentMismatch as error:
+                    mismatches.append(str(error))
+                else:
+                    return call_with_numbers(overload.op, values)
+        raise RuntimeError(
+            "Overloaded plugrad operator invoked from Python failed to match any schema:\n"
+            + "\n\n".join(mismatches)
+        )
 
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
@@ -182,11 +197,6 @@ class OpNamespace:
 
     def __repr__(self) -> str:
         return f"<plugrad.ops namespace {self._name!r}>"
-
-
-def _in_order(op: Operator) -> Callable[..., Any]:
-    """Calls an operator with all arguments by position, keyword-only ones too."""
-    return lambda *values: op.call(values)
 
 
 def call_overload_of(*args: Any, **kwargs: Any) -> Any:

@@ -36,6 +36,7 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.functionalize import extend, rebind
 from plugrad.tensor.interop import storage_offset, strides
+from plugrad.tensor.kernel_failures import explained
 from plugrad.tensor.kernel_results import note_alone
 from plugrad.tensor.kernels import (
     RawKernel,
@@ -119,6 +120,9 @@ class InplaceKernel:
                     self._wrong_shape(target, shape)
             if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
                 raise
+            found: Exception | None = explained(self.op, (target, *args), error)
+            if found is not None:
+                raise found from None
             raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
 
     def _wrong_shape(self, target: TensorBase, shape: tuple[int, ...]) -> NoReturn:

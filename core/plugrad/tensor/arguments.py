@@ -10,7 +10,7 @@ from mypy_extensions import i64
 from plugrad.device import Device, as_device
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
-from plugrad.dtype import DType, bool_, complex128, float64, int64
+from plugrad.dtype import INTEGER, DType, bool_, complex128, float64, int64
 from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
 from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.kernels import raise_device_mismatch
@@ -30,20 +30,53 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
+# Classes that are made by a `class` statement, whose names Python writes without their module.
+_HEAP_TYPE: Final = 1 << 9
+_PUBLIC_NAMES: Final[dict[str, str]] = {
+    "DType": "plugrad.dtype",
+    "Device": "plugrad.device",
+    "device": "plugrad.device",
+    "Size": "plugrad.Size",
+}
+
+
 def type_name(value: object) -> str:
     """The name that messages use for a value's type."""
     if isinstance(value, TensorBase):
         return "Tensor"
-    return type(value).__name__
+    kind: Any = type(value)
+    name: str = kind.__name__
+    module: object = kind.__module__
+    if module == "builtins" or not isinstance(module, str):
+        return name
+    if module.startswith("plugrad"):
+        return _PUBLIC_NAMES.get(name, name)
+    return name if kind.__flags__ & _HEAP_TYPE else f"{module}.{name}"
+
+
+def place_of(function: str, name: str, position: int) -> str:
+    """How messages begin that are about an argument; position 0 is that of keyword-only ones."""
+    where = f" (position {position})" if position > 0 else ""
+    return f"{function}(): argument '{name}'{where}"
 
 
 def raise_argument_error(
     function: str, name: str, position: int, expected: str, value: object
 ) -> NoReturn:
     raise TypeError(
-        f"{function}(): argument '{name}' (position {position}) must be {expected}, not "
-        f"{type_name(value)}"
+        f"{place_of(function, name, position)} must be {expected}, not {type_name(value)}"
     )
+
+
+OVERFLOW: Final = "Overflow when unpacking long long"
+
+
+def is_too_large(number: int) -> bool:
+    """Whether an int is none of 64 bits. The first compare is all that most need: mypyc keeps such
+    ints unboxed."""
+    if -4611686018427387904 <= number <= 4611686018427387903:
+        return False
+    return number > 9223372036854775807 or number < -9223372036854775808
 
 
 def any_argument(value: Any, function: str, name: str, position: int) -> Any:
@@ -103,11 +136,19 @@ def optional_tensor_list_argument(
     return found
 
 
+def check_scalar_size(number: int) -> None:
+    """RuntimeError for a number that no integer dtype has."""
+    if is_too_large(number) and not 0 < number <= 18446744073709551615:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+
+
 def scalar_argument(
     value: Any, function: str, name: str, position: int, or_tensor: bool = False
 ) -> Any:
     """A Python number; NumPy numbers and 0-dim tensors are converted."""
     if isinstance(value, (int, float, complex)):
+        if isinstance(value, int):
+            check_scalar_size(value)
         return value
     if isinstance(value, TensorBase) and not or_tensor and value.ndim == 0:
         return value.item()  # type: ignore[attr-defined]  # public tensors have it
@@ -115,7 +156,7 @@ def scalar_argument(
         return value.item()
     if or_tensor and accept_foreign(value):
         return 0
-    expected = "Tensor or Number" if or_tensor else "Number"
+    expected = "Tensor" if or_tensor else "Number"
     raise_argument_error(function, name, position, expected, value)
 
 
@@ -131,13 +172,22 @@ def scalar_list_argument(value: Any, function: str, name: str, position: int) ->
 
 def int_argument(value: Any, function: str, name: str, position: int) -> Any:
     if type(value) is int:
+        if is_too_large(value):
+            raise ValueError(OVERFLOW)
         return value
-    if isinstance(value, (bool, float)) or (isinstance(value, TensorBase) and value.ndim > 0):
+    if not is_index(value):
         raise_argument_error(function, name, position, "int", value)
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise_argument_error(function, name, position, "int", value)
+    return int_argument(operator.index(value), function, name, position)
+
+
+def is_index(value: Any) -> bool:
+    """Whether a value stands for an int, which a bool does not. What it raises when it is asked for
+    the int is its own."""
+    if isinstance(value, TensorBase):
+        return value.ndim == 0 and value.dtype.category == INTEGER
+    if isinstance(value, (bool, float)) or type(value).__name__ == "ndarray":
+        return False
+    return hasattr(type(value), "__index__")
 
 
 def optional_int_argument(value: Any, function: str, name: str, position: int) -> Any:
@@ -146,13 +196,18 @@ def optional_int_argument(value: Any, function: str, name: str, position: int) -
 
 def float_argument(value: Any, function: str, name: str, position: int) -> Any:
     if isinstance(value, (float, int)):
-        return float(value)
-    if isinstance(value, (complex, str)) or (isinstance(value, TensorBase) and value.ndim > 0):
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(OVERFLOW) from None
+    kind = type(value)
+    if (
+        isinstance(value, (complex, str))
+        or (isinstance(value, TensorBase) and value.ndim > 0)
+        or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
+    ):
         raise_argument_error(function, name, position, "float", value)
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise_argument_error(function, name, position, "float", value)
+    return float(value)
 
 
 def optional_float_argument(value: Any, function: str, name: str, position: int) -> Any:
@@ -182,6 +237,8 @@ def optional_bool_argument(value: Any, function: str, name: str, position: int) 
 
 
 def bool_list_argument(value: Any, function: str, name: str, position: int) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise_argument_error(function, name, position, "tuple of bools", value)
     return tuple([bool_argument(item, function, name, position) for item in value])
 
 
@@ -203,26 +260,42 @@ def int_list_argument(
         found: list[int] = []
         for index, item in enumerate(value):
             if type(item) is int:
+                if is_too_large(item):
+                    _raise_unpacking(function, name, index, OVERFLOW)
                 found.append(item)
                 continue
-            try:
-                if isinstance(item, (bool, float)):
-                    raise TypeError
-                found.append(operator.index(item))
-            except TypeError:
-                raise TypeError(
-                    f"{function}(): argument '{name}' (position {position}) must be tuple of ints, "
-                    f"but found element of type {type_name(item)} at pos {index}"
-                ) from None
+            if not is_index(item):
+                _raise_element(function, name, position, index, item)
+            number = operator.index(item)
+            if is_too_large(number):
+                _raise_unpacking(function, name, index, OVERFLOW)
+            found.append(number)
         if size > 1 and len(found) == 1:
             return tuple(found * size)
         return tuple(found)
-    if size > 0 and not isinstance(value, (bool, float)):
-        try:
-            return (operator.index(value),) * size
-        except TypeError:
-            pass
+    if size > 0 and not isinstance(value, TensorBase) and is_index(value):
+        number = operator.index(value)
+        if is_too_large(number):
+            _raise_unpacking(function, name, 0, OVERFLOW)
+        return (number,) * size
     raise_argument_error(function, name, position, "tuple of ints", value)
+
+
+def _raise_unpacking(function: str, name: str, index: int, error: str) -> NoReturn:
+    raise TypeError(
+        f"{function}(): argument '{name}' failed to unpack the object at pos {index + 1} with "
+        f'error "{error}"'
+    )
+
+
+def _raise_element(function: str, name: str, position: int, index: int, item: object) -> NoReturn:
+    if index > 0:
+        error = f"type must be tuple of ints,but got {type_name(item)}"
+        _raise_unpacking(function, name, index, error)
+    raise TypeError(
+        f"{place_of(function, name, position)} must be tuple of ints, but found element of type "
+        f"{type_name(item)} at pos {index}"
+    )
 
 
 def optional_int_list_argument(
@@ -296,7 +369,9 @@ def optional_device_argument(value: Any, function: str, name: str, position: int
 
 
 def generator_argument(value: Any, function: str, name: str, position: int) -> Any:
-    return value
+    if hasattr(value, "manual_seed"):
+        return value
+    raise_argument_error(function, name, position, "plugrad.Generator", value)
 
 
 def optional_generator_argument(value: Any, function: str, name: str, position: int) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import DType
+from plugrad.tensor.arguments import raise_argument_error
 from plugrad.tensor.base import TensorBase, sizes_of, wrap
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.overridable import accept_foreign, stand_in
@@ -64,10 +65,7 @@ def operands(values: tuple[Any, ...], function: str, names: tuple[str, ...]) -> 
         elif accept_foreign(value):
             foreign = True
         elif not is_scalar(value):
-            raise TypeError(
-                f"{function}(): argument '{names[position]}' (position {position + 1}) must be "
-                f"Tensor or Number, not {type(value).__name__}"
-            )
+            raise_argument_error(function, names[position], position + 1, "Tensor", value)
     if foreign:
         return [value if isinstance(value, TensorBase) else stand_in() for value in values]
     if first is None:

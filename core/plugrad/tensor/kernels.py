@@ -28,6 +28,8 @@ from plugrad.tensor.base import (
     make_tensor,
     sizes_of,
 )
+from plugrad.tensor.broadcasting import broadcast_shapes as broadcast_shapes
+from plugrad.tensor.kernel_failures import explained
 from plugrad.tensor.kernel_results import (
     LOOK_AT_ALL,
     check_array,
@@ -49,24 +51,6 @@ FLOAT: Final = 1
 BOOL_RESULT: Final = 2
 REAL: Final = 3
 _RESULTS: Final = {"promote": PROMOTE, "float": FLOAT, "bool": BOOL_RESULT, "real": REAL}
-
-
-def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape two operands broadcast to; RuntimeError in PyTorch's words if there is none."""
-    if a == b:
-        return a
-    ndim = max(len(a), len(b))
-    shape: list[int] = [1] * ndim
-    for offset in range(1, ndim + 1):
-        left = a[-offset] if offset <= len(a) else 1
-        right = b[-offset] if offset <= len(b) else 1
-        if left != right and left != 1 and right != 1:
-            raise RuntimeError(
-                f"The size of tensor a ({left}) must match the size of tensor b ({right}) at "
-                f"non-singleton dimension {ndim - offset}"
-            )
-        shape[-offset] = right if left == 1 else left
-    return tuple(shape)
 
 
 def raise_device_mismatch(a: Device, b: Device) -> NoReturn:
@@ -103,6 +87,14 @@ def check_alpha(alpha: Any, dtype: DType) -> None:
         )
 
 
+def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:
+    """Raise what a kernel raised, or what PyTorch says of it."""
+    found: Exception | None = explained(op, args, error)
+    if found is not None:
+        raise found from None
+    raise error
+
+
 @final
 class UnaryKernel:
     """An elementwise operator of one tensor."""
@@ -129,7 +121,10 @@ class UnaryKernel:
         if self.result == FLOAT and dtype.category < FLOATING:
             dtype = float_result(dtype)
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
-        out = self.raw(array)
+        try:
+            out = self.raw(array)
+        except Exception as error:
+            fail(self.op, (a,), error)
         if self.result == BOOL_RESULT:
             dtype = bool_
         elif self.result == REAL:
@@ -257,6 +252,9 @@ class BinaryKernel:
             broadcast_shapes(sizes_of(a), sizes_of(b))
         if isinstance(error, (RuntimeError, IndexError, NotImplementedError, ZeroDivisionError)):
             raise error
+        found: Exception | None = explained(self.op, (a, b), error)
+        if found is not None:
+            raise found from None
         raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
 
 
@@ -307,7 +305,10 @@ class RawKernel:
                 _check_generator(args[self.generator_position], generator)
         prepared: Any = args if self.prepare is None else self.prepare(*args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
-        out = self.raw(*raw_args)
+        try:
+            out = self.raw(*raw_args)
+        except Exception as error:
+            fail(self.op, args, error)
         if out is DECLINED:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         if self.inplace:

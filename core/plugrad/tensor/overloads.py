@@ -14,7 +14,17 @@ from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
 from plugrad.dispatch.operator import Operator, default_of
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
-from plugrad.tensor.arguments import MISSING, dtype_argument, type_name, write_out
+from plugrad.tensor.arguments import (
+    MISSING,
+    OVERFLOW,
+    check_scalar_size,
+    dtype_argument,
+    float_argument,
+    is_index,
+    is_too_large,
+    type_name,
+    write_out,
+)
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.overridable import (
     OVERRIDES,
@@ -146,11 +156,7 @@ def convert(value: Any, type: SchemaType) -> Any:
 def _convert_list(value: Any, type: SchemaType) -> Any:
     if not isinstance(value, (list, tuple)):
         if type.base == "int" and not isinstance(value, (bool, float, TensorBase)):
-            try:
-                number = operator.index(value)
-            except TypeError:
-                raise NoFit from None
-            return (number,) * (type.list_size or 1)
+            return (_convert_int(value),) * (type.list_size or 1)
         raise NoFit
     found: list[Any] = []
     for item in value:
@@ -169,6 +175,8 @@ def _convert_one(value: Any, base: str) -> Any:
             return stand_in()
     elif base == "Scalar":
         if isinstance(value, (int, float, complex)):
+            if isinstance(value, int):
+                check_scalar_size(value)
             return value
         if isinstance(value, TensorBase):
             raise NoFit
@@ -178,7 +186,7 @@ def _convert_one(value: Any, base: str) -> Any:
         return _convert_int(value)
     elif base == "float":
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
+            return float_argument(value, "", "", 0)
         if is_scalar(value):
             return float(value)
     elif base == "bool":
@@ -197,17 +205,18 @@ def _convert_one(value: Any, base: str) -> Any:
             isinstance(value, int) and not isinstance(value, bool)
         ):
             return as_device(value)
+    elif base == "Generator":
+        if hasattr(value, "manual_seed"):
+            return value
     else:
         return value
     raise NoFit
 
 
 def _convert_int(value: Any) -> int:
-    if isinstance(value, (bool, float)):
+    if not is_index(value):
         raise NoFit
-    if isinstance(value, TensorBase) and (value.ndim > 0 or value.dtype.category != 1):
-        raise NoFit
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise NoFit from None
+    number: int = operator.index(value)
+    if is_too_large(number):
+        raise ValueError(OVERFLOW)
+    return number

@@ -66,7 +66,7 @@ def test_numbers_stand_for_tensors_and_do_not_promote(
 def test_numbers_alone_are_refused(blend: ModuleType) -> None:
     with pytest.raises(TypeError, match="one of the arguments input, other, weight must be Tensor"):
         blend.blend(1, 2, 0.5)
-    with pytest.raises(TypeError, match=r"argument 'other' \(position 2\) must be Tensor or Num"):
+    with pytest.raises(TypeError, match=r"argument 'other' \(position 2\) must be Tensor, not str"):
         blend.blend(plugrad.ones(1), "x", 0.5)
 
 

@@ -1,0 +1,72 @@
+"""What an operator says when a kernel has failed in an array library's words: PyTorch's.
+
+Arguments are checked before a kernel runs; this is for what only the array library has noticed.
+Errors that are nobody's words but the kernel's are left as they are.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it runs when something goes wrong.
+import math
+import re
+from typing import Any
+
+from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.operator import Operator
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.broadcasting import broadcast_shapes
+
+TOO_LARGE_NUMBER = "value cannot be converted to type int64_t without overflow"
+
+_BROADCAST = re.compile("broadcast")
+_TOO_BIG = re.compile("array is too big|[Mm]aximum allowed|negative dimensions|too large an array")
+_NO_LOOP = re.compile("not supported for the input types|did not contain a loop|Cannot cast ufunc")
+
+
+def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception | None:
+    """The error to raise instead of what a kernel raised; None if that is to be kept."""
+    if isinstance(error, MemoryError):
+        return RuntimeError(out_of_memory(error))
+    if isinstance(error, OverflowError):
+        return RuntimeError(TOO_LARGE_NUMBER)
+    if not isinstance(error, (ValueError, TypeError)):
+        return None
+    text = str(error)
+    tensors = [item for value in args for item in tensors_of(value)]
+    if _BROADCAST.search(text):
+        try:
+            shape: tuple[int, ...] = ()
+            for tensor in tensors:
+                shape = broadcast_shapes(shape, sizes_of(tensor))
+        except RuntimeError as mismatch:
+            return mismatch
+    if _TOO_BIG.search(text):
+        sizes = next((list(v) for v in args if isinstance(v, (tuple, list)) and _are_ints(v)), [])
+        return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
+    if _NO_LOOP.search(text) and tensors:
+        widest = max(tensors, key=lambda tensor: tensor.dtype.category)
+        return not_implemented(op.name, widest.dtype)
+    return None
+
+
+def tensors_of(value: Any) -> list[TensorBase]:
+    """The tensors that an argument is or has."""
+    if isinstance(value, TensorBase):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [item for item in value if isinstance(item, TensorBase)]
+    return []
+
+
+def _are_ints(value: Any) -> bool:
+    return all(type(item) is int for item in value)
+
+
+def out_of_memory(error: MemoryError) -> str:
+    """PyTorch's words for memory that there is not. NumPy's errors say how much was wanted."""
+    shape: Any = getattr(error, "shape", None)
+    dtype: Any = getattr(error, "dtype", None)
+    if shape is None or dtype is None:
+        return "DefaultCPUAllocator: can't allocate memory"
+    size = math.prod(shape) * dtype.itemsize
+    return f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes."
