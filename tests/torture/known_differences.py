@@ -1,5 +1,7 @@
 """Where plugrad differs from PyTorch and is meant to; docs/reliability.md gives the reasons."""
 
+# ruff: noqa: E501  # tables
+
 from __future__ import annotations
 
 import re
@@ -9,26 +11,62 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Difference:
-    """Findings that are none.
+    """Findings of the family `operators` that are none.
 
     Attributes:
         op: matches the operator's whole name.
         kind: is found in the kind of difference.
-        reason: a sentence.
+        details: is found in its details.
     """
 
     op: str
     kind: str
-    reason: str
     details: str = ""
 
 
-DIFFERENCES: tuple[Difference, ...] = ()
+ANY = ".*"
+REFUSES = "only PyTorch raises"
+DIFFERENCES: tuple[Difference, ...] = (
+    # Results are cast to the dtype of `out=` wherever that is allowed for any operator.
+    Difference(
+        ANY,
+        REFUSES,
+        r"Found dtype|Expected out t|Expected the (output|dtype)|dtype of out|only supports bool tensor for result|"
+        r"does not match input dtype|Bad in-place call|nonzero: Expected out",
+    ),
+    # Dtypes that PyTorch's kernels do not have, or have no gradient for, or do not mix.
+    Difference(
+        ANY,
+        REFUSES,
+        r"Autograd not support dtype|Expected a floating point or complex tensor|only supports floating-point dtypes|"
+        r"Expected both inputs to be Half|expected scalar type|to have the same dtype|must have the same dtype|"
+        r"expect parameter to have scalar type|on an unsigned type|cannot be converted to type|"
+        r"Got unsupported ScalarType|does not support automatic differentiation|mixed dtype",
+    ),
+    Difference("huber_loss|smooth_l1_loss|addcdiv|addcmul", REFUSES, "can't be cast to the desired|Found dtype"),
+    # PyTorch's own assertions, and its faults.
+    Difference(ANY, REFUSES, "Could this error message be improved"),
+    Difference("take_along_dim", REFUSES, "view size is not compatible"),
+    Difference("Tensor.scatter_reduce_|scatter_reduce", "gradient", ""),
+    Difference("as_strided_scatter", "gradient: only PyTorch", ""),
+    Difference("clamp|clip", "gradient: only PyTorch", "broadcast shape"),
+    # PyTorch lets these overwrite a leaf, and passes the gradient through what they overwrote.
+    Difference(r"logical_(and|or|xor|not)", "gradient: values|only plugrad raises", "leaf|"),
+    Difference("ldexp", ANY, ""),
+    # A bool is no size, position or step.
+    Difference(ANY, "only plugrad raises", r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not int"),
+    # Operands without elements have their dtypes checked like any others.
+    Difference("bmm|addbmm|baddbmm|addmm|mm|addmv|mv", "only plugrad raises", "expected scalar type"),
+    Difference("index_add", "only plugrad raises", "index 0 is out of bounds"),
+    # Which of equal elements is meant, neither library says.
+    Difference("kthvalue|median|nanmedian|mode|topk", "values", ""),
+)  # fmt: skip
 
 
 def known(call: Any, kind: str, details: str) -> bool:
+    name = call.op.rpartition(".")[2].rstrip("_")
     return any(
-        re.fullmatch(difference.op, call.op)
+        (re.fullmatch(difference.op, call.op) or re.fullmatch(difference.op, name))
         and re.search(difference.kind, kind)
         and re.search(difference.details, details)
         for difference in DIFFERENCES
@@ -42,15 +80,19 @@ class Refusal:
     Attributes:
         path: matches the function's whole name.
         message: is found in plugrad's error.
-        reason: a sentence.
     """
 
     path: str
     message: str
-    reason: str
 
 
-REFUSALS: tuple[Refusal, ...] = ()
+REFUSALS: tuple[Refusal, ...] = (
+    # A bool is no size, position or step.
+    Refusal(ANY, r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not int"),
+    # What is not there.
+    Refusal(ANY, r"'out' is an invalid keyword argument|keyword argument 'out'|DType$"),
+    Refusal("func.linearize", "non-empty output"),
+)
 
 
 def known_refusal(path: str, error: BaseException, expected: BaseException | None) -> bool:
