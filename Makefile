@@ -42,7 +42,7 @@ compare: ## Measure against JAX, HIPS autograd and others; writes docs/compariso
 	@$(WORKSPACE) compare $(ARGS)
 
 packages: ## Build wheels, install them far from the checkout, certify the backends there
-	@$(PYTHON) tools/packages.py
+	@$(PYTHON) tools/packages.py $(ARGS)
 
 install: ## Only install into .venv
 	@$(WORKSPACE) install

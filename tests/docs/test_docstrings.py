@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,12 +35,16 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
         )
 
 
+@functools.cache
 def from_docstrings() -> list[doctest.DocTest]:
     parser = doctest.DocTestParser()
     found = []
     for path in sorted(CORE.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if ">>>" not in source:
+            continue
         module = path.relative_to(CORE.parent).with_suffix("").as_posix().replace("/", ".")
-        for name, line, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+        for name, line, text in docstrings(ast.parse(source)):
             label = f"{module}:{name}" if name else module
             found.append(parser.get_doctest(text, {}, label, str(path), line))
     return found

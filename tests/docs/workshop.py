@@ -73,6 +73,8 @@ class Workshop:
             "VIRTUAL_ENV": str(home),
             "COLUMNS": "160",
             "NO_COLOR": "1",
+            # The kit would try the page's operators on every backend there is: one shows the page.
+            "PLUGRAD_DISABLE": "jax,cuda",
             # What a package needs is there; a test fetches nothing.
             "PIP_CONFIG_FILE": os.devnull,
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
