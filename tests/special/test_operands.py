@@ -47,6 +47,15 @@ def test_integers_give_the_default_dtype(row: Row) -> None:
         assert found.dtype in (plugrad.float32, plugrad.complex64)
 
 
+@pytest.mark.parametrize("kind", "tuvw")
+def test_shifted_polynomials_of_small_integers_do_not_wrap_around(kind: str) -> None:
+    function = getattr(special, f"shifted_chebyshev_polynomial_{kind}")
+    small = plugrad.tensor([0, 1, 200], dtype=plugrad.uint8)
+    wide = plugrad.tensor([0.0, 1.0, 200.0], dtype=plugrad.float64)
+    expected = function(wide, plugrad.tensor(3)).numpy()
+    np.testing.assert_allclose(function(small, plugrad.tensor(3)).numpy(), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("row", rows())
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)])
 def test_shapes(row: Row, shape: tuple[int, ...]) -> None:

@@ -13,6 +13,8 @@ from plugrad.tensor.size import Size, as_size
 def broadcast_tensors(*tensors: Any) -> Any:
     """Tensors expanded to their common shape, in a tuple; also of one list of tensors.
 
+    One that has that shape is given back itself.
+
     Raises RuntimeError if their shapes do not broadcast.
 
     >>> import plugrad
@@ -35,7 +37,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
                 f"{type(tensor).__name__}"
             )
         shape = kernels.broadcast_shapes(shape, sizes_of(tensor))
-    return tuple([tensor.expand(shape) for tensor in tensors])
+    return tuple([t if sizes_of(t) == shape else t.expand(shape) for t in tensors])
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

@@ -446,6 +446,8 @@ def sum_to_size(self: Tensor, size: tuple[int, ...]) -> Tensor:
     if added < 0 or not _expands(size, sizes[added:]):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(sizes)}}}.")
     dims = [dim for dim in range(len(sizes)) if dim < added or size[dim - added] != sizes[dim]]
+    if not size:
+        return F.sum(self)
     return F.sum(self, dims, True).reshape(size) if dims else self
 
 
@@ -458,8 +460,10 @@ def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor 
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return self.clone()
     parts = [part for part in (prepend, self, append) if part is not None]
-    result = self if len(parts) == 1 or n == 0 else F.cat(parts, dim)
+    result = self if len(parts) == 1 else F.cat(parts, dim)
     for _ in range(n):
         length = sizes_of(result)[dim]
         later = F.slice(result, dim, 1, length, 1)

@@ -107,7 +107,7 @@ def unflatten(self: Tensor, dim: int, sizes: Sizes) -> Tensor:
 
 
 def ravel(self: Tensor) -> Tensor:
-    return self.reshape((-1,))
+    return self.contiguous().reshape((-1,))
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:

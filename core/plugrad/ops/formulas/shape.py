@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 Sizes = tuple[int, ...]
 
 
-def cat_backward(grad: Tensor, shapes: list[Sizes], dim: int) -> list[Tensor | None]:
-    """Each tensor's part of the gradient; those that were skipped get none."""
+def cat_backward(grad: Tensor, shapes: list[Sizes], dim: int) -> list[Tensor]:
+    """Each tensor's part of the gradient; those that were skipped get an empty one."""
     ndim = grad.ndim
     dim = wrap_dim(dim, ndim)
-    parts: list[Tensor | None] = []
+    parts: list[Tensor] = []
     start = 0
     for shape in shapes:
         if is_skipped(shape) and (ndim != 1 or dim != 0):
-            parts.append(None)
+            parts.append(F.zeros(shape, dtype=grad.dtype, device=grad.device))
             continue
         parts.append(F.slice(grad, dim, start, start + shape[dim], 1))
         start += shape[dim]

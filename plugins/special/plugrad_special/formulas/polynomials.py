@@ -17,11 +17,19 @@ def degree(n: Tensor) -> Tensor:
     return n.trunc() if n.is_floating_point() else n
 
 
+def _result_dtype(x: Tensor, n: Tensor) -> plugrad.dtype:
+    dtype = plugrad.result_type(x, n)
+    return dtype if dtype.is_floating_point else plugrad.get_default_dtype()
+
+
+def _shifted(x: Tensor, n: Tensor) -> Tensor:
+    """From [0, 1] to [-1, 1]; integers would wrap around."""
+    return 2 * x.to(_result_dtype(x, n)) - 1
+
+
 def _recurrence(x: Tensor, n: Tensor, first: Callable[[Tensor], Tensor], step: Step) -> Tensor:
     """The polynomial of degree n in a sequence that begins with 1 and `first`; 0 for n < 0."""
-    dtype = plugrad.result_type(x, n)
-    dtype = dtype if dtype.is_floating_point else plugrad.get_default_dtype()
-    x, degrees = plugrad.broadcast_tensors(x.to(dtype), degree(n))
+    x, degrees = plugrad.broadcast_tensors(x.to(_result_dtype(x, n)), degree(n))
     highest = int(degrees.max()) if degrees.numel() else -1
     before, last = plugrad.ones_like(x), first(x)
     result = plugrad.where(degrees == 0, before, plugrad.zeros_like(x))
@@ -52,19 +60,19 @@ def chebyshev_w(x: Tensor, n: Tensor) -> Tensor:
 
 
 def shifted_chebyshev_t(x: Tensor, n: Tensor) -> Tensor:
-    return special.chebyshev_polynomial_t(2 * x - 1, n)
+    return special.chebyshev_polynomial_t(_shifted(x, n), n)
 
 
 def shifted_chebyshev_u(x: Tensor, n: Tensor) -> Tensor:
-    return special.chebyshev_polynomial_u(2 * x - 1, n)
+    return special.chebyshev_polynomial_u(_shifted(x, n), n)
 
 
 def shifted_chebyshev_v(x: Tensor, n: Tensor) -> Tensor:
-    return special.chebyshev_polynomial_v(2 * x - 1, n)
+    return special.chebyshev_polynomial_v(_shifted(x, n), n)
 
 
 def shifted_chebyshev_w(x: Tensor, n: Tensor) -> Tensor:
-    return special.chebyshev_polynomial_w(2 * x - 1, n)
+    return special.chebyshev_polynomial_w(_shifted(x, n), n)
 
 
 def hermite_h(x: Tensor, n: Tensor) -> Tensor:
