@@ -24,6 +24,7 @@ from workspace import BACKENDS, BUILD_WHEEL, DISTRIBUTIONS, EXAMPLES, PYTHON, RO
 SCAFFOLDS = (
     ("backend", "acme"),
     ("backend", "strictly", "--namespace", "array_api_strict"),
+    ("kernels", "swift"),
     ("ops", "waves"),
     ("ops", "tides", "--style", "python"),
 )

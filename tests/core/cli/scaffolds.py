@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 STYLES = {
     "kernels": ("backend", "--style", "kernels", "--license", "Apache-2.0"),
     "namespace": ("backend", "--namespace", "array_api_strict", "--license", "MIT"),
+    "others": ("kernels", "--license", "MIT"),
     "python": ("ops", "--style", "python", "--license", "MIT"),
     "yaml": ("ops", "--style", "yaml", "--license", "BSD-3-Clause"),
 }
@@ -31,8 +33,15 @@ class Scaffold:
         """What `pip install --editable` leaves: metadata that the import system finds."""
         info = self.folder / f"{self.package}-0.1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Name: {self.package}\nVersion: 0.1.0\n")
-        (info / "entry_points.txt").write_text(f"[plugrad]\n{self.name} = {self.package}.plugin\n")
+        name = self.package.replace("_", "-")
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: 0.1.0\n")
+        project = tomllib.loads((self.folder / "pyproject.toml").read_text())["project"]
+        lines = [
+            line
+            for group, entries in project["entry-points"].items()
+            for line in (f"[{group}]", *(f"{name} = {to}" for name, to in entries.items()))
+        ]
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """A Python command in the package's folder, which is on the path."""

@@ -30,7 +30,7 @@ def project_of(folder: Path) -> dict[str, object]:
     return table
 
 
-@pytest.mark.parametrize("command", ["backend", "ops"])
+@pytest.mark.parametrize("command", ["backend", "ops", "kernels"])
 def test_help_has_examples(run: Run, command: str) -> None:
     assert command in run("new", "--help").stdout
     result = run("new", command, "--help")
@@ -156,7 +156,7 @@ def test_namespaces_that_cannot_be(run: Run, project: Path, name: str, words: st
 
 def test_an_installed_plugin_keeps_its_name(run: Run, site: FakeSite) -> None:
     site.backend("alpha", "1.2")
-    for kind in ("backend", "ops"):
+    for kind in ("backend", "ops", "kernels"):
         result = run("new", kind, "alpha", "--yes")
         assert result.exit_code == 2
         assert "'alpha' is installed already (plugrad-alpha 1.2)" in result.stderr

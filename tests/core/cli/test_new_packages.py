@@ -48,7 +48,8 @@ def test_the_code_is_typed(run: Run, tmp_path: Path) -> None:
 def test_the_doctor_finds_the_plugin_healthy(run: Run, tmp_path: Path, style: str) -> None:
     made = scaffold(run, style, tmp_path / "made")
     result = made.run("-m", "plugrad.cli", "doctor", "--json")
-    assert f'"{made.name}"' in result.stdout
+    # A package with nothing but kernels is called by its distribution.
+    assert any(f'"{name}"' in result.stdout for name in (made.name, f"plugrad-zz-{style}"))
     assert '"problems": []' in result.stdout
 
 
@@ -57,7 +58,10 @@ def test_the_project_file_names_the_plugin(run: Run, tmp_path: Path, style: str)
     made = scaffold(run, style, tmp_path / "made")
     project = tomllib.loads((made.folder / "pyproject.toml").read_text())["project"]
     assert project["name"] == f"plugrad-zz-{style}"
-    assert project["entry-points"]["plugrad"] == {made.name: f"{made.package}.plugin"}
+    group, name = "plugrad", made.name
+    if style == "others":
+        group, name = "plugrad.kernels", "plugrad"
+    assert project["entry-points"] == {group: {name: f"{made.package}.plugin"}}
     assert project["license"] in (made.folder / "README.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""The commands `plugrad new backend` and `plugrad new ops`."""
+"""The commands `plugrad new backend`, `plugrad new ops` and `plugrad new kernels`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from plugrad.cli.output import fail, print_line
 from plugrad.dispatch.api_version import API_VERSION
 
 HELP: Final = """
-Write a package for a **backend** or for **operators** of your own: it installs and passes its tests
-as it is, and from there you change it.
+Write a package for a **backend**, for **operators** of your own, or with **kernels** alone: it
+installs and passes its tests as it is, and from there you change it.
 
     plugrad new backend foo      # plugrad-foo: device="foo"
 
     plugrad new ops foo          # plugrad-foo: plugrad.ops.foo.*
+
+    plugrad new kernels foo      # plugrad-foo: other kernels for the cpu
 
 Without options you are asked. Scripts say `--yes`. Nothing that exists is ever overwritten.
 """
@@ -73,7 +75,7 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class Common:
-    """The options that both commands have."""
+    """The options that all commands have."""
 
     directory: Path | None
     distribution: str | None
@@ -194,6 +196,34 @@ def ops(
         _create("ops", style, name, common, questions, values, f"Operators for plugrad: {name}")
 
 
+@app.command("kernels")
+def kernels(
+    name: Name = None,
+    directory: Directory = None,
+    distribution: Distribution = None,
+    author: Author = None,
+    license: License = None,
+    description: Description = None,
+    yes: Yes = False,
+) -> None:
+    """Write a package with nothing but kernels, for plugrad's operators on the CPU.
+
+    It contains two kernels that decline what they leave to the backend's own, tests that compare
+    with those, plugrad's kit among them, a workflow for GitHub, README and licence.
+
+        plugrad new kernels foo
+
+        plugrad new kernels foo --license Apache-2.0 --yes
+    """
+    common = Common(directory, distribution, author, license, description)
+    with _Reporting():
+        questions = Questions(is_terminal() and not yes)
+        name = questions.answer(
+            name, "NAME", "Name of the package, behind plugrad-", None, names.check_kernels_name
+        )
+        _create("kernels", "cpu", name, common, questions, {}, f"Kernels for plugrad: {name}")
+
+
 class _Reporting:
     """Turns a ScaffoldError into a message on standard error and exit code 2."""
 
@@ -250,7 +280,7 @@ def _create(
     found = {
         **values,
         **_values(name, distribution, description, author, license),
-        **_certificate(kind, name),
+        **_certificate(kind, name, distribution),
     }
     files = package.render(f"{kind}/{style}", license, found)
     target = Path(directory)
@@ -286,13 +316,16 @@ def _values(
     }
 
 
-def _certificate(kind: str, name: str) -> dict[str, str]:
+def _certificate(kind: str, name: str, distribution: str) -> dict[str, str]:
     """How the package gets its certificate from the kit."""
     options = {
         "backend": f"--plugrad-backend={name} --plugrad-level=core",
         "ops": f"--plugrad-op={name}::smooth_abs",
+        "kernels": "--plugrad-backend=cpu --plugrad-op=sigmoid --plugrad-op=softplus",
     }
     command = f"python -m pytest --pyargs plugrad.testing.conformance {options[kind]}"
+    if kind == "kernels":
+        command = f"PLUGRAD_PREFER={distribution} {command}"
     return {"certificate_command": command, "certificate_steps": f"      - run: {command}"}
 
 

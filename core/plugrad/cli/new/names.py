@@ -74,6 +74,12 @@ def check_namespace(name: str) -> None:
         raise ScaffoldError(f"plugrad.{name} exists already: choose another name")
 
 
+def check_kernels_name(name: str) -> None:
+    """Raise unless a package with kernels can be called so, behind ``plugrad-``."""
+    _check_form("a package's name", name)
+    _check_plugin(name)
+
+
 def check_distribution(distribution: str) -> None:
     """Raise unless a new distribution can have this name, and its package the name it implies."""
     if not _DISTRIBUTION.fullmatch(distribution):

@@ -43,6 +43,16 @@ OPERATORS: Final = {
     "tests/test_operators.py": "ops/test_operators.py",
     "tests/test_conformance.py": "ops/test_conformance.py",
 }
+KERNELS: Final = {
+    **COMMON,
+    "README.md": "kernels/README.md",
+    "pyproject.toml": "kernels/pyproject.toml",
+    "$package/__init__.py": "kernels/__init__.py",
+    "$package/plugin.py": "kernels/plugin.py",
+    "$package/cpu.py": "kernels/cpu.py",
+    "tests/test_kernels.py": "kernels/test_kernels.py",
+    "tests/test_conformance.py": "kernels/test_conformance.py",
+}
 LAYOUTS: Final[dict[str, dict[str, str]]] = {
     "backend/kernels": {
         **BACKEND,
@@ -54,6 +64,7 @@ LAYOUTS: Final[dict[str, dict[str, str]]] = {
         **BACKEND,
         "$package/backend.py": "backend_namespace/backend.py",
     },
+    "kernels/cpu": KERNELS,
     "ops/yaml": {
         **OPERATORS,
         "$package/operators.py": "ops_yaml/operators.py",
@@ -74,6 +85,8 @@ LAYOUTS: Final[dict[str, dict[str, str]]] = {
 PURPOSES: Final = {
     "$package/backend.py": "the backend: name, conversions, and what else plugrad has to know",
     "$package/kernels.py": "the kernels, by operator",
+    "$package/cpu.py": "kernels on NumPy arrays; other backends get modules beside it",
+    "tests/test_kernels.py": "the kernels against the backend's own",
     "$package/array.py": "the arrays, which NumPy stands in for: put your library's in their place",
     "$package/operators.yaml": "the operators: schema, derivative, who computes them",
     "$package/operators.py": "the operators as Python functions",

@@ -149,8 +149,13 @@ class ArrayNamespaceBackend(Backend):
         return self.to_host(array)
 
     def copy_to_device(self, array: Array, index: int, non_blocking: bool = False) -> Array:
-        """The standard's `to_device`."""
-        return array.to_device(self.namespace.devices[index])
+        """The standard's `to_device`; `asarray` for arrays of a library that lacks the method, and
+        has a namespace that was put around it."""
+        device = self.namespace.devices[index]
+        move = getattr(array, "to_device", None)
+        if move is None:
+            return self.namespace.xp.asarray(array, device=device, copy=True)
+        return move(device)
 
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array of device `index` with the memory of an object with ``__dlpack__``.

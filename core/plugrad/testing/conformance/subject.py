@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import plugrad
 from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.availability import Availability, all_availability
+from plugrad.dispatch.kernel_sources import Brought
 from plugrad.dispatch.operator import all_operators
 from plugrad.testing.cases import Arguments
 
@@ -90,6 +93,25 @@ class Subject:
     def random(self, *shape: int, seed: int = 0, device: Any = None) -> Any:
         """Floating point numbers in [-1, 1)."""
         return self.tensor(np.random.default_rng(seed).uniform(-1, 1, shape), device=device)
+
+
+@contextmanager
+def by_own_kernels() -> Iterator[None]:
+    """In the block the CPU, which is compared with, computes by its own kernels where it has any,
+    whoever is preferred: or kernels of others would be compared with themselves."""
+    active = find_backend("cpu")
+    sources = active.sources
+    brought, chosen, conflict = sources.brought, sources.chosen, sources.conflict
+    if not chosen and not any(each.preferred for each in brought):
+        yield
+        return
+    tables = {each.owner: each.table for each in brought}
+    own_first = [Brought(each.owner, each.table) for each in brought]
+    active.settle_kernels(own_first, {}, lambda name, owners: tables[owners[0]][name])
+    try:
+        yield
+    finally:
+        active.settle_kernels(brought, chosen, conflict)
 
 
 class DeviceArguments(Arguments):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from plugrad.testing.conformance.compare import assert_matches
 from plugrad.testing.conformance.derivatives import differentiable, first
 from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.subject import Subject, by_own_kernels
 from plugrad.testing.conformance.trials import Selection, Trial
 
 
@@ -17,6 +17,7 @@ def with_gradient(subject: Subject, selection: Selection) -> Iterator[Trial]:
 
 @each("trial", with_gradient)
 def test_gradient(subject: Subject, trial: Trial) -> None:
-    expected = first(trial, trial.expected_arguments(subject))
+    with by_own_kernels():
+        expected = first(trial, trial.expected_arguments(subject))
     actual = first(trial, trial.arguments(subject))
     assert_matches(subject, actual, expected, trial.case, where="gradient: ", slack=5)

@@ -7,14 +7,15 @@ from typing import Any
 from plugrad.testing.conformance.compare import assert_matches
 from plugrad.testing.conformance.derivatives import first
 from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.subject import Subject, by_own_kernels
 from plugrad.testing.conformance.trials import Trial
 from plugrad.testing.conformance.variations import has_gradient, variations
 
 
 @each("trial", variations)
 def test_variation(subject: Subject, trial: Trial) -> None:
-    expected, (wanted_args, _) = trial.run(trial.expected_arguments(subject))
+    with by_own_kernels():
+        expected, (wanted_args, _) = trial.run(trial.expected_arguments(subject))
     actual, (args, _) = trial.run(trial.arguments(subject))
     # Which of several elements a place in memory keeps is not defined.
     if not any(expected is given and _overlaps(given) for given in wanted_args):
@@ -24,7 +25,8 @@ def test_variation(subject: Subject, trial: Trial) -> None:
             assert_matches(subject, ours, theirs, where="argument afterwards: ")
     if has_gradient(trial):
         found = first(trial, trial.arguments(subject))
-        wanted = first(trial, trial.expected_arguments(subject))
+        with by_own_kernels():
+            wanted = first(trial, trial.expected_arguments(subject))
         assert_matches(subject, found, wanted, trial.case, where="gradient: ", slack=5)
 
 

@@ -23,7 +23,7 @@ from plugrad.testing.cases import (
     resolve,
     seed_of,
 )
-from plugrad.testing.conformance.subject import DeviceArguments, Subject
+from plugrad.testing.conformance.subject import DeviceArguments, Subject, by_own_kernels
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def try_out(label: str, case: OpCase, sample: OpSample) -> Trial:
     function = resolve(case.op)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with plugrad.record_dispatch_trace() as events:
+        with by_own_kernels(), plugrad.record_dispatch_trace() as events:
             result = function(*args, **kwargs)
     calls = [event for event in events if event.kind == "call"]
     direct = tuple(dict.fromkeys(event.op for event in calls if event.depth == 0))

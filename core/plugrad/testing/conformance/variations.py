@@ -11,7 +11,7 @@ import plugrad
 from plugrad.dispatch.operator import find_operator
 from plugrad.testing.cases import OpSample, T
 from plugrad.testing.conformance.derivatives import first
-from plugrad.testing.conformance.subject import DeviceArguments, Subject
+from plugrad.testing.conformance.subject import DeviceArguments, Subject, by_own_kernels
 from plugrad.testing.conformance.trials import (
     Selection,
     Trial,
@@ -127,7 +127,8 @@ def has_gradient(trial: Trial) -> bool:
     if not trial.case.gradient or not trial.has_leaf or "float64" not in trial.case.grad_dtypes:
         return False
     try:
-        first(trial, DeviceArguments("float64", trial.seed(), "cpu"))
+        with by_own_kernels():
+            first(trial, DeviceArguments("float64", trial.seed(), "cpu"))
     except Exception:
         return False
     return True
@@ -143,7 +144,7 @@ def in_place_variants(subject: Subject, selection: Selection) -> Iterator[tuple[
         if not trial.sample.args or not isinstance(trial.sample.args[0], T):
             continue
         try:
-            with plugrad.no_grad():
+            with plugrad.no_grad(), by_own_kernels():
                 written(trial, name, DeviceArguments("float64", trial.seed(), "cpu"))
         except Exception:
             continue
@@ -167,7 +168,7 @@ def out_variants(subject: Subject, selection: Selection) -> Iterator[Trial]:
             if "." in trial.case.op or "::" in trial.case.op or "out" in trial.sample.kwargs:
                 continue
             try:
-                with plugrad.no_grad():
+                with plugrad.no_grad(), by_own_kernels():
                     into(trial, DeviceArguments("float64", trial.seed(), "cpu"))
             except Exception:
                 continue
