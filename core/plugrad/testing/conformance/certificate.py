@@ -10,6 +10,7 @@ from typing import Any, Final
 import plugrad
 from plugrad.dispatch.operator import all_operators
 from plugrad.plugins import get_manager
+from plugrad.plugins.kernel_conflicts import kernels_of_others
 from plugrad.testing.conformance.subject import Subject
 from plugrad.testing.conformance.trials import Selection
 
@@ -247,7 +248,17 @@ def _facts(subject: Subject) -> dict[str, Any]:
         "dtypes": list(subject.dtypes),
         "devices": [str(device) for device in subject.devices],
         "array_type": _name_of(subject.backend.array_type),
+        "kernels": _replaced(subject),
     }
+
+
+def _replaced(subject: Subject) -> dict[str, list[str]]:
+    """Of the core's operators, those that others' kernels compute, by whose they are."""
+    found = {
+        owner: [name for name in names if "::" not in name]
+        for owner, names in kernels_of_others(subject.active).items()
+    }
+    return {owner: names for owner, names in found.items() if names}
 
 
 def _name_of(cls: Any) -> str:

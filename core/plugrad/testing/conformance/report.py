@@ -130,11 +130,12 @@ def _facts(certificate: Certificate) -> Iterator[str]:
         "capabilities": ", ".join(facts["capabilities"]) or "none",
         "dtypes": ", ".join(facts["dtypes"]),
         "devices": ", ".join(facts["devices"]),
+        **{f"kernels of {owner}": ", ".join(names) for owner, names in facts["kernels"].items()},
         "run on": f"Python {facts['python']}, {facts['platform']}",
     }
     yield "<dl>"
     for name, value in shown.items():
-        yield f"<dt>{name}</dt><dd>{_text(value)}</dd>"
+        yield f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>"
     yield "</dl>"
 
 

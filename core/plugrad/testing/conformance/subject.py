@@ -14,7 +14,7 @@ import plugrad
 from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.availability import Availability, all_availability
 from plugrad.dispatch.kernel_sources import Brought
-from plugrad.dispatch.operator import all_operators
+from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.testing.cases import Arguments
 
 # In PyTorch's order of preference: the first one that the backend has is what values are tried in.
@@ -107,11 +107,33 @@ def by_own_kernels() -> Iterator[None]:
         return
     tables = {each.owner: each.table for each in brought}
     own_first = [Brought(each.owner, each.table) for each in brought]
-    active.settle_kernels(own_first, {}, lambda name, owners: tables[owners[0]][name])
+    concerned = _operators_of(active, [each.table for each in brought])
+    sources.settle(own_first, {}, lambda name, owners: tables[owners[0]][name])
+    _forget(concerned)
     try:
         yield
     finally:
-        active.settle_kernels(brought, chosen, conflict)
+        sources.settle(brought, chosen, conflict)
+        _forget(concerned)
+
+
+def _operators_of(active: ActiveBackend, tables: list[dict[str, Any]]) -> list[Operator]:
+    """The operators that tables have kernels for and the backend too; all of them where `mul` is
+    among these, which other operators' kernels keep for factors."""
+    names = {name.partition(".")[0] for table in tables for name in table}
+    if "mul" in names:
+        return all_operators()
+    return [
+        op
+        for op in all_operators()
+        if op.kernel_name in names
+        and len(active.sources.claims(op.kernel_name, op.overload)) > 1
+    ]
+
+
+def _forget(operators: list[Operator]) -> None:
+    for op in operators:
+        op.forget_resolved()
 
 
 class DeviceArguments(Arguments):

@@ -32,6 +32,8 @@ def lines_of(certificate: Certificate) -> Iterator[str]:
     yield from _wrapped("capabilities", facts["capabilities"] or ["none"])
     yield from _wrapped("dtypes", facts["dtypes"])
     yield from _wrapped("devices", facts["devices"])
+    for owner, names in facts["kernels"].items():
+        yield from _wrapped(f"kernels of {owner}", names)
     yield ""
     rows = [(topic, count) for topic, count in certificate.topics.items()]
     yield from _counted("topic", [*rows, ("all", certificate.total)])

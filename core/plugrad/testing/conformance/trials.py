@@ -132,10 +132,11 @@ class Selection:
     def trials(self) -> list[Trial]:
         """Every sample of every case, tried on the CPU, where all of them work."""
         found: list[Trial] = []
-        for case in self.cases:
-            trials, problems = tried(case)
-            found += trials
-            self.problems += problems
+        with by_own_kernels():
+            for case in self.cases:
+                trials, problems = tried(case)
+                found += trials
+                self.problems += problems
         wanted = [trial for trial in found if self.level != "core" or trial.level == "core"]
         return _with_labels_of_their_own(wanted)
 
