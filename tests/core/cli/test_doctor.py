@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import plugrad
 from plugrad.cli import doctor
 from tests.core.cli.conftest import Run
 from tests.core.plugins.conftest import FakeSite
@@ -149,3 +150,47 @@ def test_the_cpu_tells_its_blas_and_threads() -> None:
     facts = CpuBackend().describe()
     assert set(facts) == {"numpy", "BLAS", "threads"}
     assert "for BLAS" in facts["threads"]
+
+
+SWIFT = """
+from plugrad.plugins import hookimpl
+
+@hookimpl
+def plugrad_kernels():
+    return {"foo": {"exp": abs, "sin": abs, "sinn": abs}}
+"""
+
+
+@pytest.mark.filterwarnings("ignore::plugrad.plugins.PluginWarning")
+def test_kernels_of_other_packages_are_listed_for_every_backend(
+    run: Run, healthy: FakeSite
+) -> None:
+    text = DESCRIBED.replace("return {}", 'return {"exp": abs}').replace("{DESCRIPTION}", "{}")
+    healthy.add("plugrad-foo", "2.0", "foo", text)
+    healthy.add("plugrad-swift", "3.0", "swift", SWIFT)
+    report = examined(run)
+    assert report["kernels"] == [
+        {"backend": "foo", "owner": "plugrad-swift 3.0", "operators": ["sin"]}
+    ]
+    notes = [note for note in report["notes"] if "swift" in note]
+    assert notes == [
+        "Conflict: plugrad-swift 3.0 brings kernels for 'exp' on backend 'foo', which has its own: "
+        "those are used, unless plugrad.toml says prefer = ['plugrad-swift'].",
+        "plugrad-swift 3.0 has, for backend 'foo', a kernel for 'sinn', but there is no operator "
+        "of that name; did you mean 'sin'? It is left out.",
+    ]
+    with plugrad.config.set({"kernels.foo.exp": "swift"}):
+        report = examined(run)
+        shown = run("doctor").stdout
+    assert report["kernels"][0]["operators"] == ["exp", "sin"]
+    assert report["problems"] == []
+    assert "plugrad-swift 3.0's kernels for 'exp' on backend 'foo' are used, not those of " in shown
+    assert "chosen by plugrad.config.set(kernels.foo.exp='swift')." in shown
+
+
+def test_a_choice_for_a_backend_that_is_not_there_is_noted(run: Run, healthy: FakeSite) -> None:
+    with plugrad.config.set({"kernels.cpuu.exp": "swift"}):
+        notes = examined(run)["notes"]
+    assert any(
+        "the backend 'cpuu', which is not installed; did you mean 'cpu'?" in n for n in notes
+    )

@@ -177,3 +177,36 @@ def test_a_level_that_is_none_is_an_error(run: Run) -> None:
     result = run("ops", "--level", "middle")
     assert result.exit_code == 2
     assert "--level must be core or full, got 'middle'" in result.stderr
+
+
+KERNELS = """
+    from plugrad.plugins import hookimpl
+
+    @hookimpl
+    def plugrad_kernels():
+        return {"alpha": {"zz_twice": lambda x: NotImplemented, "zz::zz_mine": lambda x: x}}
+"""
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_whose_kernels_run_is_told(
+    run: Run, site: FakeSite, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    site.add("plugrad-swift", "2.0", "swift", KERNELS)
+    reports = listed(run)
+    assert reports["zz_twice"]["kernels"] == {"alpha": ["plugrad-alpha 1.0"]}
+    assert reports["zz::zz_mine"]["kernels"] == {"alpha": ["plugrad-swift 2.0"]}
+    assert reports["zz_easy"]["kernels"] == {"alpha": []}
+    with plugrad.config.set({"kernels.alpha.zz_twice": "swift"}):
+        report = listed(run)["zz_twice"]
+        lines = run("ops", "zz_twice", "--backend", "alpha").stdout.splitlines()
+        site.backend("beta")
+        both = run("ops", "zz_twice").stdout
+    assert report["kernels"] == {"alpha": ["plugrad-swift 2.0", "plugrad-alpha 1.0"]}
+    assert report["foreign"] == ["alpha"]
+    assert "kernel of" in lines[1]
+    (first,) = [line for line in lines if "zz_twice(" in line]
+    assert "plugrad-swi" in first
+    assert max(map(len, lines)) <= width
+    assert "alpha: plugrad-swift" in " ".join(both.split()) or "plugrad-swift" in both

@@ -126,8 +126,7 @@ def _operators_of(active: ActiveBackend, tables: list[dict[str, Any]]) -> list[O
     return [
         op
         for op in all_operators()
-        if op.kernel_name in names
-        and len(active.sources.claims(op.kernel_name, op.overload)) > 1
+        if op.kernel_name in names and len(active.sources.claims(op.kernel_name, op.overload)) > 1
     ]
 
 
