@@ -22,7 +22,7 @@ from plugrad.graph.history import (
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
-from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of
+from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of, steps_up_to
 from plugrad.tensor.interop import is_contiguous, storage_offset, strides
 from plugrad.tensor.strides import reach
 
@@ -39,12 +39,12 @@ class CopySlices(Node):
         super().__init__(next_sequence_nr())
         follow_base(view)
         # Not `view` itself: it holds the base, whose grad_fn this is going to be.
-        self.steps = view.steps
+        self.last = view.last
         self.inner: Node | None = inner
         self.position: i64 = position
         self.strides: tuple[int, ...] | None = None
         self.offset: int = 0
-        if view.depends_on_strides() or not is_contiguous(base):
+        if view.last.strided or not is_contiguous(base):
             self.strides = strides(base)
             self.offset = storage_offset(base)
         edges: list[Edge] = list(inner._next_edges)
@@ -59,7 +59,7 @@ class CopySlices(Node):
         if inner is None:
             raise_freed()
         whole = self._copy(grad)
-        part = replay_view(self.steps, whole, -self.offset)
+        part = replay_view(steps_up_to(self.last), whole, -self.offset)
         # `inner` may keep what it is given, and `part` is about to change.
         outputs = inner.apply([operators["clone"](part)])
         found: list[TensorBase | None] = list(outputs)
@@ -91,9 +91,9 @@ class CopySlices(Node):
         return laid_out
 
     def _release_variables(self) -> None:
-        if self.inner is not None:
-            self.inner._release_variables()
-            self.inner = None
+        # What `inner` saved goes with it, unless it is a node of this graph itself: the grad_fn of
+        # its saved result, when the view is gone.
+        self.inner = None
 
 
 set_copy_slices_class(CopySlices)

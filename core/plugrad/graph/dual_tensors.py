@@ -5,7 +5,7 @@ The tangent of a view is found at its base, if it has none of its own: see `forw
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import current_state
@@ -13,12 +13,18 @@ from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.history import next_sequence_nr, set_history
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
-from plugrad.tensor.base import TensorBase, ViewInfo, needs_grad, replay_view, sizes_of
+from plugrad.tensor.base import (
+    PRIMAL_ONLY,
+    TensorBase,
+    ViewInfo,
+    ViewStep,
+    needs_grad,
+    replay_view,
+    sizes_of,
+    steps_up_to,
+)
 from plugrad.tensor.dual import ForwardLevel, Tangent, attach_tangent, own_tangent
 from plugrad.tensor.interop import strides
-
-# The position in a step of `ViewInfo` that says: memory is shared from here on, tangents are not.
-PRIMAL_ONLY: Final = -2
 
 
 def find_tangent(tensor: TensorBase) -> Tangent | None:
@@ -102,8 +108,8 @@ def primal_of(tensor: TensorBase) -> TensorBase:
         state.kept = kept
     view = made.view_info
     if view is not None:
-        op, arguments, _ = view.steps[-1]
-        view.steps[-1] = (op, arguments, PRIMAL_ONLY)
+        last = view.last
+        view.last = ViewStep(last.before, last.op, last.arguments, PRIMAL_ONLY)
     if state.grad_enabled and needs_grad(tensor):
         meta = made.meta
         assert meta is not None
@@ -128,10 +134,7 @@ class Identity(Node):
 
 def shares_tangent(view: ViewInfo) -> bool:
     """Whether a view's tangent is a view of its base's: not if it is of an unpacked primal."""
-    for step in view.steps:  # noqa: SIM110  # needs no generator
-        if step[2] == PRIMAL_ONLY:
-            return False
-    return True
+    return not view.last.primal_only
 
 
 def check_sizes(tensor: TensorBase, tangent: TensorBase) -> None:
@@ -147,7 +150,7 @@ def check_sizes(tensor: TensorBase, tangent: TensorBase) -> None:
 
 def replayed(view: ViewInfo, tangent: TensorBase) -> TensorBase:
     follow_base(view)
-    return replay_view(view.steps, tangent, 0)
+    return replay_view(steps_up_to(view.last), tangent, 0)
 
 
 def value_of(tensor: TensorBase) -> TensorBase:

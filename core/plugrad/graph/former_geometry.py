@@ -9,7 +9,7 @@ back to the one it started from by strides, which always exists, before it takes
 from __future__ import annotations
 
 from plugrad.graph.support import operators
-from plugrad.tensor.base import AS_STRIDED, ViewInfo
+from plugrad.tensor.base import AS_STRIDED, ViewInfo, ViewStep, steps_up_to
 from plugrad.tensor.interop import storage_offset, strides
 
 
@@ -26,5 +26,8 @@ def follow_base(view: ViewInfo) -> None:
         of, sizes, steps, offset = geometries[position]
         if of() is base:
             arguments = (sizes, steps, offset, strides(base), storage_offset(base))
-            view.steps = [(operators[AS_STRIDED], arguments, -1), *view.steps]
+            last = ViewStep(None, operators[AS_STRIDED], arguments, -1)
+            for op, given, taken in steps_up_to(view.last):
+                last = ViewStep(last, op, given, taken)
+            view.last = last
             return

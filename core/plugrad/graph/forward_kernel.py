@@ -23,7 +23,6 @@ from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import MISSING_RULE, Operator
 from plugrad.dtype import FLOATING, DType
 from plugrad.graph.dual_tensors import (
-    PRIMAL_ONLY,
     find_tangent,
     lay_out,
     replayed,
@@ -35,6 +34,7 @@ from plugrad.graph.history import gradient_edge
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.graph.support import operators
 from plugrad.tensor.base import (
+    PRIMAL_ONLY,
     TensorBase,
     ViewInfo,
     detached,
@@ -376,7 +376,7 @@ def _is_among(wanted: TensorBase, values: Any) -> bool:
 
 def _refuse_part_of_primal(view: ViewInfo) -> None:
     """What was written to is a view of an unpacked primal: which one it is is not known."""
-    if view.steps[-1][2] != PRIMAL_ONLY:
+    if view.last.position != PRIMAL_ONLY:
         raise RuntimeError(
             "a dual tensor is being written to a view of the primal that unpack_dual() returned; "
             "write to a clone of the primal instead"

@@ -16,7 +16,7 @@ from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.history import gradient_edge, next_sequence_nr, set_view_of_base
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
-from plugrad.tensor.base import TensorBase, ViewInfo, needs_grad, sizes_of
+from plugrad.tensor.base import TensorBase, ViewInfo, ViewStep, needs_grad, sizes_of
 
 # Their gradients have another dtype, so their nodes run one by one as the engine runs nodes.
 _CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex"])
@@ -121,11 +121,13 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
     assert last is not None
     if _replay.enabled and meta.output_nr == 0:
         return last
-    for step in view.steps:
-        if step[0].name in _CHANGE_DTYPE:
+    step: ViewStep | None = view.last
+    while step is not None:
+        if step.op.name in _CHANGE_DTYPE:
             return last
+        step = step.before
     node = ViewOfBase(tensor, base)
-    node.take_over(last, int(meta.output_nr), len(view.steps))
+    node.take_over(last, int(meta.output_nr), int(view.last.count))
     return node
 
 

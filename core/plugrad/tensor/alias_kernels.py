@@ -25,6 +25,7 @@ from plugrad.tensor.base import (
     Geometry,
     TensorBase,
     ViewInfo,
+    ViewStep,
     bump_version,
     is_inference,
     keyset_without_tangent,
@@ -52,6 +53,7 @@ from plugrad.tensor.promotion import (
     promote_with_scalar,
 )
 from plugrad.tensor.transfer import cast_first, moved_array
+from plugrad.tensor.view_steps import extended
 
 
 @final
@@ -263,17 +265,16 @@ def make_view_info(
     source: TensorBase, op: Operator, args: tuple[Any, ...], position: int, creation: i64
 ) -> ViewInfo:
     """What makes the result of `op(source, *args)` a view of the source's base."""
-    step = (op, args, position)
     outer = source.view_info
     if outer is None:
-        made = ViewInfo(source, [step], version_of(source), creation)
+        made = ViewInfo(source, ViewStep(None, op, args, position), version_of(source), creation)
         storage = source.shared
         if storage is not None and storage.geometries is not None:
             made.geometries = len(storage.geometries)
         return made
-    creation = propagate_creation_meta(outer.creation_meta, creation)
-    made = ViewInfo(outer.base, [*outer.steps, step], version_of(source), creation)
-    made.geometries = outer.geometries
+    made = extended(outer, source, op, args, position)
+    made.version = version_of(source)
+    made.creation_meta = propagate_creation_meta(outer.creation_meta, creation)
     return made
 
 
@@ -395,8 +396,5 @@ class InplaceViewKernel:
             geometries.append(former)
         view = target.view_info
         if view is not None:
-            step = (self.functional, args, -1)
-            changed = ViewInfo(view.base, [*view.steps, step], view.version, view.creation_meta)
-            changed.geometries = view.geometries
-            target.view_info = changed
+            target.view_info = extended(view, target, self.functional, args, -1)
         return target

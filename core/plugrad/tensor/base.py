@@ -61,42 +61,76 @@ INFERENCE_MODE: Final = 4
 AS_STRIDED: Final = "_as_strided"
 
 
+# In the place of a step's position: memory is shared from here on, tangents are not.
+PRIMAL_ONLY: Final = -2
+
+
+@final
+class ViewStep:
+    """One operator on the way from a base to a view. Views of one another share what precedes.
+
+    Attributes:
+        before: the step before; None if the operator takes the base.
+        op, arguments: the operator, and its arguments after the first.
+        position: which of several results was taken; -1: there is one. Or `PRIMAL_ONLY`.
+        count: how many steps there are up to this one.
+        strided: whether one of them counts in memory, rather than in the base's elements.
+        primal_only: whether one of them is `PRIMAL_ONLY`.
+    """
+
+    def __init__(
+        self,
+        before: ViewStep | None,
+        op: Operator,
+        arguments: tuple[Any, ...],
+        position: int,
+    ) -> None:
+        self.before = before
+        self.op = op
+        self.arguments = arguments
+        self.position = position
+        self.count: i64 = 1
+        self.strided: bool = op.name == AS_STRIDED
+        self.primal_only: bool = position == PRIMAL_ONLY
+        if before is not None:
+            self.count += before.count
+            self.strided = self.strided or before.strided
+            self.primal_only = self.primal_only or before.primal_only
+
+
 @final
 class ViewInfo:
     """How a view came from its base: the operators to apply, in order, with their arguments.
 
     Attributes:
         base: the tensor that is no view itself.
-        steps: triples of operator, the arguments after the first, and which of several results
-            was taken (-1: there is one).
+        last: the last of the operators.
         version: the storage's version when the view's grad_fn was last made.
         creation_meta: `CREATION_DEFAULT`, or why the view cannot be written to under autograd.
-        geometries: how many of the storage's former geometries `steps` take into account.
+        geometries: how many of the storage's former geometries the steps take into account.
     """
 
-    def __init__(
-        self,
-        base: TensorBase,
-        steps: list[tuple[Operator, tuple[Any, ...], int]],
-        version: i64,
-        creation_meta: i64,
-    ) -> None:
+    def __init__(self, base: TensorBase, last: ViewStep, version: i64, creation_meta: i64) -> None:
         self.base = base
-        self.steps = steps
+        self.last = last
         self.version: i64 = version
         self.creation_meta: i64 = creation_meta
         self.geometries: i64 = 0
 
     def replay(self, base: TensorBase) -> TensorBase:
         """The same view of another tensor of the base's shape; see `replay_view`."""
-        return replay_view(self.steps, base, 0)
+        return replay_view(steps_up_to(self.last), base, 0)
 
-    def depends_on_strides(self) -> bool:
-        """Whether the view is told by places in memory, rather than by the base's elements."""
-        for step in self.steps:  # noqa: SIM110  # needs no generator
-            if step[0].name == AS_STRIDED:
-                return True
-        return False
+
+def steps_up_to(last: ViewStep) -> list[tuple[Operator, tuple[Any, ...], int]]:
+    """The steps of a view as triples of operator, arguments and position, the first one first."""
+    found: list[tuple[Operator, tuple[Any, ...], int]] = []
+    step: ViewStep | None = last
+    while step is not None:
+        found.append((step.op, step.arguments, step.position))
+        step = step.before
+    found.reverse()
+    return found
 
 
 def replay_view(
@@ -110,10 +144,15 @@ def replay_view(
     result: Any = base
     state = current_state()
     for op, arguments, position in steps:
-        if shift != 0 and op.name == AS_STRIDED:
-            size, stride, offset, input_stride, input_offset = arguments
-            arguments = (size, stride, offset + shift, input_stride, input_offset + shift)
         source: TensorBase = result
+        if shift != 0:
+            if op.name == AS_STRIDED:
+                size, stride, offset, input_stride, input_offset = arguments
+                arguments = (size, stride, offset + shift, input_stride, input_offset + shift)
+            elif op.name == "view_as_complex":
+                shift //= 2
+            elif op.name in ("real", "imag", "view_as_real") and source.dtype.is_complex:
+                shift *= 2
         keyset = (source.keyset | state.included) & state.kept
         if state.trace is not None:
             result = state.trace.dispatch("call", op, keyset, (source, *arguments))

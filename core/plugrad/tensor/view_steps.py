@@ -1,0 +1,66 @@
+"""The steps of a view when one more is added: `as_strided` starts from the base's memory.
+
+    y.diagonal().as_strided((2,), (1,))      is, of y:      y.as_strided((2,), (1,))
+
+It counts in memory, so it reaches elements that the view before does not have. Only the base has
+them all, so gradients of a view that was written to must not pass through the views between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.tensor.base import AS_STRIDED, TensorBase, ViewInfo, ViewStep, sizes_of
+from plugrad.tensor.interop import is_contiguous, storage_offset, strides
+
+_VIEW_AS_REAL: Final = "plugrad::view_as_real"
+_VIEW_AS_COMPLEX: Final = "plugrad::view_as_complex"
+
+
+def extended(
+    outer: ViewInfo, source: TensorBase, op: Operator, arguments: tuple[Any, ...], position: int
+) -> ViewInfo:
+    """What makes one result of `op(source, *arguments)` a view of the base of `source`, which
+    `outer` is about. Version and creation meta are those of `outer`."""
+    if op.name == AS_STRIDED and not outer.last.primal_only:
+        last = _from_memory(outer.base, source, op, arguments)
+        if last is not None:
+            made = ViewInfo(outer.base, last, outer.version, outer.creation_meta)
+            storage = outer.base.shared
+            if storage is not None and storage.geometries is not None:
+                made.geometries = len(storage.geometries)
+            return made
+    last = ViewStep(outer.last, op, arguments, position)
+    made = ViewInfo(outer.base, last, outer.version, outer.creation_meta)
+    made.geometries = outer.geometries
+    return made
+
+
+def _from_memory(
+    base: TensorBase, source: TensorBase, op: Operator, arguments: tuple[Any, ...]
+) -> ViewStep | None:
+    """`as_strided` of the base itself, in numbers of the dtype of `source`; None if there is no
+    view of the base that has this dtype and all its elements."""
+    size, stride, offset, _, _ = arguments
+    steps, start = strides(base), storage_offset(base)
+    if source.dtype is base.dtype:
+        return ViewStep(None, op, (size, stride, offset, steps, start), -1)
+    if base.dtype.is_complex:
+        parts = ViewStep(None, _operator(_VIEW_AS_REAL), (), -1)
+        steps = (*[2 * step for step in steps], 1)
+        return ViewStep(parts, op, (size, stride, offset, steps, 2 * start), -1)
+    count = 1
+    for length in sizes_of(base):
+        count *= length
+    if not is_contiguous(base) or start % 2 or count % 2:
+        return None
+    pairs = ViewStep(None, op, ((count // 2, 2), (2, 1), start, steps, start), -1)
+    whole = ViewStep(pairs, _operator(_VIEW_AS_COMPLEX), (), -1)
+    return ViewStep(whole, op, (size, stride, offset, (1,), start // 2), -1)
+
+
+def _operator(name: str) -> Operator:
+    found = find_operator(name)
+    assert found is not None
+    return found
