@@ -18,6 +18,7 @@ from plugrad._generated.functions import linalg_inv as inv
 from plugrad._generated.functions import linalg_solve as solve
 from plugrad._generated.functions import linalg_vector_norm as vector_norm
 from plugrad._generated.functions import matmul, matrix_power
+from plugrad.tensor.outputs import write_out
 
 __all__ = [
     "cross",
@@ -35,7 +36,13 @@ __all__ = [
 
 
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    A: Any,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
 ) -> Any:
     """A norm of matrices: "fro", or 1, -1, inf or -inf, of the sums over columns or rows.
 
@@ -46,6 +53,8 @@ def matrix_norm(
     >>> plugrad.linalg.matrix_norm(plugrad.ones(2, 2))
     tensor(2.)
     """
+    if out is not None:
+        return write_out("matrix_norm", out, matrix_norm(A, ord, dim, keepdim, dtype=dtype))
     if A.ndim < 2:
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
@@ -62,7 +71,13 @@ def matrix_norm(
 
 
 def norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    A: Any,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
 ) -> Any:
     """A norm of all elements, of vectors along one dimension, or of matrices along two.
 
@@ -72,6 +87,8 @@ def norm(
     >>> plugrad.linalg.norm(plugrad.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    if out is not None:
+        return write_out("norm", out, norm(A, ord, dim, keepdim, dtype=dtype))
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     pair = isinstance(dim, (tuple, list)) and len(dim) == 2
@@ -87,11 +104,13 @@ def norm(
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The dot products of vectors along a dimension; `x` is conjugated."""
-    return (x.conj() * y).sum(dim)
+    found = (x.conj() * y).sum(dim)
+    return found if out is None else write_out("vecdot", out, found)
 
 
-def multi_dot(tensors: Any) -> Any:
+def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     """The product of several matrices, from left to right; the outer ones may be vectors."""
-    return functools.reduce(matmul, tensors)
+    found = functools.reduce(matmul, tensors)
+    return found if out is None else write_out("multi_dot", out, found)

@@ -8,9 +8,9 @@ from plugrad.autograd.accumulate_grad import AccumulateGradBase
 from plugrad.autograd.properties import dtype_of_grad
 from plugrad.dtype import DType
 from plugrad.graph.history import grad_fn_of, try_grad_accumulator
-from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import ANY_GRAD_DTYPE, TensorBase, materialize_meta
+from plugrad.tensor.cpp_names import CPP_NAMES
 
 
 def grad_dtype_of(tensor: TensorBase) -> DType | None:

@@ -8,7 +8,6 @@ from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.graph.history import grad_fn_of, has_grad_fn
-from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
     ANY_GRAD_DTYPE,
@@ -23,6 +22,7 @@ from plugrad.tensor.base import (
     share_storage,
     sizes_of,
 )
+from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.levels import in_transform
 

@@ -10,6 +10,7 @@ from plugrad.codegen.signature import (
     Parameter,
     parameters,
     returns_one_tensor,
+    takes_out,
     takes_varargs,
 )
 from plugrad.codegen.source import Source
@@ -62,7 +63,7 @@ def _emit_overloaded(out: Source, group: Group) -> None:
 
 def _emit_exact(out: Source, group: Group) -> None:
     entry = group.first
-    has_out = "out" in entry.variants and returns_one_tensor(entry)
+    has_out = takes_out(entry)
     returned = "Tensor" if returns_one_tensor(entry) else "Any"
     header = python_header(entry, group, has_out)
     emit_typing(out, group.name, header.text, returned)
@@ -144,6 +145,9 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> Header:
         names = ", ".join(repr(name) for name in required)
         before.append("if " + " or ".join(f"{name} is MISSING" for name in required) + ":")
         before.append(f"    raise_missing({group.name!r}, ({values},), ({names},))")
+    if has_out and entry.takes_requires_grad:
+        before.append("if out is not None:")
+        before.append(f"    dtype, device = like_out({group.name!r}, out, dtype, device)")
     if has_out:
         keyword_only.append("out: Any = None")
         keyword_values.append("out")
@@ -219,7 +223,10 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
                 _emit_call(out, entry, group, module)
             with out.block("finally:"):
                 out.line("resume_autocast(former)")
-            out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
+            if returns_one_tensor(entry):
+                out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
+            else:
+                out.line(f"return write_outs({group.name!r}, out, result)")
     _emit_call(out, entry, group, module)
     if entry.takes_requires_grad:
         with out.block("if requires_grad:"):

@@ -20,7 +20,7 @@ from plugrad.codegen.kernel import (
 )
 from plugrad.codegen.methods import emit_methods
 from plugrad.codegen.model import Entry, EntryError, parse_entries
-from plugrad.codegen.signature import returns_one_tensor
+from plugrad.codegen.signature import takes_out
 from plugrad.codegen.source import Source
 
 HEADER = '''"""{title}. Generated from {origin}; not to be edited."""
@@ -107,7 +107,6 @@ from plugrad.tensor.arguments import (
     str_argument,
     tensor_argument,
     tensor_list_argument,
-    write_out,
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
@@ -115,6 +114,7 @@ from plugrad.tensor.elementwise import operands
 from plugrad.tensor.kernel_factory import BackendSelectKernel
 from plugrad.tensor.foreign_operands import foreign_operand, operand_of_array
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
+from plugrad.tensor.outputs import like_out, write_out, write_outs
 from plugrad.tensor.overloads import call_overload
 from plugrad.tensor.overridable import (
     OVERRIDES,
@@ -396,7 +396,7 @@ def _signatures_module(groups: list[Group]) -> str:
         if group.kind == "overloaded":
             continue
         entry = group.first
-        has_out = "out" in entry.variants and returns_one_tensor(entry)
+        has_out = takes_out(entry)
         text = python_header(entry, group, has_out).text.replace(": bool", ": Any")
         out.line()
         out.line()

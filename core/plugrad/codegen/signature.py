@@ -133,6 +133,13 @@ def _return_type(type: SchemaType) -> str:
     return _SCALAR_TYPES.get(type.base, ("any", "Any"))[1]
 
 
+def takes_out(entry: Entry) -> bool:
+    """Whether the public function takes `out=`: a tensor, or a tuple of one for each result."""
+    returns = entry.schema.returns
+    tensors = all(item.type.base == "Tensor" and not item.type.is_list for item in returns)
+    return "out" in entry.variants and tensors
+
+
 def returns_one_tensor(entry: Entry) -> bool:
     returns = entry.schema.returns
     return len(returns) == 1 and returns[0].type.base == "Tensor" and not returns[0].type.is_list

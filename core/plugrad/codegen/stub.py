@@ -8,7 +8,13 @@ from pathlib import Path
 from plugrad.codegen.groups import Group, group_entries
 from plugrad.codegen.methods import UNARY_DUNDERS, dunders
 from plugrad.codegen.model import ELEMENTWISE, Entry, parse_entries
-from plugrad.codegen.signature import parameters, return_stub, returns_one_tensor, takes_varargs
+from plugrad.codegen.signature import (
+    parameters,
+    return_stub,
+    returns_one_tensor,
+    takes_out,
+    takes_varargs,
+)
 from plugrad.codegen.source import Source
 
 FAMILIES = """# Generated from operators' YAML files by plugrad.codegen.stubs; not to be edited.
@@ -95,8 +101,9 @@ def _signature(entry: Entry, method: bool) -> str:
             keyword_only.append(text)
         else:
             positional.append(text)
-    if not method and "out" in entry.variants and returns_one_tensor(entry):
-        keyword_only.append("out: Tensor | None = None")
+    if not method and takes_out(entry):
+        kind = "Tensor" if returns_one_tensor(entry) else "tuple[Tensor, ...]"
+        keyword_only.append(f"out: {kind} | None = None")
     if entry.takes_requires_grad:
         keyword_only.append("requires_grad: builtins.bool = False")
     if keyword_only and varargs is None:

@@ -52,7 +52,7 @@ def _of_tensors(func: Any) -> bool:
     if known is None:
         return True
     names = inspect.signature(known).parameters
-    return bool({"input", "other", "tensors", "out", "self", "condition"} & set(names)) or not (
+    return bool({"input", "other", "tensors", "self", "condition"} & set(names)) or not (
         {"device", "dtype"} <= set(names)
     )
 

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
-from plugrad.dispatch.keys import FORWARD_AD_BIT
-from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import INTEGER, DType, bool_, complex128, float64, int64
-from plugrad.tensor.base import TensorBase, bump_version, materialize_meta, needs_grad, sizes_of
-from plugrad.tensor.functionalize import take_over
-from plugrad.tensor.kernels import raise_device_mismatch
+from plugrad.tensor.base import TensorBase, materialize_meta
 from plugrad.tensor.overridable import accept_foreign, stand_in
-from plugrad.tensor.promotion import can_cast, is_scalar
+from plugrad.tensor.promotion import is_scalar
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -399,43 +395,3 @@ def require_grad(tensor: TensorBase) -> None:
     if not tensor.dtype.is_differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     materialize_meta(tensor).requires_grad = True
-
-
-def write_out(function: str, out: Any, result: TensorBase) -> TensorBase:
-    """Put a result into the tensor given as `out=`, resizing it if its shape differs."""
-    if not isinstance(out, TensorBase):
-        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if needs_grad(out) or needs_grad(result):
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-    if (out.keyset | result.keyset) & current_state().kept & FORWARD_AD_BIT:
-        raise NotImplementedError(
-            f"Trying to use forward AD with {function}_out that does not support it because it is "
-            "an out= function"
-        )
-    if out.device is not result.device:
-        raise_device_mismatch(result.device, out.device)
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
-            f"{out.dtype.scalar_name}"
-        )
-    target: Any = out
-    if sizes_of(out) != sizes_of(result):
-        if out.numel() != 0:
-            import warnings
-
-            warnings.warn(
-                "An output with one or more elements was resized since it had shape "
-                f"{list(sizes_of(out))}, which does not match the required output shape "
-                f"{list(sizes_of(result))}.",
-                stacklevel=3,
-            )
-        converted: Any = result
-        take_over(out, converted.to(out.dtype))
-        bump_version(out)
-        return out
-    target.copy_(result)
-    return out

@@ -23,9 +23,9 @@ from plugrad.tensor.arguments import (
     is_index,
     is_too_large,
     type_name,
-    write_out,
 )
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.outputs import write_out, write_outs
 from plugrad.tensor.overridable import (
     OVERRIDES,
     PROCEED,
@@ -72,6 +72,8 @@ def call_overload(
             result = call(*values)
         finally:
             resume_autocast(former)
+        if isinstance(result, tuple):
+            return write_outs(name, out, result)
         return write_out(name, out, result)
     given = [type_name(value) for value in args]
     given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())

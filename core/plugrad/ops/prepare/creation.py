@@ -19,8 +19,8 @@ from plugrad.dtype import (
     iinfo,
     int64,
 )
-from plugrad.ops.prepare.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.overlap import check_overlap
 from plugrad.tensor.promotion import check_scalar_fits, scalar_dtype, to_dtype
 

@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType
-from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.cpp_names import CPP_NAMES
 
 
 def reject_bool(kernel: str, dtype: DType, a: tuple[int, ...], b: tuple[int, ...]) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from plugrad.dtype import BOOL, FLOATING, DType, float32, int32, int64
 from plugrad.ops.prepare.activation import check_real_floating
-from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.ops.windows import window_count
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.promotion import to_dtype
 
 

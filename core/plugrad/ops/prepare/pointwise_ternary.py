@@ -6,8 +6,8 @@ from typing import Any
 
 from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, bool_, uint8
-from plugrad.ops.prepare.cpp_names import CPP_NAMES
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.promotion import result_type, to_dtype
 
 
