@@ -159,23 +159,14 @@ def numel(input: Tensor) -> _builtins.int:
 
 
 def is_conj(input: Tensor) -> _builtins.bool:
-    """Whether elements are yet to be conjugated: never, since that is done at once."""
+    """Whether `input` is a view whose elements are the conjugates of those in its memory."""
     return input.is_conj()
 
 
 def is_neg(input: Tensor) -> _builtins.bool:
-    """Whether elements are yet to be negated: never, since that is done at once."""
+    """Whether `input` is a view whose elements are those in its memory, negated."""
     return input.is_neg()
 
-
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: elements are conjugated at once."""
-    return input
-
-
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: elements are negated at once."""
-    return input
 
 
 def detach_(input: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
+from plugrad.tensor.math_bits import is_conj, is_neg
 from plugrad.tensor.transfer import is_pinned, pin_memory
 
 
@@ -42,21 +43,13 @@ class TensorAttributes:
         warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
         return False
 
-    def is_conj(self) -> bool:
-        """Whether elements are yet to be conjugated: never, since that is done at once."""
-        return False
+    def is_conj(self: Any) -> bool:
+        """Whether it is a view whose elements are the conjugates of those in its memory."""
+        return is_conj(self)
 
-    def is_neg(self) -> bool:
-        """Whether elements are yet to be negated: never, since that is done at once."""
-        return False
-
-    def resolve_conj(self) -> Any:
-        """The tensor itself: elements are conjugated at once."""
-        return self
-
-    def resolve_neg(self) -> Any:
-        """The tensor itself: elements are negated at once."""
-        return self
+    def is_neg(self: Any) -> bool:
+        """Whether it is a view whose elements are those in its memory, negated."""
+        return is_neg(self)
 
     def is_same_size(self: Any, other: Any) -> bool:
         """Whether the shapes are equal."""

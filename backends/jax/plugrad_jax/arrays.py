@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 import plugrad
-from plugrad.plugins.tracing import listener, tensor_of
+from plugrad.plugins.tracing import listener, resolved, tensor_of
 from plugrad_jax.devices import all_devices, device
 
 
@@ -65,5 +65,5 @@ def to_jax(tensor: Any) -> Any:
     watching = listener()
     if watching is not None:
         watching.note(tensor)
-    inside: Any = tensor
+    inside: Any = resolved(tensor)
     return inside.array

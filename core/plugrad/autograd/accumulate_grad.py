@@ -11,7 +11,7 @@ from mypy_extensions import i64, mypyc_attr
 from plugrad._generated.calls import call_add__Tensor, call_add_Tensor, call_clone
 from plugrad.autograd.engine.hook_results import run_post_accumulate_hooks
 from plugrad.autograd.engine.ownership import is_unshared
-from plugrad.dispatch.keys import FORWARD_AD_BIT, FUNCTIONALIZE_BIT
+from plugrad.dispatch.keys import FORWARD_AD_BIT, FUNCTIONALIZE_BIT, MATH_BITS
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import ALL_DTYPES
 from plugrad.graph.node import ANY_DTYPE, MAX_SEQUENCE_NR, InputMetadata, Node
@@ -172,7 +172,7 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:
     """A copy whose elements lie in memory as the variable's do."""
-    if grad.keyset & FUNCTIONALIZE_BIT:
+    if grad.keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
         # Nobody writes to its array, so that a tensor of its own will do.
         return make_tensor(grad.array, grad.dtype, grad.device, grad.keyset)
     if _has_layout_of(grad, variable) or grad.dtype is not variable.dtype:

@@ -20,6 +20,7 @@ from plugrad.tensor.base import (
 from plugrad.tensor.dual import own_tangent
 from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.interop import storage_offset, strides
+from plugrad.tensor.math_bits import as_stored
 
 
 def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
@@ -48,14 +49,14 @@ def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
         count *= max(size, 1)
     steps.reverse()
     held = _reach(tensor)
-    public: Any = tensor
+    public: Any = as_stored(tensor)
     if 0 in sizes or count <= held:
-        made = call_as_strided(public.detach(), sizes, tuple(steps), storage_offset(tensor))
+        made = call_as_strided(public, sizes, tuple(steps), storage_offset(tensor))
         take_over(tensor, made)
         return
     grown: Any = F.empty(count, dtype=tensor.dtype, device=tensor.device)
     if held:
-        grown[:held] = call_as_strided(public.detach(), (held,), (1,), storage_offset(tensor))
+        grown[:held] = call_as_strided(public, (held,), (1,), storage_offset(tensor))
     _move_to(tensor, grown.view(sizes))
 
 

@@ -26,11 +26,17 @@ class KernelHooks:
         self.make_transforms: Callable[[Operator], Any] | None = None
         self.make_outer_level: Callable[[Operator], Any] | None = None
         self.make_forward: Callable[[Operator], Any] | None = None
+        self.make_math_bits: Callable[[Operator], Any] | None = None
 
     def forward(self, op: Operator) -> Any:
         if self.make_forward is None:
             return None
         return self.make_forward(op)
+
+    def math_bits(self, op: Operator) -> Any:
+        if self.make_math_bits is None:
+            return None
+        return self.make_math_bits(op)
 
     def autocast(self, op: Operator, active: ActiveBackend) -> Any:
         if self.make_autocast is None:
@@ -120,6 +126,11 @@ def set_transforms(
 def set_forward(make: Callable[[Operator], Any]) -> None:
     """Install what makes the ForwardAD kernel of an operator; None for one made of others."""
     KERNEL_HOOKS.make_forward = make
+
+
+def set_math_bits(make: Callable[[Operator], Any]) -> None:
+    """Install what makes the kernel of an operator for `Conjugate` and `Negative`."""
+    KERNEL_HOOKS.make_math_bits = make
 
 
 def set_functional_view(make: Callable[[Operator], Any]) -> None:

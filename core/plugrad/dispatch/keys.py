@@ -3,8 +3,8 @@
 A key set is one integer. Its low bits say which functionalities apply, its high bits which
 backends take part:
 
-    bit  0     1             2             3               4        5 ...     9          12 13 ...
-         Dense BackendSelect Functionalize ADInplaceOrView Autograd ForwardAD PythonMode backends
+    bit  0     1             2             3         4        5               6        ... 12 13 ...
+         Dense BackendSelect Functionalize Conjugate Negative ADInplaceOrView Autograd ... backends
 
 The kernel that runs is the one of the highest functionality; `Dense`, `Autograd` and `Autocast`
 come once per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then
@@ -23,14 +23,16 @@ from mypy_extensions import i64
 DENSE: Final = 0
 BACKEND_SELECT: Final = 1
 FUNCTIONALIZE: Final = 2
-AD_INPLACE_OR_VIEW: Final = 3
-AUTOGRAD: Final = 4
-FORWARD_AD: Final = 5
-AUTOCAST: Final = 6
-TRANSFORMS: Final = 7
-TRACER: Final = 8
-PYTHON: Final = 9
-FUNCTIONALITY_COUNT: Final = 10
+CONJUGATE: Final = 3
+NEGATIVE: Final = 4
+AD_INPLACE_OR_VIEW: Final = 5
+AUTOGRAD: Final = 6
+FORWARD_AD: Final = 7
+AUTOCAST: Final = 8
+TRANSFORMS: Final = 9
+TRACER: Final = 10
+PYTHON: Final = 11
+FUNCTIONALITY_COUNT: Final = 12
 
 BACKEND_SHIFT: Final = 12
 MAX_BACKENDS: Final = 48
@@ -38,27 +40,34 @@ MAX_BACKENDS: Final = 48
 DENSE_BIT: Final = 1 << 0
 BACKEND_SELECT_BIT: Final = 1 << 1
 FUNCTIONALIZE_BIT: Final = 1 << 2
-AD_INPLACE_OR_VIEW_BIT: Final = 1 << 3
-AUTOGRAD_BIT: Final = 1 << 4
-FORWARD_AD_BIT: Final = 1 << 5
-AUTOCAST_BIT: Final = 1 << 6
-TRANSFORMS_BIT: Final = 1 << 7
+CONJUGATE_BIT: Final = 1 << 3
+NEGATIVE_BIT: Final = 1 << 4
+AD_INPLACE_OR_VIEW_BIT: Final = 1 << 5
+AUTOGRAD_BIT: Final = 1 << 6
+FORWARD_AD_BIT: Final = 1 << 7
+AUTOCAST_BIT: Final = 1 << 8
+TRANSFORMS_BIT: Final = 1 << 9
 
 FUNCTIONALITY_MASK: Final = (1 << 12) - 1
 BACKEND_MASK: Final = ((1 << 48) - 1) << 12
 # What remains of a key set once a functionality has had its turn.
-AFTER_TRANSFORMS: Final = BACKEND_MASK | ((1 << 7) - 1)
-AFTER_AUTOCAST: Final = BACKEND_MASK | ((1 << 6) - 1)
-AFTER_FORWARD_AD: Final = BACKEND_MASK | ((1 << 5) - 1)
-AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 4) - 1)
-AFTER_AD_INPLACE_OR_VIEW: Final = BACKEND_MASK | ((1 << 3) - 1)
+AFTER_TRANSFORMS: Final = BACKEND_MASK | ((1 << 9) - 1)
+AFTER_AUTOCAST: Final = BACKEND_MASK | ((1 << 8) - 1)
+AFTER_FORWARD_AD: Final = BACKEND_MASK | ((1 << 7) - 1)
+AFTER_AUTOGRAD: Final = BACKEND_MASK | ((1 << 6) - 1)
+AFTER_AD_INPLACE_OR_VIEW: Final = BACKEND_MASK | ((1 << 5) - 1)
+AFTER_MATH_BITS: Final = BACKEND_MASK | ((1 << 3) - 1)
 AFTER_FUNCTIONALIZE: Final = BACKEND_MASK | ((1 << 2) - 1)
 AUTOGRAD_KEYS: Final = AUTOGRAD_BIT | AD_INPLACE_OR_VIEW_BIT
+# What a tensor's array is still to undergo: see `tensor/math_bits.py`.
+MATH_BITS: Final = CONJUGATE_BIT | NEGATIVE_BIT
 
 _FUNCTIONALITY_NAMES: Final = (
     "Dense",
     "BackendSelect",
     "Functionalize",
+    "Conjugate",
+    "Negative",
     "ADInplaceOrView",
     "Autograd",
     "ForwardAD",

@@ -395,6 +395,8 @@ class Operator:
                 return KERNEL_HOOKS.without_gradient(self)
             if active is not None and active.fallback:
                 return KERNEL_HOOKS.on_host(self, active)
+            if key.mask & keys.MATH_BITS:
+                return KERNEL_HOOKS.math_bits(self)
             return None
         fallback = stack[-1]
         return fallback if fallback is FALLTHROUGH else FallbackFor(self, fallback)

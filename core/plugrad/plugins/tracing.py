@@ -19,6 +19,8 @@ from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, wrap
 from plugrad.tensor.exchange import (
     HAS_GRAD,
+    IS_CONJ,
+    IS_NEG,
     REQUIRES_GRAD,
     Before,
     arrays_of,
@@ -30,9 +32,12 @@ from plugrad.tensor.exchange import (
     situation,
 )
 from plugrad.tensor.guards import SameArguments, SameObjects
+from plugrad.tensor.math_bits import resolved
 
 __all__ = [
     "HAS_GRAD",
+    "IS_CONJ",
+    "IS_NEG",
     "REQUIRES_GRAD",
     "Before",
     "Listener",
@@ -47,6 +52,7 @@ __all__ = [
     "mode",
     "put_arrays",
     "put_gradients",
+    "resolved",
     "sharers",
     "situation",
     "tensor_of",

@@ -251,7 +251,9 @@ class ViewKernel:
         storage = share_storage(source)
         storage.has_views = True
         out.shared = storage
-        out.keyset = keyset_without_tangent(source)
+        # Its own bits: a view may be conjugated where the source is not.
+        own: i64 = keyset_without_tangent(source) & ~keys.MATH_BITS
+        out.keyset = own | (out.keyset & keys.MATH_BITS)
         if self.differentiable and not is_inference(source):
             creation: i64 = CREATION_DEFAULT if position < 0 else MULTI_OUTPUT_NODE
             if state.inference_mode:

@@ -30,6 +30,7 @@ from plugrad.tensor.interop import (
     plain_view,
     share_numpy,
 )
+from plugrad.tensor.math_bits import resolved
 from plugrad.tensor.nested import (
     array_of,
     is_sequence,
@@ -141,7 +142,7 @@ def tensor(
         target = data.device if device is None else canonical_device(device)
         kind = data.dtype if wanted is None else wanted
         if target is data.device:
-            made = wrap(cast_array(data.array, target.type, kind, target.index or 0), kind, target)
+            made = wrap(cast_array(resolved(data).array, target.type, kind, target.index or 0), kind, target)
         else:
             made = from_host(convert_array(host_array(data), data.dtype, kind), kind, target)
     else:

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 from mypy_extensions import i32, i64
 
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.dispatch.keys import CONJUGATE_BIT, FUNCTIONALIZE_BIT, MATH_BITS, NEGATIVE_BIT
 from plugrad.graph.node import Node
 from plugrad.tensor.array_log import FormerArray
 from plugrad.tensor.base import (
@@ -151,7 +151,7 @@ def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) 
 def put_gradients(tensors: list[TensorBase], arrays: list[Any]) -> None:
     """Give leaves new gradients, with these arrays."""
     for number, tensor in enumerate(tensors):
-        keyset = keyset_without_tangent(tensor)
+        keyset = keyset_without_tangent(tensor) & ~MATH_BITS
         grad = make_tensor(arrays[number], tensor.dtype, tensor.device, keyset)
         materialize_meta(tensor).grad = grad
 
@@ -167,11 +167,13 @@ def drop_gradients(tensors: list[TensorBase]) -> None:
 # What `situation` says of a tensor.
 REQUIRES_GRAD: Final = 1
 HAS_GRAD: Final = 2
+IS_CONJ: Final = 4
+IS_NEG: Final = 8
 
 
 def situation(tensors: list[TensorBase]) -> list[int]:
     """For each tensor, what a step may depend on beside its elements: whether it requires grad,
-    and whether it has one."""
+    whether it has one, and whether its elements are still to be conjugated or negated."""
     found: list[int] = []
     for tensor in tensors:
         meta = tensor.meta
@@ -183,5 +185,10 @@ def situation(tensors: list[TensorBase]) -> list[int]:
                 word += REQUIRES_GRAD
         elif tensor.view_info is not None and needs_grad(tensor):
             word = REQUIRES_GRAD
+        if tensor.keyset & MATH_BITS:
+            if tensor.keyset & CONJUGATE_BIT:
+                word += IS_CONJ
+            if tensor.keyset & NEGATIVE_BIT:
+                word += IS_NEG
         found.append(word)
     return found

@@ -229,7 +229,8 @@ def extend(target: TensorBase, view: TensorBase) -> None:
 
 
 def _like(tensor: TensorBase, array: Any) -> TensorBase:
-    keyset = keyset_without_tangent(tensor)
+    # Cells hold arrays as they are, whichever of their tensors are to be conjugated.
+    keyset = keyset_without_tangent(tensor) & ~keys.MATH_BITS
     return make_tensor(array, _dtype_of(tensor, array), tensor.device, keyset)
 
 
@@ -310,17 +311,23 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
     steps: list[Step] = []
     for step in place.steps:
         name = step[0].name
-        if name in _OTHER_DTYPE:
+        if name in _OTHER_ELEMENTS:
             steps.append(step)
     if not steps:
         return steps
-    # Views that change the dtype are few, and `view_as_complex` wants a last dimension of 2.
+    # Such views are few, and `view_as_complex` wants a last dimension of 2.
     root = _like(source, place.cell.array)
     found: list[Step] = []
+    conjugated = False
+    negated = False
     complex_ = root.dtype.is_complex
     count = root.numel()
     for op, arguments, _ in steps:
-        if op.name == "view_as_complex":
+        if op.name == "_conj":
+            conjugated = not conjugated
+        elif op.name == "_neg_view":
+            negated = not negated
+        elif op.name == "view_as_complex":
             count //= 2
             complex_ = True
             found.append(named_step("view", ((count, 2),)))
@@ -328,11 +335,22 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
         elif complex_:
             count *= 2
             complex_ = False
+            if conjugated and op.name == "imag":
+                negated = not negated
+            conjugated = False
             found.append(named_step("view_as_real", ()))
+    if conjugated:
+        found.append(named_step("_conj", ()))
+    if negated:
+        found.append(named_step("_neg_view", ()))
     return found
 
 
-_OTHER_DTYPE: Final = frozenset(("real", "imag", "view_as_real", "view_as_complex"))
+# They change the dtype, or the elements; the latter are steps at levels only, where arrays are
+# tensors that may have bits.
+_OTHER_ELEMENTS: Final = frozenset(
+    ("real", "imag", "view_as_real", "view_as_complex", "_conj", "_neg_view")
+)
 
 
 def make_functional_view(op: Operator) -> Any:

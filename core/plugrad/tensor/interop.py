@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
@@ -18,7 +18,13 @@ from plugrad.dispatch.active_backends import (
     canonical_device,
     find_backend,
 )
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
+from plugrad.dispatch.keys import (
+    CONJUGATE_BIT,
+    FUNCTIONALIZE_BIT,
+    MATH_BITS,
+    NEGATIVE_BIT,
+    TRANSFORMS_BIT,
+)
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
@@ -36,6 +42,7 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.functionalize import is_ordered, layout_of
 from plugrad.tensor.levels import Wrapped, readable
+from plugrad.tensor.math_bits import as_stored, is_conj, is_neg, math_bits, resolved
 from plugrad.tensor.promotion import cast_array, is_scalar
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
@@ -51,7 +58,7 @@ def host_array(tensor: TensorBase) -> Any:
         tensor = readable(tensor)
     if WATCH.threads > 0:
         note_read(tensor)
-    return find_backend(tensor.device.type).to_host(tensor.array)
+    return find_backend(tensor.device.type).to_host(resolved(tensor).array)
 
 
 def from_host(array: Any, dtype: DType, device: Device) -> TensorBase:
@@ -132,12 +139,23 @@ def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
+    if math_bits(self):
+        _refuse_bits(self)
     if self.device.type != "cpu":
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
             "the tensor to host memory first."
         )
     return plain_view(host_array(self))
+
+
+def _refuse_bits(tensor: TensorBase) -> NoReturn:
+    """NumPy knows no memory whose elements are still to be conjugated."""
+    bit, name = ("conjugate", "conj") if is_conj(tensor) else ("negative", "neg")
+    raise RuntimeError(
+        f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() "
+        "instead."
+    )
 
 
 def array(self: TensorBase, dtype: object = None, copy: bool | None = None) -> Any:
@@ -300,19 +318,38 @@ def _attributes(tensor: TensorBase) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in _FIELDS}
 
 
-def _rebuild(cls: Any, host: Any, dtype: DType, device: Device, requires_grad: bool) -> TensorBase:
+def _rebuild(
+    cls: Any,
+    host: Any,
+    dtype: DType,
+    device: Device,
+    requires_grad: bool,
+    conj: bool = False,
+    neg: bool = False,
+) -> TensorBase:
     made = instance_of(cls, from_host(host, dtype, device))
+    if conj:
+        made.keyset = made.keyset | CONJUGATE_BIT
+    if neg:
+        made.keyset = made.keyset | NEGATIVE_BIT
     if requires_grad:
         materialize_meta(made).requires_grad = True
     return made
 
 
 def reduce_ex(self: TensorBase, protocol: object) -> Any:
-    """For pickle: class, elements, dtype, device, requires_grad, and the user's attributes.
+    """For pickle: class, elements, dtype, device, requires_grad, what `conj` has left to be done,
+    and the user's attributes.
 
     The result of unpickling is a leaf.
     """
-    arguments = (type(self), host_array(self), self.dtype, self.device, needs_grad(self))
+    requires_grad = needs_grad(self)
+    if math_bits(self):
+        host = host_array(as_stored(readable(self)))
+        bits = (is_conj(self), is_neg(self))
+        of_view = (type(self), host, self.dtype, self.device, requires_grad, *bits)
+        return (_rebuild, of_view, _attributes(self) or None)
+    arguments = (type(self), host_array(self), self.dtype, self.device, requires_grad)
     return (_rebuild, arguments, _attributes(self) or None)
 
 
@@ -338,7 +375,8 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
             "copy.deepcopy() of a tensor of a function that is being transformed is not supported; "
             "use Tensor.clone()"
         )
-    copied = cast_array(self.array, self.device.type, self.dtype, self.device.index or 0)
+    array = resolved(self).array
+    copied = cast_array(array, self.device.type, self.dtype, self.device.index or 0)
     result = instance_of(type(self), wrap(copied, self.dtype, self.device))
     memo[id(self)] = result
     meta = self.meta
@@ -410,6 +448,9 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.keyset & TRANSFORMS_BIT:
         self = readable(self)
+    if self.keyset & MATH_BITS:
+        bit = "conjugate" if is_conj(self) else "negative"
+        raise BufferError(f"Can't export tensors with the {bit} bit set")
     if WATCH.threads > 0:
         note_read(self)
     return find_backend(self.device.type).backend.to_dlpack(self.array, **options)

@@ -29,6 +29,7 @@ from plugrad.dtype import (
     promote_types,
 )
 from plugrad.tensor.base import TensorBase, wrap
+from plugrad.tensor.math_bits import resolved
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 
 _KIND_OF_NUMPY: Final[dict[str, int]] = {
@@ -298,5 +299,5 @@ def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
         level_tensor: TensorBase = to_copy.call((tensor, dtype))
         return level_tensor
     device = tensor.device
-    copied = cast_array(tensor.array, device.type, dtype, device.index or 0)
+    copied = cast_array(resolved(tensor).array, device.type, dtype, device.index or 0)
     return wrap(copied, dtype, device)

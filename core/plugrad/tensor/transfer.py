@@ -13,6 +13,7 @@ from plugrad.dispatch.active_backends import ActiveBackend, active_backends, fin
 from plugrad.dispatch.local_state import WATCH
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, note_read, sizes_of, wrap
+from plugrad.tensor.math_bits import resolved
 from plugrad.tensor.promotion import cast_array
 
 _HOST_MEMORY: Final = 1
@@ -47,7 +48,7 @@ def moved_array(tensor: TensorBase, device: Device, non_blocking: bool, own: boo
     source = find_backend(tensor.device.type)
     target = find_backend(device.type)
     index = device.index or 0
-    array = tensor.array
+    array = resolved(tensor).array
     if source is target:
         return target.copy_to_device(array, index, non_blocking)
     if WATCH.threads > 0:
@@ -116,7 +117,7 @@ def _has(device: Device, dtype: DType) -> bool:
 def moved(tensor: TensorBase, device: Device, non_blocking: bool) -> TensorBase:
     """A copy of a tensor on another device, below autograd; on its own one, a plain copy."""
     if tensor.device is device:
-        copied = cast_array(tensor.array, device.type, tensor.dtype, device.index or 0)
+        copied = cast_array(resolved(tensor).array, device.type, tensor.dtype, device.index or 0)
         return wrap(copied, tensor.dtype, device)
     return wrap(moved_array(tensor, device, non_blocking, True), tensor.dtype, device)
 
@@ -138,7 +139,7 @@ def pin_memory(tensor: TensorBase, device: object) -> TensorBase:
             "tensors can be pinned"
         )
     wanted = accelerator_type() if device is None else as_device(device).type
-    pinned = find_backend(wanted).backend.pin(tensor.array)
+    pinned = find_backend(wanted).backend.pin(resolved(tensor).array)
     return wrap(find_backend(CPU.type).from_host(pinned, 0), tensor.dtype, CPU)
 
 

@@ -19,8 +19,10 @@ from plugrad.tensor.base import AS_STRIDED, TensorBase, replay_view, sizes_of
 Step = tuple[Operator, tuple[Any, ...], int]
 
 # They give all elements, in the same order.
-SAME_ELEMENTS: Final = frozenset(("view", "squeeze", "unsqueeze", "detach", "alias"))
-_OWN_INVERSE: Final = frozenset(("transpose", "t"))
+SAME_ELEMENTS: Final = frozenset(
+    ("view", "squeeze", "unsqueeze", "detach", "alias", "_conj", "_neg_view")
+)
+_OWN_INVERSE: Final = frozenset(("transpose", "t", "_conj", "_neg_view"))
 # The operator that puts a part back; it has the same arguments.
 _SCATTER: Final = {
     "slice": "slice_scatter",
@@ -77,6 +79,9 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
     """`source` with `value` for what one step takes from it."""
     op, arguments, _ = step
     name = op.name if op.namespace == "plugrad" else ""
+    if name in _OWN_INVERSE:
+        result: TensorBase = op(value, *arguments)
+        return result
     if name in SAME_ELEMENTS:
         return call("reshape", value, sizes_of(source))
     if name in _SCATTER:
@@ -84,9 +89,6 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
     if name == "permute":
         dims = [int(dim) % len(arguments[0]) for dim in arguments[0]]
         return call("permute", value, tuple([dims.index(i) for i in range(len(dims))]))
-    if name in _OWN_INVERSE:
-        result: TensorBase = op(value, *arguments)
-        return result
     if name == AS_STRIDED:
         return call("_as_strided_scatter", source, value, *arguments[:3])
     if name == "real":

@@ -19,7 +19,7 @@ def to_host(tensor: Any) -> np.ndarray[Any, Any]:
     values = tensor.detach()
     if values.device.type != "cpu":
         values = values.to("cpu")
-    return np.asarray(values.numpy())
+    return np.asarray(values.numpy(force=True))
 
 
 def from_host(values: np.ndarray[Any, Any], like: Any) -> Any:

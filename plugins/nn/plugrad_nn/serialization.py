@@ -125,7 +125,7 @@ def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[
     while name in arrays or name == RESERVED_NAME:
         name += "_"
     # The library writes memory as it lies.
-    array = np.asarray(tensor.detach().to("cpu").numpy(), order="C")
+    array = np.asarray(tensor.numpy(force=True), order="C")
     node: dict[str, Any] = {"tensor": name}
     if array.dtype == np.complex128:
         # The format stops at complex64: stored as pairs of float64.

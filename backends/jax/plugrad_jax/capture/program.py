@@ -15,6 +15,8 @@ import jax.numpy as jnp
 
 from plugrad.plugins.tracing import (
     HAS_GRAD,
+    IS_CONJ,
+    IS_NEG,
     REQUIRES_GRAD,
     arrays_of,
     cell_of,
@@ -29,6 +31,13 @@ from plugrad_jax.capture.roots import Roots
 from plugrad_jax.generator import JaxGenerator
 
 Array = Any
+
+_SITUATIONS: Final = {
+    HAS_GRAD: "has a gradient",
+    REQUIRES_GRAD: "requires grad",
+    IS_CONJ: "is a conjugate view",
+    IS_NEG: "is a negative view",
+}
 
 
 class Stale(Exception):  # no error: it says that the step is to be traced again
@@ -165,9 +174,9 @@ class Program:
         for tensor, before, after in zip(self._own_watched, self._situation, now, strict=True):
             if before != after:
                 name = self.roots.names.get(id(tensor), f"a tensor of shape {tensor.sizes()}")
-                what = "has a gradient" if (before ^ after) & HAS_GRAD else "requires grad"
-                now_so = after & (HAS_GRAD if (before ^ after) & HAS_GRAD else REQUIRES_GRAD)
-                return f"{name} {what} now" if now_so else f"{name} {what} no longer"
+                for bit, what in _SITUATIONS.items():
+                    if (before ^ after) & bit:
+                        return f"{name} {what} {'now' if after & bit else 'no longer'}"
         return "other arguments are tensors of the state"
 
     def inputs(self, call: Call) -> list[Array] | None:

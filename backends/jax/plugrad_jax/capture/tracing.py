@@ -21,6 +21,7 @@ from plugrad.plugins.tracing import (
     cell_of,
     generators,
     listening,
+    resolved,
     sharers,
     tensor_of,
 )
@@ -243,7 +244,7 @@ class Tracing:
         ):
             changes.kept_grads.append((tensor, grad))
         elif grad.dtype is tensor.dtype and not grad.requires_grad:
-            changes.result(grad.array)
+            changes.result(resolved(grad).array)
             changes.new_grads.append(tensor)
         else:
             raise CaptureError(
@@ -306,7 +307,7 @@ class Tracing:
             if value.device.type != "jax":
                 return changes.keep(value)
             self._check_no_view(value, name)
-            return New(value, changes.result(value.array))
+            return New(value, changes.result(resolved(value).array))
         if isinstance(value, jax.Array):
             return RawArray(changes.result(value))
         return changes.keep(value)

@@ -196,9 +196,9 @@ def _add_unseen(target: TensorBase, other: TensorBase, trace: Trace | None) -> b
     """`target += other` where no tensor shows it: no write is counted, nothing is recorded.
 
     Only where the backend itself writes in place, since all else costs as much as a new tensor, and
-    not for dual tensors, whose tangents must be added up as well.
+    not for dual tensors, whose tangents must be added up as well, nor for what is to be conjugated.
     """
-    if (target.keyset | other.keyset) & keys.FORWARD_AD_BIT:
+    if (target.keyset | other.keyset) & (keys.FORWARD_AD_BIT | keys.MATH_BITS):
         return False
     below = target.keyset & keys.AFTER_AD_INPLACE_OR_VIEW
     kernel = OP_add__Tensor.lookup_dense(below)

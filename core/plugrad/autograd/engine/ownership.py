@@ -8,7 +8,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from plugrad.device import CPU
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, MATH_BITS, TRANSFORMS_BIT
 from plugrad.dtype import float32
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.cells import alias_of
@@ -25,7 +25,7 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
     grad = grads[index]
     if (
         grad is None
-        or grad.keyset & TRANSFORMS_BIT
+        or grad.keyset & (TRANSFORMS_BIT | MATH_BITS)
         or grad.shared is not None
         or grad.meta is not None
     ):

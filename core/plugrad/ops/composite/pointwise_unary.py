@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
 from plugrad.dtype import FLOATING, bool_
 from plugrad.ops.composite.bits import bitwise_not as bitwise_not
 from plugrad.ops.composite.complex_parts import angle as angle
@@ -40,7 +41,8 @@ from plugrad.ops.composite.rounding import round_to_even as round_to_even
 from plugrad.ops.composite.rounding import sgn as sgn
 from plugrad.ops.composite.rounding import sign as sign
 from plugrad.ops.composite.rounding import trunc as trunc
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.math_bits import is_conj, is_neg, toggled
 from plugrad.tensor.promotion import float_result, to_dtype
 
 if TYPE_CHECKING:
@@ -66,7 +68,25 @@ def square(self: Tensor) -> Tensor:
 
 
 def conj(self: Tensor) -> Tensor:
-    return F.conj_physical(self) if self.dtype.is_complex else self
+    return F._conj(self) if self.dtype.is_complex else self
+
+
+def _conj(self: Tensor) -> TensorBase:
+    if not self.dtype.is_complex:
+        raise RuntimeError(f"_conj(): expected a complex tensor, got one of {self.dtype}")
+    return toggled(self, CONJUGATE_BIT)
+
+
+def _neg_view(self: Tensor) -> TensorBase:
+    return toggled(self, NEGATIVE_BIT)
+
+
+def resolve_conj(self: Tensor) -> Tensor:
+    return self.clone() if is_conj(self) else self
+
+
+def resolve_neg(self: Tensor) -> Tensor:
+    return self.clone() if is_neg(self) else self
 
 
 def neg(self: Tensor) -> Tensor:

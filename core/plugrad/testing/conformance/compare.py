@@ -23,7 +23,7 @@ TOLERANCE: Final = {
 
 def on_host(tensor: Any) -> np.ndarray[Any, Any]:
     """The values, as wide as can be."""
-    array = np.asarray(tensor.detach().cpu().numpy())
+    array = np.asarray(tensor.numpy(force=True))
     if tensor.dtype.is_complex:
         return array.astype(np.complex128)
     return array.astype(np.float64) if tensor.dtype.is_floating_point else array

@@ -12,7 +12,7 @@ import numpy as np
 
 from plugrad._generated.calls import call_clone, call_detach
 from plugrad.device import Device
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, MATH_BITS
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType
 from plugrad.ops.namespace import find_overload
@@ -94,7 +94,7 @@ class Names(Undo):
                 self._check_array(name, tensor)
             return name
         name = self._by_array.get(id(tensor.array))
-        if name is None or self._tensors[name].array is not tensor.array:
+        if name is None or not _is_one_place(self._tensors[name], tensor):
             name = self._with_array(tensor)
         if name is None:
             return None
@@ -128,7 +128,7 @@ class Names(Undo):
         """The name of a value that has a tensor's array now."""
         shares = False
         for name, other in self._tensors.items():
-            if other.array is tensor.array:
+            if _is_one_place(other, tensor):
                 return name
             shares = shares or (tensor.shared is not None and other.shared is tensor.shared)
         if shares or id(tensor.array) in self._by_array:
@@ -230,6 +230,11 @@ class Names(Undo):
         if isinstance(value, np.generic):
             return value.item()
         return self.constant_object(value)
+
+
+def _is_one_place(a: TensorBase, b: TensorBase) -> bool:
+    """Whether two tensors have one array, with the same meaning."""
+    return a.array is b.array and (a.keyset ^ b.keyset) & MATH_BITS == 0
 
 
 def _overload(name: str) -> Operator:
