@@ -33,6 +33,7 @@ ONE_CORE = {
     "tests/cuda/fused": "interpreted",
     "tests/cuda/test_kernels_against_cpu.py": "interpreted",
     "tests/core/ops/test_needs.py": "interpreted",
+    "tests/core/ops/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "interpreted",
     # `make torture` runs schedules and random programs on the compiled core.
     "tests/core/autograd/explorer": "interpreted",

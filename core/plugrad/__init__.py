@@ -168,7 +168,6 @@ def is_neg(input: Tensor) -> _builtins.bool:
     return input.is_neg()
 
 
-
 def detach_(input: Tensor) -> Tensor:
     """`input.detach_()`: cut a tensor out of the graph, in place."""
     return input.detach_()

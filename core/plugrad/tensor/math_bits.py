@@ -1,8 +1,8 @@
 """Lazy conjugation and negation: a tensor whose array is still to be conjugated or negated.
 
-`x.conj()` shares memory with `x`; that it is the conjugate says the bit `Conjugate` of its key set.
-The imaginary part of such a tensor has the bit `Negative`. No array knows of it, so between autograd
-and the kernels, at these two keys, bits are seen to:
+`x.conj()` shares memory with `x`; a bit of its key set, `Conjugate`, says that it is the conjugate.
+The imaginary part of such a tensor has the bit `Negative`. No array knows of it. So between
+autograd and the kernels, at these two keys, bits are seen to:
 
     a view has the bits of what it is taken from
     any other operator gets tensors that are resolved: computed, in memory of their own

@@ -135,12 +135,12 @@ def fill_with_tensor(
 
 # By full name, or by base name for all overloads; operators in place have the same without "_".
 _NAMES: Final = frozenset([
-    "_conj", "_neg_view", "_to_copy", "_to_device", "addcdiv", "addcmul", "alias", "angle", "clamp", "clamp_max",
-    "clamp_min", "complex", "copy", "detach", "div", "elu", "elu_backward", "fill.Scalar", "gelu",
-    "gelu_backward", "hardtanh", "hardtanh_backward", "imag", "leaky_relu", "leaky_relu_backward",
-    "lerp", "log_sigmoid", "nan_to_num", "native_dropout_backward", "real", "round", "rsub.Scalar",
-    "silu", "silu_backward", "softplus", "softplus_backward", "threshold", "threshold_backward",
-    "where", "zero",
+    "_conj", "_neg_view", "_to_copy", "_to_device", "addcdiv", "addcmul", "alias", "angle",
+    "clamp", "clamp_max", "clamp_min", "complex", "copy", "detach", "div", "elu",
+    "elu_backward", "fill.Scalar", "gelu", "gelu_backward", "hardtanh", "hardtanh_backward",
+    "imag", "leaky_relu", "leaky_relu_backward", "lerp", "log_sigmoid", "nan_to_num",
+    "native_dropout_backward", "real", "round", "rsub.Scalar", "silu", "silu_backward",
+    "softplus", "softplus_backward", "threshold", "threshold_backward", "where", "zero",
 ])  # fmt: skip
 _STRUCTURES: Final = frozenset(["unary", "binary", "binary_alpha"])
 # Which tensors are promoted together where it is not all of them: a condition is not, and where
