@@ -104,10 +104,10 @@ PARTS_DECIDE: Final = _names(
     matrix_power max.other max_pool2d meshgrid meshgrid.indexing min.other moveaxis.int
     moveaxis.intlist movedim.int movedim.intlist msort multiply.Scalar multiply.Tensor nanmean
     narrow negative not_equal.Scalar not_equal.Tensor numpy_T outer positive ravel rdiv relu6
-    repeat_interleave.self_Tensor repeat_interleave.self_int reshape reshape_as rms_norm
-    row_stack selu short softmax.int split.sizes square std std.dim std_mean std_mean.dim
-    subtract.Scalar subtract.Tensor sum_to_size swapaxes swapdims take_along_dim
-    tensor_split.indices tensor_split.sections tile to.device to.dtype to.other
+    repeat_interleave.self_Tensor repeat_interleave.self_int reshape reshape_as resolve_conj
+    resolve_neg rms_norm row_stack selu short softmax.int split.sizes square std std.dim
+    std_mean std_mean.dim subtract.Scalar subtract.Tensor sum_to_size swapaxes swapdims
+    take_along_dim tensor_split.indices tensor_split.sections tile to.device to.dtype to.other
     true_divide.Scalar true_divide.Tensor type_as unflatten.int unsafe_chunk var var.dim
     var_mean var_mean.dim view_as vsplit.array vsplit.int vstack
     """
@@ -116,10 +116,10 @@ PARTS_DECIDE: Final = _names(
 # Not decomposed, and on no list.
 UNTOUCHED: Final = _names(
     """
-    _as_strided _as_strided_scatter _linalg_solve _log_softmax _log_softmax_backward_data
-    _native_batch_norm_legit_functional _softmax _softmax_backward_data _strided_sum _to_copy
-    _to_device _unsafe_view abs acosh add.Scalar add.Tensor alias all amax amin aminmax angle
-    any arange argmax argmin asinh atan atanh avg_pool2d avg_pool2d_backward bernoulli
+    _as_strided _as_strided_scatter _conj _linalg_solve _log_softmax _log_softmax_backward_data
+    _native_batch_norm_legit_functional _neg_view _softmax _softmax_backward_data _strided_sum
+    _to_copy _to_device _unsafe_view abs acosh add.Scalar add.Tensor alias all amax amin aminmax
+    angle any arange argmax argmin asinh atan atanh avg_pool2d avg_pool2d_backward bernoulli
     bernoulli.p binary_cross_entropy_backward bitwise_and.Scalar bitwise_and.Scalar_Tensor
     bitwise_and.Tensor bitwise_left_shift.Scalar_Tensor bitwise_left_shift.Tensor
     bitwise_left_shift.Tensor_Scalar bitwise_not bitwise_or.Scalar bitwise_or.Scalar_Tensor

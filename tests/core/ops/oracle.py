@@ -43,10 +43,9 @@ def dtype_name(tensor: Any) -> str:
 def to_numpy(tensor: Any) -> np.ndarray[Any, Any]:
     """The values, widened to float64 or complex128 where they are floating."""
     tensor = tensor.detach()
-    if torch is not None and isinstance(tensor, torch.Tensor):
-        tensor = tensor.resolve_conj().resolve_neg()
-        if tensor.dtype == torch.bfloat16:
-            tensor = tensor.float()
+    tensor = tensor.resolve_conj().resolve_neg()
+    if torch is not None and tensor.dtype == torch.bfloat16:
+        tensor = tensor.float()
     array = np.asarray(tensor.numpy())
     name = dtype_name(tensor)
     if name.startswith("complex"):

@@ -66,8 +66,8 @@ def _assert_close(actual: Any, expected: Any, where: str, tolerance: float = 1e-
     assert actual.dtype is expected.dtype, f"{where}: dtype"
     assert actual.shape == expected.shape, f"{where}: shape"
     np.testing.assert_allclose(
-        actual.detach().numpy(),
-        expected.detach().numpy(),
+        actual.numpy(force=True),
+        expected.numpy(force=True),
         rtol=tolerance,
         atol=tolerance,
         err_msg=where,

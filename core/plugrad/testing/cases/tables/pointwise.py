@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from plugrad.testing.cases.descriptors import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    OpCase,
+    OpError,
+    OpSample,
+    T,
+)
 from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, REALS
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, float("inf"), float("-inf"), float("nan")]
@@ -143,7 +151,13 @@ UNARY = [
         gradient=False,
     ),
     OpCase("angle", one(-2, 2), second=False),
-    OpCase("conj", one(-2, 2), grad_dtypes=REAL_AND_COMPLEX),
+    OpCase("conj", one(-2, 2), grad_dtypes=REAL_AND_COMPLEX, view=True),
+    OpCase("_conj", [OpSample((T((2, 3), dtype="complex128"),))], dtypes=(), view=True),
+    OpCase(
+        "_neg_view", one(-2, 2), dtypes=(*FLOATS, *COMPLEX), grad_dtypes=REAL_AND_COMPLEX, view=True
+    ),
+    OpCase("resolve_conj", one(-2, 2), grad_dtypes=REAL_AND_COMPLEX, view=True),
+    OpCase("resolve_neg", one(-2, 2), grad_dtypes=REAL_AND_COMPLEX, view=True),
     OpCase(
         "real",
         [OpSample((T((2, 3), dtype="complex128"),)), OpSample((T((2, 3)),))],
