@@ -349,18 +349,14 @@ def test_views_have_their_bits_in_inference_mode_and_below_autograd() -> None:
         )
         view.mul_(1j)
         assert x[0].tolist() == [(2 - 1j), (-4 - 3j), (5 + 0j)]
-    twice = plugrad.library.Library("lazily", "DEF")
-    try:
-        twice.define("adjoint_of(Tensor self) -> Tensor")
-        twice.impl("adjoint_of", lambda x: (x.mH.t() * 1).clone(), "CompositeExplicitAutograd")
+    with plugrad.library.Library("lazily", "DEF") as library:
+        library.define("adjoint_of(Tensor self) -> Tensor")
+        library.impl("adjoint_of", lambda x: (x.mH.t() * 1).clone(), "CompositeExplicitAutograd")
         assert plugrad.equal(plugrad.ops.lazily.adjoint_of(x.conj()), x)
-    finally:
-        twice.__exit__(None, None, None)
 
 
 def test_kernels_from_elsewhere_get_arrays_that_are_resolved() -> None:
-    library = plugrad.library.Library("elsewhere", "DEF")
-    try:
+    with plugrad.library.Library("elsewhere", "DEF") as library:
         library.define("imag_sum(Tensor[] parts, *, Tensor? other=None) -> Tensor")
         library.impl(
             "imag_sum",
@@ -370,8 +366,6 @@ def test_kernels_from_elsewhere_get_arrays_that_are_resolved() -> None:
         x = numbers(plugrad)
         found = plugrad.ops.elsewhere.imag_sum([x, x.conj()], other=x.conj())
         assert found.item() == -x.imag.sum().item()
-    finally:
-        library.__exit__(None, None, None)
 
 
 def test_an_operator_writes_to_lists_of_lazy_views() -> None:
