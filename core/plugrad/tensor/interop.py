@@ -58,7 +58,12 @@ def host_array(tensor: TensorBase) -> Any:
         tensor = readable(tensor)
     if WATCH.threads > 0:
         note_read(tensor)
-    return find_backend(tensor.device.type).to_host(resolved(tensor).array)
+    host = find_backend(tensor.device.type).to_host(tensor.array)
+    if tensor.keyset & CONJUGATE_BIT:
+        host = np.conjugate(host)
+    if tensor.keyset & NEGATIVE_BIT:
+        host = np.negative(host)
+    return host
 
 
 def from_host(array: Any, dtype: DType, device: Device) -> TensorBase:

@@ -59,8 +59,13 @@ def resolved(tensor: TensorBase) -> TensorBase:
     bits: i64 = tensor.keyset & keys.MATH_BITS
     if bits == 0:
         return tensor
+    return _applied(_without_bits(tensor), bits)
+
+
+def _without_bits(tensor: TensorBase) -> TensorBase:
+    """A tensor around the same array, to be read at once: nothing knows that they share it."""
     keyset: i64 = tensor.keyset & ~(keys.MATH_BITS | keys.FORWARD_AD_BIT)
-    return _applied(make_tensor(tensor.array, tensor.dtype, tensor.device, keyset), bits)
+    return make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
 
 
 def toggled(tensor: TensorBase, bit: i64) -> TensorBase:
@@ -115,6 +120,7 @@ class MathBitsKernel:
         self.op = op
         self.implicit: Any = op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD)
         self.copies: bool = op.qualified_name == "plugrad::clone"
+        self.moves: bool = op.qualified_name == "plugrad::_to_device"
         self.written: list[bool] = []
         for argument in op.schema.arguments:
             alias = argument.type.alias
@@ -128,6 +134,11 @@ class MathBitsKernel:
             return _go_on(state, self.op, below, args)
         if self.copies and args[1] in (None, "preserve_format"):
             return resolved(args[0])
+        if self.moves:
+            # The other device may be the one that can compute.
+            source: TensorBase = args[0]
+            moved = _go_on(state, self.op, below, (_without_bits(source), *args[1:]))
+            return _applied(moved, source.keyset & keys.MATH_BITS)
         targets: list[TensorBase] = []
         copies: list[TensorBase] = []
         given: list[Any] = []

@@ -204,6 +204,12 @@ def test_a_negative_view_is_not_exported() -> None:
         numbers(plugrad).conj().imag.__dlpack__()
 
 
+def test_bools_have_no_negative_view() -> None:
+    # PyTorch makes one, and raises when it is read.
+    with pytest.raises(RuntimeError, match="Negation, the `-` operator, on a bool tensor"):
+        plugrad.ones(2, dtype=plugrad.bool)._neg_view()
+
+
 def test_a_saved_file_has_the_elements(tmp_path: Any) -> None:
     nn = pytest.importorskip("plugrad_nn")
     del nn

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 
+_NO_NEGATIVE: Final = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead."
+)
+
+
 def negative(self: Tensor) -> Tensor:
     return F.neg(self)
 
@@ -78,6 +84,8 @@ def _conj(self: Tensor) -> TensorBase:
 
 
 def _neg_view(self: Tensor) -> TensorBase:
+    if self.dtype is bool_:
+        raise RuntimeError(_NO_NEGATIVE)
     return toggled(self, NEGATIVE_BIT)
 
 
@@ -92,10 +100,7 @@ def resolve_neg(self: Tensor) -> Tensor:
 def neg(self: Tensor) -> Tensor:
     dtype = self.dtype
     if dtype is bool_:
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-            "invert a mask, use the `~` or `logical_not()` operator instead."
-        )
+        raise RuntimeError(_NO_NEGATIVE)
     # Modulo 2 ** bits the largest unsigned integer is -1. Some libraries multiply complex infinity
     # by -1 as (-1 + 0j), which gives nan: their backends should have a kernel.
     return self * (-1 if dtype.is_signed else 2 ** (8 * dtype.itemsize) - 1)
