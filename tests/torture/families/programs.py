@@ -88,7 +88,12 @@ def run_case(seed: int) -> Finding | None:
         side = verdict(program, *runs)
         if side == "ours":
             counts["finite differences side with us"] += 1
-    words = {word for s in program.statements for word in _WORD.findall(s.text)} - _COMMON
+    shown = program.statements
+    if not numeric:
+        # What defines the variable that differs says more than the way to it.
+        name = text.partition(" ")[0]
+        shown = tuple(s for s in shown if name in s.defines) or shown
+    words = {word for s in shown for word in _WORD.findall(s.text)} - _COMMON
     kind = "numbers" if numeric else _kind(text)
     says = f"\nfinite differences agree with: {side}" if side else ""
     return Finding(
