@@ -94,6 +94,7 @@ from plugrad.random import (
     seed,
     set_rng_state,
 )
+from plugrad.tensor.annotations import explains as _explains
 from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor
 from plugrad.tensor.interop import from_dlpack, from_numpy
 from plugrad.tensor.printing import set_printoptions
@@ -128,57 +129,68 @@ def is_tensor(obj: _Any) -> _builtins.bool:
     return isinstance(obj, Tensor)
 
 
+@_explains
 def is_floating_point(input: Tensor) -> _builtins.bool:
     """Whether a tensor's dtype is a floating point one."""
     return input.is_floating_point()
 
 
+@_explains
 def is_complex(input: Tensor) -> _builtins.bool:
     """Whether a tensor's dtype is complex."""
     return input.is_complex()
 
 
+@_explains
 def is_signed(input: Tensor) -> _builtins.bool:
     """Whether a tensor's dtype has negative values."""
     return input.is_signed()
 
 
+@_explains
 def is_nonzero(input: Tensor) -> _builtins.bool:
     """`bool(input)`; RuntimeError unless there is exactly one element."""
     return input.is_nonzero()
 
 
+@_explains
 def is_same_size(input: Tensor, other: Tensor) -> _builtins.bool:
     """Whether two shapes are equal."""
     return input.is_same_size(other)
 
 
+@_explains
 def numel(input: Tensor) -> _builtins.int:
     """The number of a tensor's elements."""
     return input.numel()
 
 
+@_explains
 def is_conj(input: Tensor) -> _builtins.bool:
     """Whether `input` is a view whose elements are the conjugates of those in its memory."""
     return input.is_conj()
 
 
+@_explains
 def is_neg(input: Tensor) -> _builtins.bool:
     """Whether `input` is a view whose elements are those in its memory, negated."""
     return input.is_neg()
 
 
+@_explains
 def detach_(input: Tensor) -> Tensor:
     """`input.detach_()`: cut a tensor out of the graph, in place."""
     return input.detach_()
 
 
+@_explains
 def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
     """`input.resize_as_(the_template)`: give a tensor another one's shape, in place."""
     resized: Tensor = input.resize_as_(the_template)
     return resized
 
 
+@_explains
 def get_device(input: Tensor) -> _builtins.int:
     """The index of a tensor's device; -1 for the host."""
     return input.get_device()
@@ -201,6 +213,7 @@ def set_default_tensor_type(t: _Any) -> None:
     set_default_dtype(_dtype_of(t))
 
 
+@_explains
 def is_inference(input: Tensor) -> _builtins.bool:
     """Whether a tensor was made in `inference_mode`."""
     return input.is_inference()

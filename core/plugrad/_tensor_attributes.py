@@ -12,6 +12,7 @@ from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.resizing import resize_, set_
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
 from plugrad.tensor.math_bits import is_conj, is_neg
@@ -51,7 +52,8 @@ class TensorAttributes:
         """Whether it is a view whose elements are those in its memory, negated."""
         return is_neg(self)
 
-    def is_same_size(self: Any, other: Any) -> bool:
+    @explains
+    def is_same_size(self: Any, other: TensorBase) -> bool:
         """Whether the shapes are equal."""
         return bool(self.shape == other.shape)
 
@@ -189,7 +191,8 @@ class TensorAttributes:
         resize_(self, tuple(sizes))
         return self
 
-    def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    @explains
+    def resize_as_(self: Any, the_template: TensorBase, *, memory_format: Any = None) -> Any:
         """`resize_` to the shape of another tensor."""
         resize_(self, tuple(the_template.shape))
         return self

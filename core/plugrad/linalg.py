@@ -10,7 +10,7 @@ from __future__ import annotations
 
 # Interpreted: it only gives other names.
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated.functions import linalg_cross as cross
 from plugrad._generated.functions import linalg_det as det
@@ -18,7 +18,11 @@ from plugrad._generated.functions import linalg_inv as inv
 from plugrad._generated.functions import linalg_solve as solve
 from plugrad._generated.functions import linalg_vector_norm as vector_norm
 from plugrad._generated.functions import matmul, matrix_power
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.outputs import write_out
+
+if TYPE_CHECKING:
+    from plugrad import Tensor
 
 __all__ = [
     "cross",
@@ -35,8 +39,9 @@ __all__ = [
 ]
 
 
+@explains(name="linalg_matrix_norm")
 def matrix_norm(
-    A: Any,
+    A: Tensor,
     ord: Any = "fro",
     dim: Any = (-2, -1),
     keepdim: bool = False,
@@ -70,8 +75,9 @@ def matrix_norm(
     return found if keepdim else found.squeeze((rows, columns))
 
 
+@explains(name="linalg_norm")
 def norm(
-    A: Any,
+    A: Tensor,
     ord: Any = None,
     dim: Any = None,
     keepdim: bool = False,
@@ -104,7 +110,7 @@ def norm(
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Any:
     """The dot products of vectors along a dimension; `x` is conjugated."""
     found = (x.conj() * y).sum(dim)
     return found if out is None else write_out("vecdot", out, found)

@@ -280,7 +280,7 @@ def _reword_wrapper(text: str) -> str:
         constructed = _CLASS.search(text)
         if constructed is None or "CPyArg_ParseTupleAndKeywords(args, kw," not in text:
             return text
-        function = f"{constructed[1]}.__init__"
+        function = constructed[1]
         text = text.replace('"__init__", kwlist', f'"{function}", kwlist')
         given = "PyTuple_GET_SIZE(args)"
 

@@ -12,6 +12,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.overrides.attributes import make_tensor_overridable as make_tensor_overridable
 from plugrad.overrides.catalogue import DECORATED, get_default_nowrap_functions, resolve_name
 from plugrad.overrides.modes import DisablePlugradFunctionSubclass, current_mode, innermost_off
+from plugrad.tensor.annotations import FAILURES, explain
 from plugrad.tensor.arguments import MISSING
 from plugrad.tensor.base import TensorBase, tensor_class
 from plugrad.tensor.overridable import (
@@ -190,6 +191,8 @@ def wrap_plugrad_function(
 def overridable(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator that makes a function overridable by the class of any argument.
 
+    Where the function fails, an argument of another type than its annotation is named.
+
     Args:
         module: where users find the function, which is part of its public name.
 
@@ -213,7 +216,11 @@ def overridable(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if handled is not PROCEED:
                 result: R = handled
                 return result
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except FAILURES as error:
+                explain(function, args, kwargs, error)
+                raise
 
         DECORATED[checked] = f"{module}.{function.__name__}"
         return checked

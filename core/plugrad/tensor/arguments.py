@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
+import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
@@ -42,7 +43,7 @@ def type_name(value: object) -> str:
         return "Tensor"
     kind: Any = type(value)
     name: str = kind.__name__
-    module: object = kind.__module__
+    module: object = getattr(kind, "__module__", "builtins")
     if module == "builtins" or not isinstance(module, str):
         return name
     if module.startswith("plugrad"):
@@ -181,7 +182,7 @@ def is_index(value: Any) -> bool:
     the int is its own."""
     if isinstance(value, TensorBase):
         return value.ndim == 0 and value.dtype.category == INTEGER
-    if isinstance(value, (bool, float)) or type(value).__name__ == "ndarray":
+    if isinstance(value, (bool, float, np.ndarray)):
         return False
     return hasattr(type(value), "__index__")
 
@@ -310,7 +311,7 @@ def gather_varargs(
         return by_name
     if len(args) == 1 and not isinstance(args[0], int):
         only = args[0]
-        if isinstance(only, TensorBase) and only.ndim == 0:
+        if not isinstance(only, (list, tuple)) and is_index(only):
             return (only,)
         return only
     if not args and default is not MISSING:

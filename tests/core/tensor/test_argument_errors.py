@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import plugrad
+from plugrad.plugins.arguments import explains
+
+X = plugrad.ones(2)
 
 SAME: list[Any] = [
     lambda lib: lib.ones(2, 3).mul("a"),
@@ -59,3 +62,54 @@ def test_errors_are_those_of_pytorch(call: Any, torch_oracle: Any) -> None:
 def test_errors_in_words_of_our_own(call: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+# Functions written in Python: their annotations say what was expected.
+PYTHON: list[Any] = [
+    lambda lib: lib.is_complex("a"),
+    lambda lib: lib.numel(1),
+    lambda lib: lib.ones(1).is_same_size([1]),
+    lambda lib: lib.linalg.vecdot(0, 1),
+    lambda lib: lib.nn.functional.pad(1, (1, 1)),
+    lambda lib: lib.nn.functional.relu(np.ones(2), True),
+    lambda lib: lib.rand("a"),
+]
+
+
+@pytest.mark.parametrize("call", PYTHON)
+def test_functions_in_python_name_the_argument(call: Any, torch_oracle: Any) -> None:
+    with pytest.raises(TypeError) as theirs:
+        call(torch_oracle)
+    with pytest.raises(TypeError) as ours:
+        call(plugrad)
+    words = str(theirs.value).partition("\n")[0].replace("relu_()", "relu()")
+    assert str(ours.value) == words
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: plugrad.nn.functional.smooth_l1_loss(X, X, beta=[1]), "'beta' must be float, not"),
+        (lambda: plugrad.nn.init.calculate_gain([]), r"'nonlinearity' \(position 1\) must be str"),
+        (lambda: plugrad.optim.Adam([X], lr=plugrad.float32), r"Adam\(\): argument 'lr' must be"),
+        (lambda: plugrad.nn.utils.vector_to_parameters(X, 2), "'parameters' .* tuple of Tensors"),
+    ],
+)
+def test_annotations_explain_failures(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_failures_of_what_fits_are_left_alone() -> None:
+    @explains
+    def look_up(table: dict[str, int], input: plugrad.Tensor, name: str) -> int:
+        return table[name]
+
+    with pytest.raises(KeyError, match="b"):
+        look_up({"a": 1}, X, "b")
+    with pytest.raises(TypeError, match="missing 1 required"):
+        look_up({"a": 1}, X)  # type: ignore[call-arg]
+
+
+def test_numbers_of_numpy_are_sizes() -> None:
+    assert plugrad.zeros(np.uint8(2)).shape == X.repeat(np.int64(1)).shape == (2,)

@@ -20,6 +20,7 @@ from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.graph.history import check_inplace
+from plugrad.tensor.arguments import type_name
 from plugrad.tensor.array_log import note_selected, note_stored
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.creation import scalar_tensor, tensor
@@ -80,7 +81,7 @@ def setitem(self: Tensor, index: object, value: object) -> None:
         return
     if not isinstance(value, TensorBase) and not is_scalar(value):
         raise TypeError(
-            f"can't assign a {_type_name(value)} to a plugrad.{self.dtype.scalar_name}Tensor"
+            f"can't assign a {type_name(value)} to a plugrad.{self.dtype.scalar_name}Tensor"
         )
     view = self
     advanced: list[Any] = []
@@ -119,11 +120,6 @@ def setitem(self: Tensor, index: object, value: object) -> None:
             check_inplace(view)
         check_overlap(view, "copy_")
         view.fill_(source)
-
-
-def _type_name(value: object) -> str:
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def _without_leading_ones(source: Tensor, ndim: int) -> Tensor:
@@ -383,5 +379,5 @@ def _as_integer(index: Any) -> int:
     except TypeError:
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-            f"valid indices (got {_type_name(index)})"
+            f"valid indices (got {type_name(index)})"
         ) from None

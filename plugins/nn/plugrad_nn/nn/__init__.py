@@ -1,5 +1,6 @@
 """plugrad.nn: modules, parameters, losses; `functional` and `init` beside them."""
 
+from plugrad.plugins.arguments import explain_constructors
 from plugrad_nn.nn import functional, init, utils
 from plugrad_nn.nn.activation import (
     CELU,
@@ -108,3 +109,5 @@ __all__ = [
     "init",
     "utils",
 ]
+
+explain_constructors(globals()[name] for name in __all__)

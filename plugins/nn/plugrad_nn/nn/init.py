@@ -7,6 +7,7 @@ import warnings
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 
 _GAINS: dict[str, float] = {
     "linear": 1.0,
@@ -20,6 +21,7 @@ _GAINS: dict[str, float] = {
 }
 
 
+@explains
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor on the standard deviation that keeps activations' variance through `nonlinearity`.
 
@@ -55,6 +57,7 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 
+@explains
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
@@ -63,6 +66,7 @@ def uniform_(
         return tensor.uniform_(a, b, generator=generator)
 
 
+@explains
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
@@ -71,6 +75,7 @@ def normal_(
         return tensor.normal_(mean, std, generator=generator)
 
 
+@explains
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -101,22 +106,26 @@ def trunc_normal_(
     return tensor
 
 
+@explains
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with one value."""
     with plugrad.no_grad():
         return tensor.fill_(val)
 
 
+@explains
 def ones_(tensor: Tensor) -> Tensor:
     """Fills with ones."""
     return constant_(tensor, 1.0)
 
 
+@explains
 def zeros_(tensor: Tensor) -> Tensor:
     """Fills with zeros."""
     return constant_(tensor, 0.0)
 
 
+@explains
 def eye_(tensor: Tensor) -> Tensor:
     """Fills a matrix with the identity: ones on its diagonal, zeros elsewhere."""
     if tensor.ndim != 2:
@@ -127,6 +136,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return tensor
 
 
+@explains
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
@@ -139,6 +149,7 @@ def xavier_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@explains
 def xavier_normal_(
     tensor: Tensor, gain: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
@@ -147,6 +158,7 @@ def xavier_normal_(
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
 
+@explains
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -165,6 +177,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@explains
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 
 
+@explains
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -41,6 +43,7 @@ def clip_grad_norm_(
     return total
 
 
+@explains
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamps every element of every gradient to [-clip_value, clip_value]."""
     with plugrad.no_grad():

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 
 
+@explains
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of all parameters, one after the other, in one dimension."""
     return plugrad.cat([parameter.reshape(-1) for parameter in parameters])
 
 
+@explains
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Copies a vector as `parameters_to_vector` gives it into the parameters."""
     listed = list(parameters)

@@ -1,0 +1,156 @@
+"""Says which argument of a function written in Python is wrong, once the function has failed.
+
+Such a function checks nothing: what does not fit raises somewhere inside. Its annotations say what
+was expected, and are looked at only then. `plugrad.plugins.arguments` is the public door.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it runs when something goes wrong.
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar, overload
+
+from plugrad.device import Device
+from plugrad.dtype import DType
+from plugrad.tensor.arguments import is_index, place_of, type_name
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.promotion import is_scalar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What happens inside of a function to an argument of another type.
+FAILURES = (
+    AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError,
+)  # fmt: skip
+
+
+def _is_real(value: Any) -> bool:
+    if isinstance(value, TensorBase):
+        return value.numel() == 1 and not value.dtype.is_complex
+    return is_scalar(value) and not isinstance(value, complex)
+
+
+def _are_tensors(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(item, TensorBase) for item in value)
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict))
+
+
+# Annotation -> how messages name it, and whether a value is one.
+_TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "None": ("", lambda value: value is None),
+    "Tensor": ("Tensor", lambda value: isinstance(value, TensorBase)),
+    "TensorBase": ("Tensor", lambda value: isinstance(value, TensorBase)),
+    "int": ("int", lambda value: isinstance(value, bool) or is_index(value)),
+    "float": ("float", _is_real),
+    "bool": ("bool", lambda value: type(value).__name__ in ("bool", "bool_")),
+    "str": ("str", lambda value: isinstance(value, str)),
+    "DType": ("plugrad.dtype", lambda value: isinstance(value, DType)),
+    "Device": ("plugrad.device", lambda value: isinstance(value, Device)),
+    "Iterable[Tensor]": ("tuple of Tensors", _are_tensors),
+    "Sequence[Tensor]": ("tuple of Tensors", _are_tensors),
+}
+
+
+@overload
+def explains(function: Callable[P, R], *, name: str = "") -> Callable[P, R]: ...
+@overload
+def explains(
+    function: None = None, *, name: str = ""
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def explains(function: Any = None, *, name: str = "") -> Any:
+    """Decorator: an argument of another type than its annotation is named, in PyTorch's words.
+
+    A call that succeeds is not checked.
+
+    Args:
+        name: of the function in messages; by default its own.
+
+    >>> import plugrad
+    >>> from plugrad.plugins.arguments import explains
+    >>> @explains
+    ... def rows(input: "Tensor", count: "int") -> int:
+    ...     return input.shape[0] * count
+    >>> rows(plugrad.ones(2, 3), 2)
+    4
+    >>> rows([1.0], 2)
+    Traceback (most recent call last):
+    TypeError: rows(): argument 'input' (position 1) must be Tensor, not list
+    """
+    if function is None:
+        return functools.partial(explains, name=name)
+
+    @functools.wraps(function)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FAILURES as error:
+            explain(function, args, kwargs, error, name)
+            raise
+
+    return explained
+
+
+def explain(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception, name: str = ""
+) -> None:
+    """Raise TypeError if an argument explains why a call has failed with `error`."""
+    if "argument '" in str(error) or "__" in str(error).partition("(")[0]:
+        return  # It says so already.
+    wrong = mismatch(function, args, kwargs, name or function.__name__)
+    if wrong is not None:
+        raise wrong from None
+
+
+def mismatch(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+) -> TypeError | None:
+    """The error for the first argument that is not what its annotation says; None if all are."""
+    signature = inspect.signature(function)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    position = 0
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        position += 1
+        if parameter.name not in given or parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
+            continue
+        value = given[parameter.name]
+        words = _unmet(parameter.annotation, value)
+        if words:
+            shown = 0 if parameter.name in kwargs else position
+            where = place_of(name, parameter.name, shown)
+            return TypeError(f"{where} must be {words}, not {type_name(value)}")
+    return None
+
+
+def _unmet(annotation: Any, value: Any) -> str:
+    """What an annotation asks for that a value is not; "" if it is, or nobody can tell."""
+    if annotation is inspect.Parameter.empty:
+        return ""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    names: list[str] = []
+    for part in text.strip("\"'").split(" | "):
+        found = _TYPES.get(part.rpartition("_builtins.")[2])
+        if found is None or found[1](value):
+            return ""
+        if found[0]:
+            names.append(found[0])
+    return " or ".join(names)
+
+
+def explain_constructors(classes: Iterable[Any]) -> None:
+    """`explains` for the constructors of classes, in place."""
+    for cls in classes:
+        if isinstance(cls, type) and "__init__" in vars(cls):
+            made: Any = cls
+            made.__init__ = explains(made.__init__, name=cls.__name__)
