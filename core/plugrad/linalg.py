@@ -110,9 +110,10 @@ def norm(
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
+@explains(name="linalg_vecdot")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Any:
     """The dot products of vectors along a dimension; `x` is conjugated."""
-    found = (x.conj() * y).sum(dim)
+    found: Any = (x.conj() * y).sum(dim)
     return found if out is None else write_out("vecdot", out, found)
 
 
