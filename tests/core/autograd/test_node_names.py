@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
+
+import plugrad
 
 
 def leaf(lib: Any) -> Any:
@@ -58,3 +61,22 @@ def test_a_gradient_that_is_recorded_is_a_copy(lib: Any) -> None:
     assert type(node).__name__ == "CopyBackwards"
     assert node.next_functions[0] == (None, 0)
     x.grad = y.grad = None
+
+
+def test_a_move_with_a_cast_is_one_node(torch_oracle: ModuleType) -> None:
+    def nodes(lib: Any, move: Any) -> list[str]:
+        node = move(lib, lib.ones(2, requires_grad=True)).grad_fn
+        found = []
+        while node is not None:
+            found.append(node.name().rpartition("::")[2])
+            node = node.next_functions[0][0] if node.next_functions else None
+        return found
+
+    for move in (
+        lambda lib, x: x.to("meta", lib.float64),
+        lambda lib, x: x.to(lib.ones(1, dtype=lib.float16, device="meta")),
+        lambda lib, x: x.to("cpu", lib.float64, copy=True),
+        lambda lib, x: x.to("cpu", copy=True),
+        lambda lib, x: x.to(lib.float64),
+    ):
+        assert nodes(plugrad, move) == nodes(torch_oracle, move)

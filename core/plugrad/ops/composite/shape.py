@@ -331,8 +331,13 @@ def to_copy(self: Tensor, dtype: DType) -> TensorBase:
     return cast(self, dtype)
 
 
-def to_device(self: Tensor, device: Device, non_blocking: bool) -> TensorBase:
-    return moved(self, canonical_device(device), non_blocking)
+def to_device(self: Tensor, device: Device, non_blocking: bool, dtype: DType | None) -> TensorBase:
+    target = canonical_device(device)
+    source: TensorBase = self
+    if dtype is not None and dtype is not self.dtype and cast_first(self, dtype, target):
+        source = cast(self, dtype)
+    result = moved(source, target, non_blocking)
+    return result if dtype is None or result.dtype is dtype else cast(result, dtype)
 
 
 def _moved(
@@ -340,14 +345,11 @@ def _moved(
 ) -> Tensor:
     kind = self.dtype if dtype is None else dtype
     target = self.device if device is None else canonical_device(device)
-    result = self
     if target is not self.device:
-        if kind is not self.dtype and cast_first(self, kind, target):
-            result = F._to_copy(result, kind)
-        result = F._to_device(result, target, non_blocking)
-    if kind is not result.dtype:
-        result = F._to_copy(result, kind)
-    return self.clone() if copy and result is self else result
+        return F._to_device(self, target, non_blocking, None if kind is self.dtype else kind)
+    if kind is not self.dtype or copy:
+        return F._to_copy(self, kind)
+    return self
 
 
 def to_device_and_dtype(
