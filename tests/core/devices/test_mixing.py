@@ -129,7 +129,7 @@ def test_a_mask_of_another_device() -> None:
     ],
 )
 def test_no_operator_mixes_devices(call: Any) -> None:
-    with pytest.raises(RuntimeError, match="same device|cross-device copies are not allowed"):
+    with pytest.raises(RuntimeError, match=r"same device|cross-device copies are not allowed"):
         call(on(THERE, 2, 2), on("cpu", 2, 2))
 
 
