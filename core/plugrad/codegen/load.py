@@ -14,6 +14,7 @@ from plugrad.codegen.forward import terms_of
 from plugrad.codegen.generate import PYTHON_NAMES, entries_of, generate_family
 from plugrad.codegen.groups import group_entries
 from plugrad.codegen.model import Entry, EntryError
+from plugrad.dispatch.fork import hold_while_forking
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
@@ -23,6 +24,7 @@ Functions: TypeAlias = Mapping[str, Any] | types.ModuleType
 # What `load` made, by namespace: expressions see the operators of families loaded before.
 _families: dict[str, list[types.ModuleType]] = {}
 _lock = threading.Lock()
+hold_while_forking(_lock)
 
 
 def load(

@@ -18,6 +18,7 @@ from plugrad.dispatch.active_backends import (
 )
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
+from plugrad.dispatch.fork import FIRST_USE, hold_while_forking
 from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
@@ -79,6 +80,7 @@ _LAZY: Final = {
 }
 
 _lock: Final = threading.Lock()
+hold_while_forking(_lock)
 _managers: Final[list[PluginManager]] = []
 
 
@@ -87,7 +89,7 @@ def get_manager() -> PluginManager:
     if not _managers:
         from plugrad.plugins.manager import PluginManager
 
-        with _lock:
+        with FIRST_USE, _lock:
             if not _managers:
                 _managers.append(PluginManager())
     return _managers[0]

@@ -19,6 +19,7 @@ from plugrad.device import (
     thread_default,
 )
 from plugrad.dispatch.active_backends import canonical_device, find_backend
+from plugrad.dispatch.fork import FIRST_USE
 from plugrad.errors import BackendNotFoundError, PluginError
 
 
@@ -109,7 +110,8 @@ def configured_choice() -> Choice:
     """What the environment and the configuration file choose; they are read once per process."""
     choice = _configured.choice
     if choice is None:
-        choice = _read_configuration()
+        with FIRST_USE:
+            choice = _read_configuration()
         _configured.choice = choice
     return choice
 

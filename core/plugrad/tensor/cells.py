@@ -9,6 +9,7 @@ import threading
 import weakref
 from typing import Any, Final, final
 
+from plugrad.dispatch.fork import hold_while_forking
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.write_back import SAME_ELEMENTS, Step
 
@@ -111,6 +112,7 @@ _DISTINCT: Final = frozenset(
 _aliases: Final[dict[int, Alias]] = {}
 # Held while a tensor gets its first cell.
 ENTERING: Final[Any] = threading.RLock()
+hold_while_forking(ENTERING)
 
 
 def alias_of(tensor: TensorBase) -> Alias | None:

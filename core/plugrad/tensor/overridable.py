@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from plugrad.device import Device
+from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, empty_shell, tensor_class
@@ -68,6 +69,7 @@ class Overrides:
 
 
 OVERRIDES: Final = Overrides()
+hold_while_forking(OVERRIDES._lock)
 
 
 def disabled_plugrad_function(

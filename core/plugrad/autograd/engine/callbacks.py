@@ -8,6 +8,7 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from plugrad.autograd.engine.graph_task import GraphTask
+from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.node import Node
 
@@ -40,6 +41,7 @@ class _PassNumbers:
 
 
 _numbers: Final = _PassNumbers()
+hold_while_forking(_numbers.lock)
 
 
 def current_graph_task_id() -> int:

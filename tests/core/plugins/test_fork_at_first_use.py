@@ -1,0 +1,75 @@
+"""A child forked while another thread imports a module of plugrad's, or holds a lock, can go on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+IMPORTING = """
+import os, signal, sys, threading
+import plugrad
+
+name, reached = sys.argv[1], threading.Event()
+class Slow:
+    def find_spec(self, wanted, path=None, target=None):
+        if wanted == name and not reached.is_set():
+            reached.set()
+            threading.Event().wait(0.1)
+sys.meta_path.insert(0, Slow())
+sys.modules.pop(name, None)
+thread = threading.Thread(target=plugrad.ones, args=(2,))
+thread.start()
+assert reached.wait(60), "nobody imports it"
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    os._exit(int(plugrad.ones(2).sum().item()) - 2)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+HOLDING = """
+import os, signal, threading
+import plugrad
+from plugrad.dispatch import fork
+
+plugrad.ones(2)
+for lock in list(fork._LOCKS):
+    reached = threading.Event()
+    def hold():
+        with lock:
+            reached.set()
+            threading.Event().wait(0.01)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    reached.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        with lock:
+            os._exit(0)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(0)
+"""
+
+
+def run(*arguments: str) -> str:
+    command = [sys.executable, "-W", "ignore", "-c", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", ["plugrad.plugins.manager", "plugrad_cpu.backend", "tomllib"])
+def test_what_another_thread_imports(name: str) -> None:
+    assert run(IMPORTING, name) == "0"
+
+
+def test_what_another_thread_holds() -> None:
+    assert run(HOLDING) == "0"
