@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from mypy_extensions import i64
+
+from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.tensor.base import AS_STRIDED, TensorBase, ViewInfo, ViewStep, sizes_of
 from plugrad.tensor.interop import is_contiguous, storage_offset, strides
+from plugrad.tensor.math_bits import math_bits
 
 _VIEW_AS_REAL: Final = "plugrad::view_as_real"
+_CONJ: Final = "plugrad::_conj"
+_NEG_VIEW: Final = "plugrad::_neg_view"
 _VIEW_AS_COMPLEX: Final = "plugrad::view_as_complex"
 
 
@@ -44,12 +50,17 @@ def _from_memory(
     view of the base that has this dtype and all its elements."""
     size, stride, offset, _, _ = arguments
     steps, start = strides(base), storage_offset(base)
+    bits, wanted = math_bits(base), math_bits(source)
     if source.dtype is base.dtype:
-        return ViewStep(None, op, (size, stride, offset, steps, start), -1)
+        last = ViewStep(None, op, (size, stride, offset, steps, start), -1)
+        return _toggled(last, bits ^ wanted)
     if base.dtype.is_complex:
-        parts = ViewStep(None, _operator(_VIEW_AS_REAL), (), -1)
+        # A conjugate has no view as real numbers.
+        stored = _toggled(None, bits & CONJUGATE_BIT)
+        parts = ViewStep(stored, _operator(_VIEW_AS_REAL), (), -1)
         steps = (*[2 * step for step in steps], 1)
-        return ViewStep(parts, op, (size, stride, offset, steps, 2 * start), -1)
+        last = ViewStep(parts, op, (size, stride, offset, steps, 2 * start), -1)
+        return _toggled(last, (bits ^ wanted) & NEGATIVE_BIT)
     count = 1
     for length in sizes_of(base):
         count *= length
@@ -57,7 +68,17 @@ def _from_memory(
         return None
     pairs = ViewStep(None, op, ((count // 2, 2), (2, 1), start, steps, start), -1)
     whole = ViewStep(pairs, _operator(_VIEW_AS_COMPLEX), (), -1)
-    return ViewStep(whole, op, (size, stride, offset, (1,), start // 2), -1)
+    last = ViewStep(whole, op, (size, stride, offset, (1,), start // 2), -1)
+    return _toggled(last, bits ^ wanted)
+
+
+def _toggled(last: ViewStep | None, bits: i64) -> ViewStep | None:
+    """The steps, then those to what is conjugated and negated otherwise by `bits`."""
+    if bits & CONJUGATE_BIT:
+        last = ViewStep(last, _operator(_CONJ), (), -1)
+    if bits & NEGATIVE_BIT:
+        last = ViewStep(last, _operator(_NEG_VIEW), (), -1)
+    return last
 
 
 def _operator(name: str) -> Operator:
