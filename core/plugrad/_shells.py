@@ -22,6 +22,7 @@ from plugrad.graph.saved_tensor import saved_attribute, saved_attribute_names
 from plugrad.ops.composite import getitem
 from plugrad.ops.composite.constructor import constructed
 from plugrad.tensor import base, interop, printing
+from plugrad.tensor.arguments import int_argument
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.overridable import OVERRIDES, declare_subclass
 from plugrad.tensor.size import as_size
@@ -94,6 +95,7 @@ class Tensor(TensorAttributes, TensorMethods):
         if dim is None:
             return as_size(self.sizes())
         sizes = self.sizes()
+        dim = int_argument(dim, "size", "dim", 1)
         if not -len(sizes) <= dim < max(len(sizes), 1):
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-max(len(sizes), 1)}, "

@@ -197,7 +197,8 @@ class TensorAttributes:
         resize_(self, tuple(the_template.shape))
         return self
 
-    def set_(self: Any, source: Any = None) -> Any:
+    @explains
+    def set_(self: Any, source: TensorBase | None = None) -> Any:
         """Share another tensor's memory; without one, be empty.
 
         Raises:

@@ -62,8 +62,10 @@ class SeededGenerator:
     def manual_seed(self, seed: int) -> Self:
         """Start again from a seed in [-2**63, 2**64); returns the generator.
 
-        Raises RuntimeError for a seed outside.
+        Raises RuntimeError for a seed outside, or that is no number.
         """
+        if isinstance(seed, str) or not hasattr(type(seed), "__int__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         number = int(seed)
         if not -(_WORD // 2) <= number < _WORD:
             raise RuntimeError(

@@ -20,6 +20,10 @@ TOO_LARGE_NUMBER = "value cannot be converted to type int64_t without overflow"
 
 _BROADCAST = re.compile("broadcast")
 _TOO_BIG = re.compile("array is too big|[Mm]aximum allowed|negative dimensions|too large an array")
+_OTHER_SIZES = re.compile(
+    "cannot reshape array|axes don't match|setting an array element|all the input array dimensions|"
+    "mismatch in its core dimension|size mismatch|shapes .* not aligned"
+)
 _NO_LOOP = re.compile("not supported for the input types|did not contain a loop|Cannot cast ufunc")
 
 
@@ -46,6 +50,9 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
     if _NO_LOOP.search(text) and tensors:
         widest = max(tensors, key=lambda tensor: tensor.dtype.category)
         return not_implemented(op.name, widest.dtype)
+    if _OTHER_SIZES.search(text) and tensors:
+        shapes = ", ".join([str(list(sizes_of(tensor))) for tensor in tensors])
+        return RuntimeError(f"{op.name}: the sizes of the arguments do not fit: {shapes}")
     return None
 
 

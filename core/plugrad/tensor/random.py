@@ -16,6 +16,7 @@ from plugrad.dispatch.active_backends import (
 )
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
+from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import host_array, share_numpy
 
@@ -30,6 +31,10 @@ def manual_seed(seed: Any) -> Any:
     >>> bool((plugrad.rand(2) == a).all())
     True
     """
+    if isinstance(seed, (str, bytes)) or not (
+        hasattr(type(seed), "__int__") or hasattr(type(seed), "__index__")
+    ):
+        raise TypeError(f"manual_seed expected a long, but got {type_name(seed)}")
     number = int(seed)
     seed_everything(number)
     return default_generator()

@@ -19,7 +19,10 @@ except ImportError as error:
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree, and its structure."""
-    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True)
+    try:
+        leaves, structure = optree.tree_flatten(tree, none_is_leaf=True)
+    except RecursionError:
+        raise ValueError("expected a tree of tensors, got one that is nested too deep") from None
     return leaves, structure
 
 

@@ -36,7 +36,20 @@ SAME: list[Any] = [
     lambda lib: lib.addcmul(lib.ones(2, 3), lib.ones(5), lib.ones(2, 3)),
     lambda lib: lib.lerp(lib.ones(3), lib.ones(4), 0.5),
     lambda lib: lib.zeros(2**62),
+    lambda lib: lib.einsum(1, lib.ones(2, 3)),
+    lambda lib: lib.tensordot(lib.ones(2, 3), lib.ones(3, 2), dims="a"),
+    lambda lib: lib.ones(2).size("a"),
+    lambda lib: lib.Generator().manual_seed("a"),
 ]
+
+
+def nested(depth: int) -> Any:
+    found: Any = 1
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 # Where PyTorch says what is of its own making: a trace of its frames, an OverflowError of Python's.
 OTHER: list[Any] = [
     (lambda: plugrad.zeros(2**70), TypeError, 'at pos 1 with error "Overflow when unpacking'),
@@ -44,6 +57,10 @@ OTHER: list[Any] = [
     (lambda: plugrad.ones(2).clamp(2**70), RuntimeError, "without overflow"),
     (lambda: plugrad.ones(2) * 10**400, RuntimeError, "without overflow"),
     (lambda: plugrad.tensor([1, 2]) * 2**70, RuntimeError, "without overflow"),
+    (lambda: plugrad.tensordot(1, 2), TypeError, "argument 'self' .* must be Tensor, not int"),
+    (lambda: plugrad.broadcast_shapes("a"), TypeError, "must be tuple of ints, not str"),
+    (lambda: plugrad.manual_seed("a"), TypeError, "expected a long, but got str"),
+    (lambda: plugrad.vmap(len)(nested(100000)), ValueError, "nested too deep"),
     (lambda: plugrad.zeros(2**44), RuntimeError, "you tried to allocate 70368744177664 bytes"),
 ]
 

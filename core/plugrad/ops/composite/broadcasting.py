@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.tensor import kernels
+from plugrad.tensor.arguments import int_list_argument
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 from plugrad.tensor.size import Size, as_size
@@ -51,7 +52,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     result: tuple[int, ...] = ()
     for position, shape in enumerate(shapes):
-        sizes = (int(shape),) if isinstance(shape, int) else tuple([int(size) for size in shape])
+        sizes = int_list_argument(shape, "broadcast_shapes", "shapes", position + 1, 1)
         for size in sizes:
             if size < 0:
                 raise RuntimeError(

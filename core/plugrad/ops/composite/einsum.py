@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.tensor.arguments import int_list_argument, raise_argument_error
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 
@@ -53,6 +54,8 @@ def einsum(*args: Any) -> Any:
     first = args[0]
     if isinstance(first, TensorBase):
         equation, operands = _from_sublists(args)
+    elif not isinstance(first, str):
+        raise_argument_error("einsum", "equation", 1, "str", first)
     else:
         equation = first
         operands = list(args[1:])
@@ -84,8 +87,17 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         handled = override_call(tensordot, (a, b), (a, b), {"dims": dims})
         if handled is not PROCEED:
             return handled
+    if not isinstance(a, TensorBase):
+        raise_argument_error("tensordot", "self", 1, "Tensor", a)
+    if not isinstance(b, TensorBase):
+        raise_argument_error("tensordot", "other", 2, "Tensor", b)
     if isinstance(dims, TensorBase):
         dims = dims.tolist()  # type: ignore[attr-defined]  # public tensors have it
+    if not isinstance(dims, int) and not (isinstance(dims, (list, tuple)) and len(dims) == 2):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -93,7 +105,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         return C.call__tensordot(a, b, tuple(range(-dims, 0)), tuple(range(dims)))
     left, right = dims
-    return C.call__tensordot(a, b, tuple(left), tuple(right))
+    return C.call__tensordot(
+        a,
+        b,
+        int_list_argument(left, "tensordot", "dims_self", 3, 1),
+        int_list_argument(right, "tensordot", "dims_other", 4, 1),
+    )
 
 
 def _path(equation: str, operands: list[Any]) -> Any:
