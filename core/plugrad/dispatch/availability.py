@@ -18,6 +18,7 @@ from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.primitives import functional_of, is_decomposed
+from plugrad.dispatch.raw_kernels import raw_kernel_of
 
 NATIVE = "native"
 DERIVED = "derived"
@@ -105,8 +106,7 @@ def has_kernel(op: Operator, active: ActiveBackend) -> bool:
         return True
     if op.schema.is_inplace and not active.backend.mutable and op.full_name != "copy_":
         return False
-    name = op.name if op.namespace == "plugrad" else f"{op.namespace}::{op.name}"
-    return active.raw_kernel(name, op.overload) is not None
+    return raw_kernel_of(op, active) is not None
 
 
 class _Search:

@@ -11,6 +11,7 @@ from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, se
 from plugrad.dispatch.kernel_hooks import set_functional_view, set_host_fallback, set_kernel_factory
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.dispatch.raw_kernels import raw_kernel_of
 from plugrad.tensor.alias_kernels import (
     ArrayViewKernel,
     CopyKernel,
@@ -53,7 +54,7 @@ class BackendSelectKernel:
 
 def _make_kernel(op: Operator, active: ActiveBackend, with_raw: bool) -> Any:
     name = op.kernel_name
-    raw = active.raw_kernel(name, op.overload) if with_raw else None
+    raw = raw_kernel_of(op, active) if with_raw else None
     if raw is None and active.number == keys.META and op.structure in _STRUCTURES:
         raw = structured(op)
     if not op.schema.is_inplace:

@@ -75,6 +75,8 @@ def _check_lerp(name: str, dtype: DType, found: DType) -> None:
 def lerp(self: TensorBase, end: TensorBase, weight: Any) -> tuple[object, ...]:
     _check_lerp("end", self.dtype, end.dtype)
     if isinstance(weight, TensorBase):
+        if weight.ndim == 0:
+            weight = to_dtype(weight, self.dtype)
         _check_lerp("weight", self.dtype, weight.dtype)
     if self.dtype.category < FLOATING:
         kernel = "lerp_kernel_tensor" if isinstance(weight, TensorBase) else "lerp_kernel_scalar"

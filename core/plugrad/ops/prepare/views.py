@@ -308,7 +308,8 @@ def view_as_complex(self: TensorBase) -> tuple[object, ...]:
     steps = strides(self)
     if steps[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(step % 2 for step in steps[:-1]):
+    # How far it is to a next element does not matter where there is none.
+    if any(step % 2 and size != 1 for step, size in zip(steps[:-1], sizes, strict=False)):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if storage_offset_of(self) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
