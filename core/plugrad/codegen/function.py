@@ -58,6 +58,8 @@ def emit_overload_table(out: Source, group: Group) -> None:
 def _emit_overloaded(out: Source, group: Group) -> None:
     with out.block(f"def {group.name}(*args: Any, **kwargs: Any) -> Any:"):
         out.docstring(_documentation(group))
+        if group.first.number_first:
+            out.line("args = tensor_first(args)")
         out.line(f"return call_overload({group.name!r}, OVERLOADS_{group.name}, args, kwargs)")
 
 
@@ -71,6 +73,10 @@ def _emit_exact(out: Source, group: Group) -> None:
         out.docstring(_documentation(group))
         for line in header.before:
             out.line(line)
+        if entry.number_first:
+            first, second = (parameter.name for parameter in parameters(entry)[:2])
+            with out.block(f"if not isinstance({first}, TensorBase):"):
+                out.line(f"{first}, {second} = tensor_first(({first}, {second}))")
         emit_conversions(out, entry, group, skip=())
         emit_override(out, f"override({group.name}, ({', '.join(header.values)},))")
         emit_result(out, entry, group, has_out)
@@ -98,7 +104,31 @@ def emit_override(out: Source, call: str) -> None:
             out.line("return handled")
 
 
-def python_header(entry: Entry, group: Group, has_out: bool) -> Header:
+def _deprecated_orders(
+    entry: Entry, group: Group, is_method: bool, positional: list[str]
+) -> tuple[list[str], list[str]]:
+    """Parameters behind the positional ones for a deprecated order of arguments, and the lines
+    that put what was given in that order where it belongs."""
+    own = [name for name in positional if not (is_method and name == "input")]
+    orders = [
+        tuple(name for name in order if not (is_method and name == "self"))
+        for order in entry.deprecated
+    ]
+    orders = [tuple("input" if name == "self" else name for name in order) for order in orders]
+    if not orders:
+        return [], []
+    more = [f"argument{index}" for index in range(len(own) + 1, max(map(len, orders)) + 1)]
+    moved = ", ".join(sorted(set().union(*orders)))
+    given = ", ".join([*own, *more])
+    return more, [
+        f"if {more[0]} is not MISSING:",
+        f"    {moved} = deprecated_order({group.name!r}, ({given},), {orders!r}, "
+        f"{tuple(sorted(set().union(*orders)))!r}, ({moved},))",
+        f"    {' = '.join(more)} = MISSING",
+    ]
+
+
+def python_header(entry: Entry, group: Group, has_out: bool, is_method: bool = False) -> Header:
     """Parameters of the public function, and lines that run before its checks.
 
     Those gather separate integers into a tuple, and read `axis` and `keepdims` where the schema
@@ -140,6 +170,10 @@ def python_header(entry: Entry, group: Group, has_out: bool) -> Header:
         text = f"{name}: Any" + (f" = {default}" if default else "")
         (keyword_only if parameter.kwarg_only else positional).append(text)
         (keyword_values if parameter.kwarg_only else positional_values).append(name)
+    more, lines = _deprecated_orders(entry, group, is_method, positional_values)
+    positional.extend(f"{name}: Any = MISSING" for name in more)
+    positional_values.extend(more)
+    before.extend(lines)
     if required:
         values = ", ".join(required)
         names = ", ".join(repr(name) for name in required)

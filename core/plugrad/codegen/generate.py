@@ -77,6 +77,7 @@ from plugrad.tensor.arguments import (
     any_argument,
     bool_argument,
     bool_list_argument,
+    deprecated_order,
     device_argument,
     dtype_argument,
     float_argument,
@@ -115,6 +116,7 @@ from plugrad.tensor.kernel_factory import BackendSelectKernel
 from plugrad.tensor.foreign_operands import foreign_operand, operand_of_array
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.outputs import like_out, write_out, write_outs
+from plugrad.tensor.creation import tensor_first
 from plugrad.tensor.overloads import call_overload
 from plugrad.tensor.overridable import (
     OVERRIDES,

@@ -69,7 +69,7 @@ def _emit_method(out: Source, group: Group) -> None:
                 "(self, *args), kwargs, True)"
             )
         return
-    header = python_header(entry, group, False)
+    header = python_header(entry, group, False, True)
     others = ", ".join(part for part in header.text.split(", ") if not part.startswith("input:"))
     values = ", ".join(["self", *(value for value in header.values if value != "input")])
     returned = "Tensor" if returns_one_tensor(entry) else "Any"

@@ -30,6 +30,8 @@ ENTRY_KEYS = (
     "forward",
     "differentiable",
     "overwrites",
+    "deprecated",
+    "number_first",
     "node",
     "doc",
     "example",
@@ -73,6 +75,8 @@ class Entry:
         overwrites: for an operator that is not differentiable, the arguments whose gradient its
             in-place form makes zero; none stands for the first one.
         functional: for an in-place operator made by `variants`, the entry it was made from.
+        deprecated: orders of arguments that PyTorch still takes by position.
+        number_first: whether the function takes a number for its first tensor.
         level: "core" if every backend must be able to compute it, else "full".
     """
 
@@ -89,6 +93,8 @@ class Entry:
     forward: tuple[tuple[str, str], ...] | None = None
     differentiable: bool = True
     overwrites: tuple[str, ...] = ()
+    deprecated: tuple[tuple[str, ...], ...] = ()
+    number_first: bool = False
     node: str = ""
     doc: str = ""
     example: str = ""
@@ -183,6 +189,8 @@ def _parse_entry(family: str, item: Any) -> Entry:
         forward=_forward(where, item),
         differentiable=bool(item.get("differentiable", True)),
         overwrites=tuple(item.get("overwrites", ())),
+        deprecated=tuple(tuple(order) for order in item.get("deprecated", ())),
+        number_first=bool(item.get("number_first", False)),
         node=item.get("node", ""),
         doc=str(item.get("doc", "")).strip(),
         example=str(item.get("example", "")).strip("\n"),

@@ -81,7 +81,7 @@ _WHOLE: Final = _names(
     addmv allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu
     copysign.Scalar copysign.Tensor deg2rad dist empty_strided glu hardsigmoid hardswish
     isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor linalg_cross logaddexp2 logit
-    mish nonzero.as_tuple norm norm.str normal.Tensor_Tensor normal.Tensor_float
+    mish nonzero.as_tuple where norm norm.str normal.Tensor_Tensor normal.Tensor_float
     normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor
     scatter_reduce.two searchsorted.Scalar searchsorted.Tensor signbit sinc xlogy.Scalar_Other
     xlogy.Scalar_Self xlogy.Tensor

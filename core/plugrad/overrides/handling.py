@@ -309,7 +309,7 @@ def _as_given(
             gathered = bool(value)
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY and gathered:
             gathered = False  # the same integers by their name
-        elif default is not MISSING and _is_default(value, default):
+        elif value is MISSING or (default is not MISSING and _is_default(value, default)):
             skipped = True
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY or skipped:
             kwargs[parameter.name] = value

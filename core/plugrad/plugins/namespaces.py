@@ -54,15 +54,13 @@ def load_namespace(name: str) -> Any:
 
 def _unknown(name: str) -> AttributeError:
     """The error about a name that plugrad does not have; it says what may have been meant."""
-    import plugrad
     from plugrad.plugins.messages import nearest
 
+    face = sys.modules["plugrad"]
     # Programs ask for private names to see whether they are there: nobody misspells one.
-    close = "" if name.startswith("_") else nearest(name, [*vars(plugrad), *PUBLISHED])
+    close = "" if name.startswith("_") else nearest(name, [*vars(face), *PUBLISHED])
     hint = f". Did you mean: {close!r}?" if close else ""
-    return AttributeError(
-        f"module 'plugrad' has no attribute {name!r}{hint}", name=name, obj=plugrad
-    )
+    return AttributeError(f"module 'plugrad' has no attribute {name!r}{hint}", name=name, obj=face)
 
 
 def _claimed(name: str) -> str | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 import numpy as np
@@ -396,3 +398,39 @@ def require_grad(tensor: TensorBase) -> None:
     if not tensor.dtype.is_differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     materialize_meta(tensor).requires_grad = True
+
+
+def deprecated_order(
+    function: str,
+    given: tuple[Any, ...],
+    orders: Sequence[tuple[str, ...]],
+    names: tuple[str, ...],
+    values: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """Values by name of arguments that were given in an order which PyTorch has deprecated.
+
+    Args:
+        given: what was given by position, `MISSING` where nothing was.
+        orders: the names in each order there is; they differ in length.
+        names: of the values that are returned.
+        values: what they are otherwise.
+
+    Raises TypeError for a number of arguments that no order has.
+    """
+    found = [value for value in given if value is not MISSING]
+    for order in orders:
+        if len(order) == len(found):
+            by_name: dict[str, Any] = dict(zip(order, found, strict=True))
+            warnings.warn(
+                f"This overload of {function} is deprecated: {function}({', '.join(order)}). "
+                "Give numbers by keyword, behind the tensors",
+                UserWarning,
+                stacklevel=2,
+            )
+            return tuple(
+                [by_name.get(name, value) for name, value in zip(names, values, strict=True)]
+            )
+    raise TypeError(
+        f"{function}() takes {len(orders[-1])} positional arguments at most but {len(found)} "
+        "were given"
+    )

@@ -38,7 +38,13 @@ from plugrad.tensor.nested import (
     sequence_array,
 )
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
-from plugrad.tensor.promotion import cast_array, check_scalar_fits, convert_array, is_scalar
+from plugrad.tensor.promotion import (
+    cast_array,
+    check_scalar_fits,
+    convert_array,
+    is_scalar,
+    result_type,
+)
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "scalar_tensor", "tensor"]
 
@@ -303,3 +309,18 @@ def _shared(obj: object, dtype: DType | None) -> TensorBase | None:
             f"element size ({kind.itemsize})"
         )
     return share_numpy(np.frombuffer(view, dtype=kind.numpy), canonical_device("cpu"))
+
+
+def tensor_first(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of which the first, if it is a number, is made a tensor.
+
+    It has the dtype that the operation computes in, so that it promotes as a number does.
+    """
+    if len(operands) < 2 or not is_scalar(operands[0]):
+        return operands
+    number, other = operands[0], operands[1]
+    if not isinstance(other, TensorBase) and not is_scalar(other):
+        return scalar_tensor(number), *operands[1:]  # the second one is refused
+    device = other.device if isinstance(other, TensorBase) else None
+    dtype: Any = result_type(number, other)
+    return scalar_tensor(number, dtype=dtype, device=device), *operands[1:]

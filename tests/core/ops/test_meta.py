@@ -29,8 +29,8 @@ NEEDS_DATA = {
     "scatter_reduce",
     "Tensor.cpu",
 }
-# These need it for some of their arguments: masks, repeats, another device.
-MAY_NEED_DATA = {"index", "repeat_interleave", "Tensor.to"}
+# These need it for some of their arguments: masks, repeats, another device, nothing but a mask.
+MAY_NEED_DATA = {"index", "repeat_interleave", "Tensor.to", "where"}
 
 
 def _on_meta(value: Any) -> Any:

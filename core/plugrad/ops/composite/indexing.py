@@ -66,7 +66,7 @@ def nonzero_as_tuple(self: Tensor, as_tuple: bool) -> Any:
         return F.nonzero(self)
     if self.ndim == 0:
         self = self.reshape((1,))
-    return F.nonzero(self).unbind(1)
+    return tuple(F.nonzero(self).unbind(1))
 
 
 def argwhere(self: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.ops.composite.indexing import nonzero_as_tuple
 from plugrad.ops.composite.scalars import number_beside
 from plugrad.ops.prepare import pointwise_ternary as prepare
 from plugrad.tensor.base import TensorBase
@@ -47,6 +48,10 @@ def where_other_number(condition: Tensor, self: Tensor, other: Any) -> Tensor:
 
 def where_number_other(condition: Tensor, self: Any, other: Tensor) -> Tensor:
     return F.where(condition, number_beside(other, self), other)
+
+
+def where_nonzero(condition: Tensor) -> Any:
+    return nonzero_as_tuple(condition, True)
 
 
 def where_numbers(condition: Tensor, self: Any, other: Any) -> Tensor:

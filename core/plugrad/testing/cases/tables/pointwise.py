@@ -404,7 +404,7 @@ TERNARY = [
     ),
     OpCase(
         "where",
-        [OpSample((CONDITION, 1, 2)), OpSample((CONDITION, 1.5, 2))],
+        [OpSample((CONDITION, 1, 2)), OpSample((CONDITION, 1.5, 2)), OpSample((CONDITION,))],
         gradient=False,
     ),
     OpCase(
