@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Interpreted: it warns at its caller's line, and compiled code has no frames to count.
 import warnings
+from typing import Any
 
 from plugrad.autograd.engine import anomaly
 from plugrad.autograd.engine.anomaly import (
@@ -11,6 +12,8 @@ from plugrad.autograd.engine.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
 )
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import SetAtOnce
 
 __all__ = [
     "detect_anomaly",
@@ -70,7 +73,7 @@ class detect_anomaly(AnomalyScope):
         )
 
 
-class set_detect_anomaly(AnomalyScope):
+class set_detect_anomaly(SetAtOnce):
     """Sets anomaly mode to `mode`, at once; as a context manager it puts the old one back.
 
     >>> import plugrad
@@ -82,7 +85,15 @@ class set_detect_anomaly(AnomalyScope):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.note_former()
         self.enabled = _checked("enabled", 1, mode)
         self.check_nan = _checked("check_nan", 2, check_nan)
-        set_anomaly_enabled(mode, check_nan)
+        self.set_now()
+
+    def read(self, state: LocalState) -> Any:
+        return is_anomaly_enabled(), is_anomaly_check_nan_enabled()
+
+    def change(self, state: LocalState) -> None:
+        anomaly.set_anomaly_enabled(self.enabled, self.check_nan)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        anomaly.set_anomaly_enabled(*before)

@@ -235,7 +235,7 @@ class _set_fwd_grad_enabled(_SetAtOnce):
     """Says whether dual tensors have tangents on this thread, at once; as a context manager it puts
     the old mode back."""
 
-    def now(self, state: LocalState) -> Any:
+    def read(self, state: LocalState) -> Any:
         before: list[tuple[Any, Any]] = [(state, state.kept & FORWARD_AD_BIT)]
         level: Level | None = state.level
         while level is not None and not self.mode:

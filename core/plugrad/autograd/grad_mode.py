@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
-from plugrad.dispatch.scope import GradScope, Scope, Within
+from plugrad.dispatch.scope import GradScope, Scope, SetAtOnce, Within
 
 
 def is_grad_enabled() -> bool:
@@ -85,7 +85,7 @@ class enable_grad(_Decorates, GradScope):
         return type(self)()
 
 
-class _SetAtOnce(ModeManager):
+class _SetAtOnce(_Decorates, SetAtOnce):
     """Sets a mode when it is made; as a context manager or decorator it puts the old one back."""
 
     def __init__(self, mode: bool) -> None:
@@ -94,22 +94,15 @@ class _SetAtOnce(ModeManager):
                 f"{type(self).__name__}(): argument 'enabled' (position 1) must be bool, not "
                 f"{type(mode).__name__}"
             )
-        super().__init__(mode)
-        state = current_state()
-        self.prev = self.now(state)
-        self._is_set = True
-        self.change(state)
+        self.mode = mode
+        self.set_now()
 
-    def now(self, state: LocalState) -> Any:
-        """What `restore` needs to know of the mode that the thread is in."""
-        raise NotImplementedError
-
-    def read(self, state: LocalState) -> Any:
-        return self.prev if self._is_set else self.now(state)
+    def clone(self) -> Any:
+        """Another manager of the same mode."""
+        return type(self)(self.mode)
 
     def __call__(self, function: Any) -> Any:
-        self.restore(current_state(), self.prev)
-        self._is_set = False
+        self.unset()
         return super().__call__(function)
 
 
@@ -125,7 +118,7 @@ class set_grad_enabled(_SetAtOnce):
     False
     """
 
-    def now(self, state: LocalState) -> Any:
+    def read(self, state: LocalState) -> Any:
         return state.grad_enabled
 
     def change(self, state: LocalState) -> None:
@@ -159,7 +152,7 @@ class set_multithreading_enabled(_SetAtOnce):
     False
     """
 
-    def now(self, state: LocalState) -> Any:
+    def read(self, state: LocalState) -> Any:
         return state.multithreading
 
     def change(self, state: LocalState) -> None:
@@ -188,7 +181,7 @@ class enforce_grad_layout_policy(_SetAtOnce):
     def __init__(self, enable: bool = True) -> None:
         super().__init__(enable)
 
-    def now(self, state: LocalState) -> Any:
+    def read(self, state: LocalState) -> Any:
         return state.grad_layout
 
     def change(self, state: LocalState) -> None:

@@ -27,7 +27,7 @@ class _force_original_view_tracking(_SetAtOnce):
     'ViewBackward0'
     """
 
-    def now(self, state: LocalState) -> Any:
+    def read(self, state: LocalState) -> Any:
         return view_replay()
 
     def change(self, state: LocalState) -> None:

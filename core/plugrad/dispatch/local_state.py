@@ -47,6 +47,7 @@ class LocalState:
             it is on for some backend.
         level: the innermost transform that runs, a `Level` of `tensor/levels.py`; None for none.
             The key is in `included` while there is one.
+        scopes: the blocks that the thread is in, innermost last; see `scope.py`.
     """
 
     def __init__(self) -> None:
@@ -70,6 +71,7 @@ class LocalState:
         self.checkpoint_group: i64 = 0
         self.autocast: AutocastState | None = None
         self.level: Any = None
+        self.scopes: list[Any] = []
 
 
 @final
@@ -133,12 +135,10 @@ WATCH: Final = Watch()
 
 def set_inference_mode(state: LocalState, mode: bool) -> None:
     """Say whether a thread's new tensors are inference tensors."""
-    if mode is state.inference_mode:
-        return
-    if mode:
-        WATCH.add(state)
-    else:
+    if not mode:
         WATCH.discard(state)
+    elif not state.inference_mode:
+        WATCH.add(state)
     state.inference_mode = mode
 
 

@@ -2,10 +2,15 @@
 
 KeyboardInterrupt, or any exception that comes from outside, is raised between two bytecodes. If
 `__enter__` is a Python function, that may be after the change and before `with` knows of the block;
-in `__exit__` it may be before the change is undone. Either way the state stays changed for good. So
-all context managers get `__enter__` and `__exit__` from `Scope`. Compiled they have no bytecodes,
-and nothing comes between. `interpreted_scopes.py` sees to it that the same holds where the core is
-not compiled.
+in `__exit__` it may be before the change is undone. Even `with` itself forgets the block a few
+bytecodes before it calls `__exit__`. So all context managers get three things from `Scope`:
+
+* `__enter__` and `__exit__`, which compiled have no bytecodes.
+* What was changed belongs to the scope: if the object goes while it is entered, it puts the state
+  back. `with no_grad():` holds the only reference, so that this is at once when the block is lost.
+  In an interpreted core it is when the exception's traceback goes.
+* An object that was entered by hand, `no_grad().__enter__()`, and that nobody keeps, was not meant
+  to be left, and changes the state for good.
 
 A subclass says how the former state is read, changed and put back. It may be interpreted: then an
 interrupt that comes while `change` runs has `restore` undo what was done, and one that comes while
@@ -17,12 +22,23 @@ compiled modules, and there only if no Python code runs between the change and t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, final
+from opcode import opmap
+from typing import Any, Final, final
 
 from mypy_extensions import mypyc_attr
 
 from plugrad.dispatch.local_state import LocalState, current_state
+
+
+@final
+class Entry:
+    """One time that a scope was entered: the thread's state, and what `read` returned."""
+
+    def __init__(self, state: LocalState, before: Any) -> None:
+        self.state = state
+        self.before = before
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,8 +48,8 @@ class Scope:
     Subclasses need not call `__init__`.
     """
 
-    # One for each time that it was entered: the thread's state, and what `read` returned.
-    _entries: list[tuple[LocalState, Any]] | None = None
+    # One for each time that it was entered and not left yet.
+    _entries: list[Entry] | None = None
 
     def read(self, state: LocalState) -> Any:
         """What `restore` needs to know of the state as it is now."""
@@ -54,32 +70,151 @@ class Scope:
     def __enter__(self) -> Any:
         state = current_state()
         before = self.read(state)
-        try:
-            self.change(state)
-            value = self.value()
-        except BaseException:
-            self.restore(state, before)
-            raise
         entries = self._entries
         if entries is None:
-            self._entries = [(state, before)]
-        else:
-            entries.append((state, before))
-        return value
+            entries = []
+            self._entries = entries
+        entry = Entry(state, before)
+        kept = sys.getrefcount(self) > _KEPT_BY_NOBODY
+        if kept:
+            # Before the change, so that there is no time at which it is nobody's.
+            entries.append(entry)
+            state.scopes.append(entry)
+        try:
+            self.change(state)
+            return self.value()
+        except BaseException:
+            _put_back(self, state, before)
+            if kept:
+                entries.pop()
+                _close(state, entry)
+            raise
 
     def __exit__(self, *exc_info: object) -> None:
+        entries = self._entries
+        if not entries:
+            raise RuntimeError("a context manager is left that was not entered")
         state = current_state()
-        _put_back(self, state, _taken(self._entries, state))
+        index = len(entries) - 1
+        while index > 0 and entries[index].state is not state:
+            index -= 1
+        entry = entries[index]
+        _put_back(self, state, entry.before)
+        _close(state, entry)
+        entries.pop(index)
+
+    def __del__(self) -> None:
+        if self._entries:
+            # An error may be on its way. Only the end of a native object sets it aside.
+            _Abandoned(self)
 
 
-def _taken(entries: list[tuple[LocalState, Any]] | None, state: LocalState) -> Any:
-    """What `read` returned when this thread entered a scope last; it is no entry any more."""
-    if not entries:
-        raise RuntimeError("a context manager is left that was not entered")
-    index = len(entries) - 1
-    while index > 0 and entries[index][0] is not state:
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SetAtOnce(Scope):
+    """Changes the state when it is made; as a context manager it puts the former state back.
+
+    Subclasses call `set_now` at the end of their `__init__`. What a program makes for a `with` is
+    entered at once, so that an interrupt before `__enter__` puts the state back as well.
+    """
+
+    # What `read` returned when it was made.
+    prev: Any = None
+    _is_set: bool = False
+    _pending: bool = False
+
+    def set_now(self) -> None:
+        """Change the state."""
+        state = current_state()
+        before = self.read(state)
+        self.prev = before
+        self._is_set = True
+        if _is_made_for_with():
+            entry = Entry(state, before)
+            self._entries = [entry]
+            self._pending = True
+            state.scopes.append(entry)
+        try:
+            self.change(state)
+        except BaseException:
+            _put_back(self, state, before)
+            raise
+
+    def unset(self) -> None:
+        """Put the former state back: it was made to decorate a function."""
+        state = current_state()
+        entries = self._entries
+        if entries:
+            _close(state, entries.pop())
+        self._pending = False
+        self._is_set = False
+        _put_back(self, state, self.prev)
+
+    def __enter__(self) -> Any:
+        state = current_state()
+        if not self._pending:
+            entry = Entry(state, self.prev if self._is_set else self.read(state))
+            entries = self._entries
+            if entries is None:
+                entries = []
+                self._entries = entries
+            entries.append(entry)
+            state.scopes.append(entry)
+            self.change(state)
+        self._pending = False
+        return self.value()
+
+
+def _is_made_for_with() -> bool:
+    """Whether the caller of the `__init__` that runs enters the object next."""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code.co_name in _MAKERS:
+        frame = frame.f_back
+    if frame is None:
+        return False
+    code: bytes = frame.f_code.co_code
+    place: int = frame.f_lasti + 2
+    while place < len(code) and code[place] == 0:  # the interpreter's notes on the call
+        place += 2
+    if place >= len(code):
+        return False
+    return code[place] in _WITH or (code[place] == _COPY and code[place + 2] == _LOAD_SPECIAL)
+
+
+_MAKERS: Final = ("_is_made_for_with", "set_now", "__init__")
+_WITH: Final[set[int]] = {opmap[name] for name in ("BEFORE_WITH",) if name in opmap}
+_COPY: Final[int] = opmap["COPY"]
+_LOAD_SPECIAL: Final[int] = opmap.get("LOAD_SPECIAL", -1)
+
+
+@final
+class _Abandoned:
+    """A scope that goes while it is entered; what it changed is put back when this goes."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def __del__(self) -> None:
+        scope = self.scope
+        entries = scope._entries
+        state = current_state()
+        while entries:
+            entry = entries.pop()
+            # What another thread entered ended with it; what was entered within a block that has
+            # been left since ended with that.
+            if entry.state is state and _close(state, entry):
+                _put_back(scope, state, entry.before)
+
+
+def _close(state: LocalState, entry: Entry) -> bool:
+    """Note that an entry of a thread ends, and those within it; False if it had ended before."""
+    scopes = state.scopes
+    index = len(scopes) - 1
+    while index >= 0:
+        if scopes[index] is entry:
+            del scopes[index:]
+            return True
         index -= 1
-    return entries.pop(index)[1]
+    return False
 
 
 def _put_back(scope: Scope, state: LocalState, before: Any) -> None:
@@ -90,6 +225,21 @@ def _put_back(scope: Scope, state: LocalState, before: Any) -> None:
         if not isinstance(error, Exception):
             scope.restore(state, before)
         raise
+
+
+@final
+class _Nobodys(Scope):
+    """Finds out how many references there are to a scope that is entered by hand and not kept."""
+
+    def __init__(self) -> None:
+        self.references: int = 0
+
+    def __enter__(self) -> Any:
+        return sys.getrefcount(self)
+
+
+# They are more for one that `with` holds.
+_KEPT_BY_NOBODY: Final[int] = getattr(_Nobodys(), "__enter__")()  # noqa: B009  # as from Python
 
 
 @final

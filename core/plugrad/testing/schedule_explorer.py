@@ -334,9 +334,14 @@ class Scheduler(Primitives):
         self._running = main
         main._gate.release()
         self._over.acquire()
+        if self._failure is not None:
+            self._give_up()
+        return self._outcome()
+
+    def _outcome(self) -> list[int]:
+        """The schedule of a run that is over, or its failure."""
         failure = self._failure
         if failure is not None:
-            self._give_up()
             self._failure = None
             if isinstance(failure, ScheduleError):
                 raise failure
@@ -355,6 +360,18 @@ class Scheduler(Primitives):
     def _main(self, thread: Thread, target: Callable[[], object]) -> None:
         thread._ident = _thread.get_ident()
         thread._gate.acquire()
+        if not self._begin(thread, target):
+            self._over.release()
+            return
+        chosen = self._end(thread)
+        if chosen is None:
+            self._over.release()
+        else:
+            self._running = chosen
+            chosen._gate.release()
+
+    def _begin(self, thread: Thread, target: Callable[[], object]) -> bool:
+        """Run a thread to its end; False if that is the end of the run."""
         try:
             if not self._given_up:
                 if self._lines_of:
@@ -367,16 +384,12 @@ class Scheduler(Primitives):
                 self._failure = error
         sys.settrace(None)
         thread.ended = True
-        if self._given_up or self._failure is not None:
-            self._over.release()
-            return
+        return not self._given_up and self._failure is None
+
+    def _end(self, thread: Thread) -> Thread | None:
+        """Who goes on after a thread has ended."""
         self._wake(thread)
-        chosen = self._choose(None)
-        if chosen is None:
-            self._over.release()
-        else:
-            self._running = chosen
-            chosen._gate.release()
+        return self._choose(None)
 
     def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
         return self._trace_line if frame.f_code.co_filename in self._lines_of else None
@@ -417,14 +430,18 @@ class Scheduler(Primitives):
             )
         chosen = None if self._failure is not None else self._choose(current)
         if chosen is not current:
-            if chosen is None:
-                self._over.release()
-            else:
-                self._running = chosen
-                chosen._gate.release()
-            current._gate.acquire()
+            self._hand_over(current, chosen)
         if self._given_up:
             raise _GivenUp
+
+    def _hand_over(self, current: Thread, chosen: Thread | None) -> None:
+        """Let another thread go on, or end the run; return when `current` is to go on."""
+        if chosen is None:
+            self._over.release()
+        else:
+            self._running = chosen
+            chosen._gate.release()
+        current._gate.acquire()
 
     def _point(self) -> None:
         """A point at which another thread may go on."""
@@ -451,9 +468,12 @@ class Scheduler(Primitives):
         if self._given_up:
             raise _GivenUp
         running = self._running
-        if running is None or running._ident != _thread.get_ident():
+        if running is None or not self._is_running(running):
             raise RuntimeError("a thread that is not under the scheduler uses its locks")
         return running
+
+    def _is_running(self, thread: Thread) -> bool:
+        return thread._ident == _thread.get_ident()
 
     def _raise_in(self, thread: Thread) -> None:
         error, thread._interrupt = thread._interrupt, None
@@ -476,8 +496,11 @@ class Scheduler(Primitives):
         self._given_up = True
         for thread in list(self._threads):
             if not thread.ended:
-                thread._gate.release()
-                self._over.acquire(True, SECONDS_TO_UNWIND)
+                self._unwind(thread)
+
+    def _unwind(self, thread: Thread) -> None:
+        thread._gate.release()
+        self._over.acquire(True, SECONDS_TO_UNWIND)
 
 
 def _place(frame: FrameType | None) -> str:

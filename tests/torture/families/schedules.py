@@ -13,9 +13,9 @@ from plugrad.testing.schedule_explorer import (
     ScheduleError,
     Scheduler,
     Strategy,
-    explore,
 )
 from tests.core.autograd.explorer.programs import PROGRAMS, together
+from tests.torture.engine.coroutines import Coroutines
 from tests.torture.engine.random_passes import RandomPasses
 from tests.torture.engine.toy_devices import have_toy_devices
 from tests.torture.finding import Finding, counts
@@ -33,7 +33,11 @@ def run_case(seed: int) -> Finding | None:
     chance = random.Random(seed)
     name, program = _program(chance)
     try:
-        counts["schedules"] += explore(program, _strategy(chance), SCHEDULES)
+        strategy = _strategy(chance)
+        for _ in range(SCHEDULES):
+            strategy.begin()
+            Coroutines(strategy).run(program)
+            counts["schedules"] += 1
     except ScheduleError as error:
         return Finding(
             f"schedules: {name}: {error}",

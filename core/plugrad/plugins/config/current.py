@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from plugrad.dispatch.fork import hold_while_forking
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope, SetAtOnce
 from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest
 from plugrad.plugins.config.read import Config, load_config
 
@@ -53,19 +54,28 @@ def forget() -> None:
     forget_choice()
 
 
-@contextmanager
-def without_errors() -> Iterator[ConfigError | None]:
-    """In the block, environment and file that cannot be used count as empty; gives their error."""
-    try:
-        current_config()
-    except ConfigError as error:
-        _current.read = Config()
+class without_errors(Scope):
+    """Context manager: environment and file that cannot be used count as empty; gives their
+    error."""
+
+    error: ConfigError | None = None
+
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
         try:
-            yield error
-        finally:
+            current_config()
+        except ConfigError as error:
+            self.error = error
+            _current.read = Config()
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        if self.error is not None:
             forget()
-    else:
-        yield None
+
+    def value(self) -> ConfigError | None:
+        return self.error
 
 
 def reset() -> None:
@@ -75,7 +85,7 @@ def reset() -> None:
     forget()
 
 
-class set:  # a function to its users, such as `no_grad`
+class set(SetAtOnce):  # a function to its users, such as `no_grad`
     """Configure the process from code; as a context manager, until the end of the block.
 
     It counts before the environment and the file, for all threads; of several, the newest counts.
@@ -103,23 +113,26 @@ class set:  # a function to its users, such as `no_grad`
             for key, value in flat.items()
         }
         Config(from_code=(self._layer,)).device()  # device and backend may contradict each other
+        self.set_now()
+
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
         with _current.lock:
-            _current.from_code = (*_current.from_code, self._layer)
-        try:
-            _changed()
-        except ConfigError:
-            self.__exit__()
-            raise
+            if all(layer is not self._layer for layer in _current.from_code):
+                _current.from_code = (*_current.from_code, self._layer)
+        _changed()
 
-    def __enter__(self) -> set:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
+    def restore(self, state: LocalState, before: Any) -> None:
         with _current.lock:
             _current.from_code = tuple(
                 [layer for layer in _current.from_code if layer is not self._layer]
             )
         _changed()
+
+    def value(self) -> set:
+        return self
 
     def __repr__(self) -> str:
         values = ", ".join(f"{key}={setting.value!r}" for key, setting in self._layer.items())
