@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from plugrad._generated import functions as F
 from plugrad.autograd.grad_mode import no_grad
 from plugrad.dispatch.local_state import LocalState
-from plugrad.dispatch.scope import Scope
+from plugrad.dispatch.scope import Locked, Scope
 from plugrad.graph.saved_variable import SavedTensorHooks, disable_saved_tensor_hooks
 from plugrad.tensor.alias_kernels import observe_writes
 from plugrad.tensor.base import Storage, TensorBase, share_storage
@@ -228,7 +228,7 @@ class allow_mutation_on_saved_tensors(SavedTensorHooks, contextlib.ContextDecora
 
     def change(self, state: LocalState) -> None:
         super().change(state)
-        with _mutation.lock:
+        with Locked(_mutation.lock):
             if _mutation.allowed_by is not None:
                 raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
             _mutation.allowed_by = self._mutations

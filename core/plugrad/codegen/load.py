@@ -15,6 +15,7 @@ from plugrad.codegen.generate import PYTHON_NAMES, entries_of, generate_family
 from plugrad.codegen.groups import group_entries
 from plugrad.codegen.model import Entry, EntryError
 from plugrad.dispatch.fork import hold_while_forking
+from plugrad.dispatch.scope import Locked
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
@@ -94,7 +95,7 @@ def load(
     except BaseException:
         unload(module)
         raise
-    with _lock:
+    with Locked(_lock):
         _families[namespace] = [*_families.get(namespace, ()), module]
     return module
 
@@ -120,7 +121,7 @@ def unload(module: types.ModuleType) -> None:
     from plugrad.dispatch.operator import retract
     from plugrad.tensor.overridable import OVERRIDES
 
-    with _lock:
+    with Locked(_lock):
         for namespace, families in list(_families.items()):
             _families[namespace] = [family for family in families if family is not module]
     for op in operators_of(module):

@@ -67,6 +67,10 @@ class Scope:
         """What `with ... as` gets."""
         return None
 
+    def leave_unentered(self, state: LocalState) -> None:
+        """`__exit__` without `__enter__`, or once more."""
+        raise RuntimeError(f"{type(self).__name__} is left, but was not entered")
+
     def __enter__(self) -> Any:
         state = current_state()
         before = self.read(state)
@@ -92,9 +96,10 @@ class Scope:
 
     def __exit__(self, *exc_info: object) -> None:
         entries = self._entries
-        if not entries:
-            raise RuntimeError("a context manager is left that was not entered")
         state = current_state()
+        if not entries:
+            self.leave_unentered(state)
+            return
         index = len(entries) - 1
         while index > 0 and entries[index].state is not state:
             index -= 1
@@ -319,6 +324,30 @@ class SwappedItems(Scope):
     def restore(self, state: LocalState, before: Any) -> None:
         for (table, key, _), value in zip(self.items, before):  # noqa: B905  # of one length
             table[key] = value
+
+
+@final
+class Locked(Scope):
+    """A lock is held in the block.
+
+    For interpreted modules, where `with lock:` may be interrupted just before it is released.
+    """
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+        self.held = False
+
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
+        self.lock.acquire()
+        self.held = True
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        if self.held:
+            self.held = False
+            self.lock.release()
 
 
 @final

@@ -382,10 +382,23 @@ class SavedTensorHooks(Scope):
         push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
 
     def restore(self, state: LocalState, before: Any) -> None:
-        if state.saved_tensor_hooks is not before:
-            state.saved_tensor_hooks = before
+        hooks = state.saved_tensor_hooks
+        if hooks and hooks is not before:
+            # As in PyTorch the innermost hooks go, also if those are another block's.
+            outer: tuple[tuple[Any, Any], ...] | None = before
+            in_order = len(hooks) == 1 + (0 if outer is None else len(outer))
+            state.saved_tensor_hooks = outer if in_order else hooks[:-1]
             if _default_hooks.open > 0:
                 _default_hooks.open -= 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        if not current_state().saved_tensor_hooks:
+            self._entries = None
+        super().__exit__(*exc_info)
+
+    def leave_unentered(self, state: LocalState) -> None:
+        # A block may have been left within a backward pass, which puts its thread's state back.
+        pop_saved_tensor_hooks()
 
 
 def disable_saved_tensor_hooks(message: str | None) -> None:

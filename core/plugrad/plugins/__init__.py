@@ -22,6 +22,7 @@ from plugrad.dispatch.fork import FIRST_USE, hold_while_forking
 from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
+from plugrad.dispatch.scope import Locked
 from plugrad.errors import (
     BackendNotFoundError,
     HostFallbackWarning,
@@ -89,7 +90,7 @@ def get_manager() -> PluginManager:
     if not _managers:
         from plugrad.plugins.manager import PluginManager
 
-        with FIRST_USE, _lock:
+        with Locked(FIRST_USE), Locked(_lock):
             if not _managers:
                 _managers.append(PluginManager())
     return _managers[0]

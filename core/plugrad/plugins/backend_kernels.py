@@ -13,6 +13,7 @@ from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.kernel_sources import Brought
 from plugrad.dispatch.kernel_table import kernel_table
 from plugrad.dispatch.keys import backend_number, dispatch_key
+from plugrad.dispatch.scope import Locked
 from plugrad.errors import PluginWarning
 from plugrad.plugins.conflicts import ConflictingKernel, conflict
 from plugrad.plugins.kernel_choice import by_owner, chosen_owners
@@ -58,7 +59,7 @@ class BackendKernels:
         claiming = [plugin for plugin in plugins if active.name in plugin.kernels]
         for plugin in claiming:  # imports their modules, so without the lock
             _make_table(plugin, active)
-        with self._lock:
+        with Locked(self._lock):
             owners = by_owner(plugins)
             for owner, plugin in owners.items():
                 if plugin.backends.get(active.name) is active.backend:

@@ -18,6 +18,7 @@ import pluggy
 from plugrad.dispatch.active_backends import active_backends, check_name, deactivate_backend
 from plugrad.dispatch.api_version import check_api_version
 from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.scope import Locked
 from plugrad.errors import DuplicateDefinitionError, PluginError
 from plugrad.plugins import hookspecs
 from plugrad.plugins.conflicts import conflict
@@ -55,19 +56,19 @@ class Hooks:
                     f"defines {name}() without marking it: write @hookimpl, from "
                     "plugrad.plugins, above it"
                 )
-        with self._lock:
+        with Locked(self._lock):
             self.pluggy.register(module, plugin.name)
             self._observe_backward()
 
     def unregister(self, module: object) -> None:
         """Forget a module's hooks, if it has any."""
-        with self._lock:
+        with Locked(self._lock):
             if self.pluggy.is_registered(module):
                 self.pluggy.unregister(module)
 
     def ask(self, module: object, hook: str, **arguments: object) -> list[Any]:
         """What one plugin answers to a hook, in a list; empty if it does not implement it."""
-        with self._lock:
+        with Locked(self._lock):
             others = [plugin for plugin in self.pluggy.get_plugins() if plugin is not module]
             caller = self.pluggy.subset_hook_caller(hook, others)
         answers: list[Any] = caller(**arguments)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, active_backends
 from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.scope import Locked
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import messages
 from plugrad.plugins.backend_kernels import BackendKernels
@@ -78,7 +79,7 @@ class PluginManager:
         Raises:
             ConfigError: the configuration, which disables and prefers, cannot be used.
         """
-        with self._lock:
+        with Locked(self._lock):
             plugins = self._judged()
             names = [plugin.name for plugin in plugins]
             by_name: dict[str, Plugin] = {}
@@ -137,12 +138,12 @@ class PluginManager:
             raise ValueError(f"a plugin named {name!r} is there already")
         target = getattr(module, "__name__", type(module).__name__)
         plugin = Plugin(name, target, by_hand=module)
-        with self._lock:
+        with Locked(self._lock):
             assert self._plugins is not None
             self._plugins.append(plugin)
         self._load(plugin)
         if plugin.error is not None:
-            with self._lock:
+            with Locked(self._lock):
                 self._plugins.remove(plugin)
             raise PluginError(f"plugin {name!r}: {plugin.problem}") from plugin.error
         return plugin
@@ -151,7 +152,7 @@ class PluginManager:
         """Unload a plugin that `register` added, and forget it."""
         plugin = self._named(name)
         self.unload(name)
-        with self._lock:
+        with Locked(self._lock):
             assert self._plugins is not None
             self._plugins.remove(plugin)
 

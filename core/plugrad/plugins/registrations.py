@@ -15,7 +15,7 @@ from typing import Any, Final
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.operator import Operator, find_operator, retract
 from plugrad.dispatch.registration import RegistrationHandle
-from plugrad.dispatch.scope import Scope, Swapped
+from plugrad.dispatch.scope import Locked, Scope, Swapped
 from plugrad.errors import DuplicateDefinitionError
 
 # Frames of the core, and of what its generator made, say nothing about who asked.
@@ -85,7 +85,7 @@ class Registrations:
         owner = _local.owner
         if package == _CORE and owner is None:
             return
-        with _lock:
+        with Locked(_lock):
             self._made.append(_Registration(made, owner, package))
             if len(self._made) >= self._prune_at:
                 self._made = [one for one in self._made if not one.is_undone]
@@ -99,7 +99,7 @@ class Registrations:
             foreign: packages of other plugins, whose code may have run while it was loaded.
         """
         others = set(foreign) - {package}
-        with _lock:
+        with Locked(_lock):
             return [
                 one
                 for one in self._made
@@ -115,7 +115,7 @@ class Registrations:
         undone = list(which)
         for one in reversed(undone):
             one.undo()
-        with _lock:
+        with Locked(_lock):
             self._made = [one for one in self._made if one not in undone]
 
     def check_replaceable(self, op: Operator) -> None:
@@ -131,7 +131,7 @@ class Registrations:
 
     def makers(self, what: str, name: str) -> list[tuple[object | None, str]]:
         """Owner and package of what has this name and still stands."""
-        with _lock:
+        with Locked(_lock):
             return [
                 (one.owner, one.package)
                 for one in self._made

@@ -244,7 +244,9 @@ class Interrupts:
         if not self._armed or frame is None:
             return
         code = frame.f_code
-        if is_of_core(code.co_filename) and not is_interpreted(code.co_filename):
+        path = code.co_filename
+        compiled = is_of_core(path) and not is_interpreted(path)
+        if compiled or path == __file__ or "jax" in path:
             # Where it is compiled, no signal comes there: a little later, then.
             signal.setitimer(signal.ITIMER_REAL, 1e-5)
             return

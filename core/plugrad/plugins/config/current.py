@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.local_state import LocalState
-from plugrad.dispatch.scope import Scope, SetAtOnce
+from plugrad.dispatch.scope import Locked, Scope, SetAtOnce
 from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest
 from plugrad.plugins.config.read import Config, load_config
 
@@ -80,7 +80,7 @@ class without_errors(Scope):
 
 def reset() -> None:
     """Undo every `set`, and read environment and file again at the next use."""
-    with _current.lock:
+    with Locked(_current.lock):
         _current.from_code = ()
     forget()
 
@@ -119,13 +119,13 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
         return None
 
     def change(self, state: LocalState) -> None:
-        with _current.lock:
+        with Locked(_current.lock):
             if all(layer is not self._layer for layer in _current.from_code):
                 _current.from_code = (*_current.from_code, self._layer)
         _changed()
 
     def restore(self, state: LocalState, before: Any) -> None:
-        with _current.lock:
+        with Locked(_current.lock):
             _current.from_code = tuple(
                 [layer for layer in _current.from_code if layer is not self._layer]
             )
