@@ -144,6 +144,11 @@ class SetAtOnce(Scope):
             _put_back(self, state, before)
             raise
 
+    def leave_unentered(self, state: LocalState) -> None:
+        if not self._is_set:
+            super().leave_unentered(state)
+        _put_back(self, state, self.prev)
+
     def unset(self) -> None:
         """Put the former state back: it was made to decorate a function."""
         state = current_state()
