@@ -13,10 +13,11 @@ import sys
 import threading
 import time
 from importlib import _bootstrap
-from typing import Any, Final
+from typing import Any, Final, final
 
 from plugrad.dispatch import active_backends, keys, registration
-from plugrad.dispatch.local_state import WATCH
+from plugrad.dispatch.local_state import WATCH, LocalState
+from plugrad.dispatch.scope import Scope
 
 # In the order in which threads take them that take more than one.
 _LOCKS: Final[list[Any]] = [active_backends._lock, registration.LOCK, keys._lock, WATCH.lock]
@@ -40,20 +41,22 @@ _held: Final[list[Any]] = []
 
 
 class FirstUse:
-    """A block that imports and reads what plugrad needs when it is first used, by the thread that
-    comes first or by several. It is no lock, so that no order of locks can make it wait."""
+    """Which threads import and read what plugrad needs when it is first used: the one that comes
+    first, or several. It is no lock, so that no order of locks can make it wait."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
         self._threads: dict[int, int] = {}
         hold_while_forking(self._gate)
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
+        """The calling thread begins to."""
         own = threading.get_ident()
         with self._gate:
             self._threads[own] = self._threads.get(own, 0) + 1
 
-    def __exit__(self, *error: object) -> None:
+    def end(self) -> None:
+        """It has done so."""
         own = threading.get_ident()
         with self._gate:
             self._threads[own] -= 1
@@ -72,6 +75,26 @@ class FirstUse:
 
 
 FIRST_USE: Final = FirstUse()
+
+
+@final
+class InFirstUse(Scope):
+    """Context manager, for one use: the thread does so in the block."""
+
+    def __init__(self) -> None:
+        self.begun = False
+
+    def read(self, state: LocalState) -> Any:
+        return None
+
+    def change(self, state: LocalState) -> None:
+        FIRST_USE.begin()
+        self.begun = True
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        if self.begun:
+            self.begun = False
+            FIRST_USE.end()
 
 
 def _acquire() -> None:

@@ -18,7 +18,7 @@ from plugrad.dispatch.active_backends import (
 )
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
-from plugrad.dispatch.fork import FIRST_USE, hold_while_forking
+from plugrad.dispatch.fork import InFirstUse, hold_while_forking
 from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
@@ -90,7 +90,7 @@ def get_manager() -> PluginManager:
     if not _managers:
         from plugrad.plugins.manager import PluginManager
 
-        with Locked(FIRST_USE), Locked(_lock):
+        with InFirstUse(), Locked(_lock):
             if not _managers:
                 _managers.append(PluginManager())
     return _managers[0]

@@ -19,7 +19,7 @@ from plugrad.device import (
     thread_default,
 )
 from plugrad.dispatch.active_backends import canonical_device, find_backend
-from plugrad.dispatch.fork import FIRST_USE
+from plugrad.dispatch.fork import InFirstUse
 from plugrad.errors import BackendNotFoundError, PluginError
 
 
@@ -110,7 +110,7 @@ def configured_choice() -> Choice:
     """What the environment and the configuration file choose; they are read once per process."""
     choice = _configured.choice
     if choice is None:
-        with FIRST_USE:
+        with InFirstUse():
             choice = _read_configuration()
         _configured.choice = choice
     return choice
