@@ -13,6 +13,7 @@ from plugrad.autograd.resizing import resize_, set_
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.tensor.annotations import explains
+from plugrad.tensor.arguments import MISSING, gather_varargs, int_list_argument
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
 from plugrad.tensor.math_bits import is_conj, is_neg
@@ -187,8 +188,8 @@ class TensorAttributes:
         Raises:
             RuntimeError: it requires grad; a size is negative.
         """
-        sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-        resize_(self, tuple(sizes))
+        sizes = gather_varargs(size, None, "resize_", "size", MISSING)
+        resize_(self, int_list_argument(sizes, "resize_", "size", 1))
         return self
 
     @explains

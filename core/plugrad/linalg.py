@@ -19,6 +19,7 @@ from plugrad._generated.functions import linalg_solve as solve
 from plugrad._generated.functions import linalg_vector_norm as vector_norm
 from plugrad._generated.functions import matmul, matrix_power
 from plugrad.tensor.annotations import explains
+from plugrad.tensor.arguments import int_list_argument, raise_argument_error
 from plugrad.tensor.outputs import write_out
 
 if TYPE_CHECKING:
@@ -64,8 +65,15 @@ def matrix_norm(
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
         )
-    if ord == "fro":
+    dim = int_list_argument(dim, "linalg_matrix_norm", "dim", 3)
+    if len(dim) != 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(str(d) for d in dim)}"
+        )
+    if isinstance(ord, str) and ord == "fro":
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if not isinstance(ord, (int, float, str)):
+        raise_argument_error("linalg_matrix_norm", "ord", 2, "Number or str", ord)
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     rows, columns = (place % A.ndim for place in dim)

@@ -64,7 +64,7 @@ class SeededGenerator:
 
         Raises RuntimeError for a seed outside, or that is no number.
         """
-        if isinstance(seed, str) or not hasattr(type(seed), "__int__"):
+        if not hasattr(type(seed), "__int__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         number = int(seed)
         if not -(_WORD // 2) <= number < _WORD:

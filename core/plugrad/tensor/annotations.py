@@ -39,6 +39,10 @@ def _are_tensors(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict))
 
 
+def _are_ints(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(is_index(item) for item in value)
+
+
 # Annotation -> how messages name it, and whether a value is one.
 _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "None": ("", lambda value: value is None),
@@ -50,6 +54,8 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("str", lambda value: isinstance(value, str)),
     "DType": ("plugrad.dtype", lambda value: isinstance(value, DType)),
     "Device": ("plugrad.device", lambda value: isinstance(value, Device)),
+    "Sequence[int]": ("tuple of ints", _are_ints),
+    "tuple[int, ...]": ("tuple of ints", _are_ints),
     "Iterable[Tensor]": ("tuple of Tensors", _are_tensors),
     "Sequence[Tensor]": ("tuple of Tensors", _are_tensors),
 }

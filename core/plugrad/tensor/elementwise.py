@@ -12,7 +12,7 @@ import numpy as np
 
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import DType
-from plugrad.tensor.arguments import raise_argument_error
+from plugrad.tensor.arguments import check_scalar_size, raise_argument_error
 from plugrad.tensor.base import TensorBase, sizes_of, wrap
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.overridable import accept_foreign, stand_in
@@ -81,6 +81,8 @@ def operands(values: tuple[Any, ...], function: str, names: tuple[str, ...]) -> 
         if isinstance(value, TensorBase):
             found.append(value)
         else:
+            if isinstance(value, int):
+                check_scalar_size(value)
             array = backend.from_host(np.array(value, dtype.numpy), device.index or 0)
             found.append(wrap(array, dtype, device))
     return found
