@@ -100,7 +100,7 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
     if name == "view_as_real":
         return call("view_as_complex", value)
     if name == "view_as_complex":
-        return call("view_as_real", value)
+        return call("view_as_real", call("resolve_conj", value))
     return _by_numbers(step, source, value)
 
 
