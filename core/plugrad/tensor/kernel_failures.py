@@ -33,9 +33,12 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
         return RuntimeError(out_of_memory(error))
     if isinstance(error, OverflowError):
         return RuntimeError(TOO_LARGE_NUMBER)
-    if not isinstance(error, (ValueError, TypeError)):
-        return None
     text = str(error)
+    if not isinstance(error, (ValueError, TypeError)):
+        unfit = isinstance(error, (AttributeError, KeyError, ArithmeticError))
+        if _is_internal(op) and (unfit or _BROADCAST.search(text)):
+            return unfitting(op, args)
+        return None
     tensors = [item for value in args for item in tensors_of(value)]
     if _BROADCAST.search(text):
         try:
@@ -53,7 +56,27 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
     if _OTHER_SIZES.search(text) and tensors:
         shapes = ", ".join([str(list(sizes_of(tensor))) for tensor in tensors])
         return RuntimeError(f"{op.name}: the sizes of the arguments do not fit: {shapes}")
-    return None
+    return unfitting(op, args) if _is_internal(op) else None
+
+
+def _is_internal(op: Operator) -> bool:
+    """Whether an operator is one that formulas call, with arguments that fit: only a call by its
+    handle can have others, since nothing checks them."""
+    if op.namespace != "plugrad":
+        return False
+    return op.name.startswith("_") or "_backward" in op.name
+
+
+def unfitting(op: Operator, args: tuple[Any, ...]) -> RuntimeError:
+    """The error for arguments that do not fit each other."""
+    shown = ", ".join([_shown(value) for value in args])
+    return RuntimeError(f"{op.name}: the arguments do not fit together: {shown}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return f"{value.dtype.scalar_name}{list(sizes_of(value))}"
+    return type(value).__name__ if isinstance(value, (list, tuple)) else str(value)[:50]
 
 
 def tensors_of(value: Any) -> list[TensorBase]:

@@ -97,3 +97,17 @@ def test_what_an_argument_raises_is_its_own() -> None:
         plugrad.zeros([Broken()])
     with pytest.raises(KeyError, match="mine"):
         plugrad.ones(2).cumsum(Broken())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ops, x: ops.linear_backward(x, x, plugrad.ones(5, 3), [True, True, True]),
+        lambda ops, x: ops._log_softmax_backward_data(plugrad.tensor(1.0), x, 1, x.dtype),
+        lambda ops, x: ops.leaky_relu_backward(x, x, 1j, False),
+        lambda ops, x: ops._matmul_hn(x, plugrad.ones(4, 5)),
+    ],
+)
+def test_operators_of_formulas_refuse_what_does_not_fit(call: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"do not fit|must match|cannot be|not implemented"):
+        call(plugrad.ops.plugrad, plugrad.ones(2, 3))
