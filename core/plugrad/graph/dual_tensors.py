@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import final
 
+from mypy_extensions import i64
+
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.former_geometry import follow_base
@@ -25,6 +27,7 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.dual import ForwardLevel, Tangent, attach_tangent, own_tangent
 from plugrad.tensor.interop import strides
+from plugrad.tensor.math_bits import math_bits
 
 
 def find_tangent(tensor: TensorBase) -> Tangent | None:
@@ -162,7 +165,11 @@ def value_of(tensor: TensorBase) -> TensorBase:
 def lay_out(tensor: TensorBase) -> None:
     """Let a tensor's tangent lie in memory as the tensor does, so that the same views exist."""
     tangent = own_tangent(tensor)
-    if tangent is None or tensor.keyset & keys.FUNCTIONALIZE_BIT:
+    if tangent is None:
+        return
+    if math_bits(tensor) != math_bits(tangent.value):
+        tangent.value = _with_bits(tangent.value, math_bits(tensor))
+    if tensor.keyset & keys.FUNCTIONALIZE_BIT:
         return
     value = tangent.value
     if value.keyset & keys.TRANSFORMS_BIT:
@@ -179,8 +186,28 @@ def lay_out(tensor: TensorBase) -> None:
     laid_out: TensorBase = operators["empty_strided"](
         sizes, steps, dtype=value.dtype, device=value.device
     )
-    operators["copy_"](laid_out, value)
-    tangent.value = laid_out
+    place: TensorBase = _toggled(laid_out, math_bits(value))
+    operators["copy_"](place, value)
+    tangent.value = place
+
+
+def _with_bits(value: TensorBase, bits: i64) -> TensorBase:
+    """A copy in whose memory elements are still to be conjugated or negated, as `bits` say."""
+    stored: TensorBase = operators["clone"](value)
+    if bits & keys.CONJUGATE_BIT and value.dtype.is_complex:
+        stored = operators["conj_physical"](stored)
+    if bits & keys.NEGATIVE_BIT:
+        stored = operators["neg"](stored)
+    return _toggled(stored, bits)
+
+
+def _toggled(tensor: TensorBase, bits: i64) -> TensorBase:
+    """The view of a tensor without bits that has these."""
+    if bits & keys.CONJUGATE_BIT and tensor.dtype.is_complex:
+        tensor = operators["_conj"](tensor)
+    if bits & keys.NEGATIVE_BIT:
+        tensor = operators["_neg_view"](tensor)
+    return tensor
 
 
 name_node_class(Identity, "Identity")
