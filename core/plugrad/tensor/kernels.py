@@ -415,7 +415,9 @@ class RawKernel:
                 got = class_name(type(out)) + count
                 raise self._unlike(f"{got}: expected a tuple of {len(returns)} arrays")
             # Gradients that nobody wants may be None.
-            items = [item if item is None else self._wrap(item, device) for item in out]
+            items: list[Any] = []
+            for given in out:
+                items.append(None if given is None else self._wrap(given, device))  # noqa: PERF401
             return tuple(items) if self.result_type is None else self.result_type(*items)
         if not returns or returns[0].type.base != "Tensor":
             return out
