@@ -9,10 +9,13 @@ from mypy_extensions import i64
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.graph.history import set_history
+from plugrad.graph.history import check_inplace, set_history
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import SavedVariable, save
+from plugrad.tensor.alias_kernels import check_inplace_shape
 from plugrad.tensor.base import TensorBase, needs_grad
+from plugrad.tensor.overlap import APART, check_operands
+from plugrad.tensor.promotion import check_inplace_cast
 
 
 @final
@@ -93,12 +96,26 @@ def copy_of(tensor: TensorBase) -> TensorBase:
     return copy
 
 
+def _any_needs_grad(args: tuple[Any, ...]) -> bool:
+    for value in args:
+        if isinstance(value, TensorBase):
+            if needs_grad(value):
+                return True
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, TensorBase) and needs_grad(item):
+                    return True
+    return False
+
+
 @final
 class CompositeInplace:
     """The in-place version of a composite operator: compute, then copy."""
 
     def __init__(self, functional: Operator) -> None:
         self.functional = functional
+        self.name = f"{functional.name}_"
+        self.apart: bool = self.name in APART
         # How many arguments, after the first, may be given by position, and what the others are.
         arguments = functional.schema.arguments[1:]
         self.keywords = [argument.name for argument in arguments if argument.kwarg_only]
@@ -107,8 +124,15 @@ class CompositeInplace:
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         source = target
         if needs_grad(target) and current_state().grad_enabled:
+            check_inplace(target)
+        if current_state().grad_enabled and (needs_grad(target) or _any_needs_grad(args)):
             # The gradients may need what is about to be overwritten.
             source = operators["clone"](target)
         keywords = dict(zip(self.keywords, args[self.positional :], strict=True))
-        operators["copy_"](target, self.functional(source, *args[: self.positional], **keywords))
+        if self.apart or target.shared is not None:
+            check_operands(target, args, self.name)
+        result: TensorBase = self.functional(source, *args[: self.positional], **keywords)
+        check_inplace_cast(result.dtype, target.dtype)
+        check_inplace_shape(target, result)
+        operators["copy_"](target, result)
         return target

@@ -78,13 +78,12 @@ _ACCELERATOR: Final = _by_operator(
 # autocast.
 _WHOLE: Final = _names(
     """
-    addmv allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu
-    copysign.Scalar copysign.Tensor deg2rad dist empty_strided glu hardsigmoid hardswish
-    isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor linalg_cross logaddexp2 logit
-    mish nonzero.as_tuple where norm norm.str normal.Tensor_Tensor normal.Tensor_float
-    normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor
-    scatter_reduce.two searchsorted.Scalar searchsorted.Tensor signbit sinc xlogy.Scalar_Other
-    xlogy.Scalar_Self xlogy.Tensor
+    addmv allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu deg2rad
+    dist empty_strided glu isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor
+    linalg_cross mish nonzero.as_tuple norm norm.str normal.Tensor_Tensor normal.Tensor_float
+    normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor scatter.reduce
+    scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor signbit
+    where
     """
 )
 
@@ -92,24 +91,26 @@ _WHOLE: Final = _names(
 PARTS_DECIDE: Final = _names(
     """
     _einsum _tensordot absolute adaptive_avg_pool2d adjoint arccos arccosh arcsin arcsinh arctan
-    arctan2 arctanh argsort argwhere atleast_1d atleast_2d atleast_3d batch_norm bfloat16 bool
-    broadcast_to byte cdouble cfloat char chunk clip clip.Tensor column_stack concat concatenate
-    conj contiguous conv1d.padding conv2d.padding cpu cross cross_entropy_loss det diag diagflat
-    diff divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode double dropout
+    arctan2 arctanh argsort argwhere atleast_1d atleast_1d.Sequence atleast_2d
+    atleast_2d.Sequence atleast_3d atleast_3d.Sequence batch_norm bfloat16 bool broadcast_to
+    byte cdouble cfloat char chunk clip clip.Tensor column_stack concat concatenate conj
+    contiguous conv1d.padding conv2d.padding cpu cross cross_entropy_loss det diag diagflat diff
+    divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode double dropout
     dsplit.array dsplit.int dstack expand_as fix flatten.using_ints fliplr flipud float
-    float_power.Tensor_Scalar float_power.Tensor_Tensor ger greater.Scalar greater.Tensor
-    greater_equal.Scalar greater_equal.Tensor group_norm half hsplit.array hsplit.int hstack
-    inner int inverse isclose isreal kron layer_norm less.Scalar less.Tensor less_equal.Scalar
-    less_equal.Tensor linalg_solve log_softmax.int logdet logsigmoid long mH mT matrix_H
-    matrix_power max.other max_pool2d meshgrid meshgrid.indexing min.other moveaxis.int
-    moveaxis.intlist movedim.int movedim.intlist msort multiply.Scalar multiply.Tensor nanmean
-    narrow negative not_equal.Scalar not_equal.Tensor numpy_T outer positive ravel rdiv relu6
-    repeat_interleave.self_Tensor repeat_interleave.self_int reshape reshape_as resolve_conj
-    resolve_neg rms_norm row_stack selu short softmax.int split.sizes square std std.dim
-    std_mean std_mean.dim subtract.Scalar subtract.Tensor sum_to_size swapaxes swapdims
-    take_along_dim tensor_split.indices tensor_split.sections tile to.device to.dtype to.other
-    true_divide.Scalar true_divide.Tensor type_as unflatten.int unsafe_chunk var var.dim
-    var_mean var_mean.dim view_as vsplit.array vsplit.int vstack
+    float_power.Scalar float_power.Tensor_Scalar float_power.Tensor_Tensor ger greater.Scalar
+    greater.Tensor greater_equal.Scalar greater_equal.Tensor group_norm half hsplit.array
+    hsplit.int hstack inner int inverse isclose isreal kron layer_norm less.Scalar less.Tensor
+    less_equal.Scalar less_equal.Tensor linalg_solve log_softmax.int logdet logsigmoid long mH
+    mT matrix_H matrix_power max.other max_pool2d meshgrid meshgrid.indexing min.other
+    moveaxis.int moveaxis.intlist movedim.int movedim.intlist msort multiply.Scalar
+    multiply.Tensor nanmean narrow negative not_equal.Scalar not_equal.Tensor numpy_T outer
+    positive ravel rdiv real relu6 repeat_interleave.self_Tensor repeat_interleave.self_int
+    reshape reshape_as resolve_conj resolve_neg rms_norm row_stack selu short softmax.int
+    split.sizes square std std.dim std_mean std_mean.dim subtract.Scalar subtract.Tensor
+    sum_to_size swapaxes swapdims take_along_dim tensor_split.indices tensor_split.sections
+    tensor_split.tensor_indices_or_sections tile to.device to.dtype to.other true_divide.Scalar
+    true_divide.Tensor type_as unflatten.int unsafe_chunk var var.dim var_mean var_mean.dim
+    view_as vsplit.array vsplit.int vstack
     """
 )
 
@@ -126,32 +127,33 @@ UNTOUCHED: Final = _names(
     bitwise_or.Tensor bitwise_right_shift.Scalar_Tensor bitwise_right_shift.Tensor
     bitwise_right_shift.Tensor_Scalar bitwise_xor.Scalar bitwise_xor.Scalar_Tensor
     bitwise_xor.Tensor ceil clamp clamp.Tensor clamp_max clamp_max.Tensor clamp_min
-    clamp_min.Tensor clone complex conj_physical convolution_backward cos count_nonzero cummax
-    cummin detach diag_embed diagonal diagonal_backward diagonal_scatter div.Scalar
-    div.Scalar_mode div.Tensor div.Tensor_mode elu elu_backward embedding
-    embedding_dense_backward empty empty_like eq.Scalar eq.Tensor equal erf erfc exp2 expand eye
-    flip floor floor_divide floor_divide.Scalar floor_divide.Scalar_Tensor fmax fmin fmod.Scalar
-    fmod.Tensor frac full full_like gather ge.Scalar ge.Tensor gelu gelu_backward gt.Scalar
-    gt.Tensor hardtanh hardtanh_backward hypot imag index.Tensor index_add index_fill.int_Scalar
-    index_fill.int_Tensor index_select isfinite isinf isnan le.Scalar le.Tensor leaky_relu
-    leaky_relu_backward lerp.Scalar lerp.Tensor linalg_det linear_backward linspace log_sigmoid
-    logaddexp logical_and logical_not logical_or logical_xor logspace lt.Scalar lt.Tensor
-    masked_fill.Scalar masked_fill.Tensor masked_scatter masked_select max max.dim
-    max_pool2d_with_indices max_pool2d_with_indices_backward maximum mean median median.dim min
-    min.dim minimum mse_loss_backward mul.Scalar mul.Tensor multinomial nan_to_num nansum
-    native_batch_norm native_batch_norm_backward native_dropout native_dropout_backward
-    native_layer_norm_backward ne.Scalar ne.Tensor neg new_empty new_full new_ones new_zeros
-    nll_loss_backward nll_loss_forward nonzero one_hot ones ones_like permute rand rand_like
-    randint randint.low randint_like randint_like.low_dtype randn randn_like randperm real relu
-    remainder.Scalar remainder.Scalar_Tensor remainder.Tensor repeat repeat_interleave.Tensor
-    roll round round.decimals rsub.Scalar scatter.src scatter.value select.int select_backward
-    select_scatter sgn sigmoid sign silu silu_backward sin slice.Tensor slice_backward
+    clamp_min.Tensor clone complex conj_physical convolution_backward copysign.Scalar
+    copysign.Tensor cos count_nonzero cummax cummin detach diag_embed diagonal diagonal_backward
+    diagonal_scatter div.Scalar div.Scalar_mode div.Tensor div.Tensor_mode elu elu_backward
+    embedding embedding_dense_backward empty empty_like eq.Scalar eq.Tensor equal erf erfc exp2
+    expand eye flip floor floor_divide floor_divide.Scalar floor_divide.Scalar_Tensor fmax fmin
+    fmod.Scalar fmod.Tensor frac full full_like gather ge.Scalar ge.Tensor gelu gelu_backward
+    gt.Scalar gt.Tensor hardsigmoid hardswish hardtanh hardtanh_backward hypot imag index.Tensor
+    index_add index_fill.int_Scalar index_fill.int_Tensor index_select isfinite isinf isnan
+    le.Scalar le.Tensor leaky_relu leaky_relu_backward lerp.Scalar lerp.Tensor linalg_det
+    linear_backward linspace log_sigmoid logaddexp logaddexp2 logical_and logical_not logical_or
+    logical_xor logit logspace lt.Scalar lt.Tensor masked_fill.Scalar masked_fill.Tensor
+    masked_scatter masked_select max max.dim max_pool2d_with_indices
+    max_pool2d_with_indices_backward maximum mean median median.dim min min.dim minimum
+    mse_loss_backward mul.Scalar mul.Tensor multinomial nan_to_num nansum native_batch_norm
+    native_batch_norm_backward native_dropout native_dropout_backward native_layer_norm_backward
+    ne.Scalar ne.Tensor neg new_empty new_full new_ones new_zeros nll_loss_backward
+    nll_loss_forward nonzero one_hot ones ones_like permute rand rand_like randint randint.low
+    randint_like randint_like.low_dtype randn randn_like randperm relu remainder.Scalar
+    remainder.Scalar_Tensor remainder.Tensor repeat repeat_interleave.Tensor roll round
+    round.decimals rsub.Scalar scatter.src scatter.value select.int select_backward
+    select_scatter sgn sigmoid sign silu silu_backward sin sinc slice.Tensor slice_backward
     slice_scatter softplus_backward sort split.Tensor split_with_sizes sqrt squeeze squeeze.dim
     squeeze.dims std.correction std_mean.correction sub.Scalar sub.Tensor t take tanh threshold
     threshold_backward topk transpose.int tril tril_indices triu triu_indices trunc unbind.int
     unfold unsafe_split.Tensor unsafe_split_with_sizes unsqueeze var.correction
     var_mean.correction view view_as_real where.Scalar where.ScalarOther where.ScalarSelf
-    where.self zeros zeros_like
+    where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros zeros_like
     """
 )
 

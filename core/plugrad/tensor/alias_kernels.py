@@ -45,7 +45,7 @@ from plugrad.tensor.kernels import (
     check_alpha,
     raise_device_mismatch,
 )
-from plugrad.tensor.overlap import check_overlap
+from plugrad.tensor.overlap import APART, check_operands, check_overlap
 from plugrad.tensor.promotion import (
     cast,
     cast_array,
@@ -66,6 +66,7 @@ class InplaceKernel:
         self.active = active
         self.raw: Any = raw
         self.elementwise: bool = op.structure != ""
+        self.makes_real: bool = functional.result == "real"
         self.scale: Any = active.raw_kernel("mul", "Scalar")
         self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
 
@@ -74,6 +75,10 @@ class InplaceKernel:
 
     def compute(self, target: TensorBase, args: tuple[Any, ...]) -> TensorBase:
         """Write the result for `target` and the other arguments into `target`."""
+        if self.makes_real and target.dtype.is_complex:
+            raise RuntimeError(
+                f"In-place {self.functional.name} is not supported for complex tensors."
+            )
         if self.raw is not None and self.elementwise and self._runs_directly(target, args):
             if self._run_raw(target, args) is not DECLINED:
                 return target
@@ -82,10 +87,7 @@ class InplaceKernel:
         if result.device is not target.device:
             raise_device_mismatch(result.device, target.device)
         check_inplace_cast(result.dtype, target.dtype)
-        if sizes_of(result) != sizes_of(target):
-            broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
-            if broadcast != sizes_of(target) or sizes_of(result) == broadcast:
-                self._wrong_shape(target, sizes_of(result))
+        check_inplace_shape(target, result)
         self._write(target, result)
         return target
 
@@ -119,7 +121,7 @@ class InplaceKernel:
             if args and isinstance(args[0], TensorBase):
                 shape = broadcast_shapes(sizes_of(target), sizes_of(args[0]))
                 if shape != sizes_of(target):
-                    self._wrong_shape(target, shape)
+                    _raise_shape(target, shape)
             if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
                 raise
             found: Exception | None = explained(self.op, (target, *args), error)
@@ -127,14 +129,23 @@ class InplaceKernel:
                 raise found from None
             raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
 
-    def _wrong_shape(self, target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
-        raise RuntimeError(
-            f"output with shape {list(sizes_of(target))} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
-
     def _write(self, target: TensorBase, result: TensorBase) -> None:
         write_array(self.op, self.active, target, result.array, result.dtype)
+
+
+def check_inplace_shape(target: TensorBase, result: TensorBase) -> None:
+    """Raise PyTorch's RuntimeError if a result has another shape than what it is written to."""
+    if sizes_of(result) != sizes_of(target):
+        broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
+        if broadcast != sizes_of(target) or sizes_of(result) == broadcast:
+            _raise_shape(target, sizes_of(result))
+
+
+def _raise_shape(target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
+    raise RuntimeError(
+        f"output with shape {list(sizes_of(target))} doesn't match the broadcast shape "
+        f"{list(shape)}"
+    )
 
 
 @final
@@ -308,6 +319,7 @@ class MutationKernel:
 
     def __init__(self, op: Operator) -> None:
         self.op = op
+        self.apart: bool = op.name in APART
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         return self.compute(current_state(), keyset, target, args)
@@ -318,6 +330,10 @@ class MutationKernel:
         """Write, and count the write."""
         if target.shared is not None:
             check_overlap(target, self.op.name)
+            if args:
+                check_operands(target, args, self.op.name)
+        elif self.apart:
+            check_operands(target, args, self.op.name)
         if _writes.listener is not None:
             _writes.listener(target)
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW

@@ -39,6 +39,7 @@ from plugrad.tensor.kernel_results import (
 )
 from plugrad.tensor.promotion import (
     cast_array,
+    check_scalar_fits,
     float_result,
     promote_pair,
     promote_with_scalar,
@@ -85,6 +86,7 @@ def check_alpha(alpha: Any, dtype: DType) -> None:
         raise RuntimeError(
             "For non-complex input tensors, argument alpha must not be a complex number."
         )
+    check_scalar_fits(alpha, dtype)
 
 
 def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:

@@ -94,7 +94,7 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """The arguments in schema order, converted; `NoFit` if they do not fit."""
     arguments = schema.arguments
     positional = [argument for argument in arguments if not argument.kwarg_only]
-    if len(args) > len(positional):
+    if len(args) > len(positional) or _are_all_tensors(positional, args, kwargs):
         args = _fold_varargs(positional, args)
     values: list[Any] = []
     used = 0
@@ -131,6 +131,18 @@ def _keyword(argument: Argument, kwargs: dict[str, Any]) -> str | None:
     if name == "keepdim" and "keepdims" in kwargs:
         return "keepdims"
     return None
+
+
+def _are_all_tensors(
+    positional: list[Argument], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    """Whether the one `Tensor[]` of `meshgrid(x)` or `meshgrid()` came as separate tensors."""
+    if len(positional) != 1 or positional[0].name in kwargs:
+        return False
+    only = positional[0].type
+    if only.base != "Tensor" or not only.is_list:
+        return False
+    return not args or isinstance(args[0], TensorBase)
 
 
 def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[Any, ...]:

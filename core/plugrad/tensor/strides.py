@@ -45,6 +45,24 @@ def check_reach(size: Sizes, stride: Sizes, offset: int, itemsize: int, nbytes: 
         )
 
 
+def may_overlap(size: Sizes, stride: Sizes) -> bool:
+    """Whether elements of a tensor may share memory; False if they do not.
+
+    >>> from plugrad.tensor.strides import may_overlap
+    >>> may_overlap((2, 3), (3, 1)), may_overlap((2, 3), (1, 1)), may_overlap((2, 3), (0, 1))
+    (False, True, True)
+    """
+    if 0 in size:
+        return False
+    covered = 0
+    for step, length in sorted(zip(stride, size, strict=True)):
+        if length > 1:
+            if step <= covered:
+                return True
+            covered += step * (length - 1)
+    return False
+
+
 def diagonal_run(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
     """Of a matrix' diagonal: its first row, its first column and how many elements it has."""
     row, column = max(-offset, 0), max(offset, 0)

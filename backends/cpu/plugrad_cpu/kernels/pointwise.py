@@ -258,10 +258,6 @@ def conj_physical(a: Array) -> Any:
     return np.conjugate(a) if a.dtype.kind == "c" else a.copy()
 
 
-def real(a: Array) -> Any:
-    return a.real if a.dtype.kind == "c" else a[...]
-
-
 def imag(a: Array) -> Any:
     return a.imag
 
@@ -368,7 +364,6 @@ KERNELS: Final[dict[str, Kernel]] = {
     **_MODULO,
     "div.Tensor_mode": divide_rounded,
     "div.Scalar_mode": divide_rounded,
-    "real": real,
     "imag": imag,
     "rsub.Scalar": rsub_number,
     "pow.Tensor_Tensor": pow_tensors,

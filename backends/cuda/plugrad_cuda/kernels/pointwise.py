@@ -156,7 +156,6 @@ class Pointwise(Family):
             "div.Scalar_mode": self.divide_rounded,
             "rsqrt": self.rsqrt,
             "sigmoid": self.sigmoid,
-            "real": self.real,
             "imag": self.imag,
             "rsub.Scalar": self.rsub,
             "pow.Tensor_Tensor": self.pow_tensors,
@@ -333,9 +332,6 @@ class Pointwise(Family):
 
     def conj_physical(self, a: Array) -> Any:
         return self.xp.conjugate(a) if a.dtype.kind == "c" else a.copy()
-
-    def real(self, a: Array) -> Any:
-        return a.real if a.dtype.kind == "c" else a[...]
 
     def imag(self, a: Array) -> Any:
         return a.imag

@@ -347,7 +347,6 @@ _UNARY: Final[dict[str, Kernel]] = {
     "erf": rejecting("c", "erf_vml_cpu", in_float32(lax.erf)),
     "erfc": rejecting("c", "erfc_vml_cpu", in_float32(lax.erfc)),
     "conj_physical": jnp.conjugate,
-    "real": jnp.real,
     "imag": jnp.imag,
     "angle": _angle,
     "isnan": _class(jnp.isnan, False),

@@ -138,8 +138,8 @@ _NAMES: Final = frozenset([
     "_conj", "_neg_view", "_to_copy", "_to_device", "addcdiv", "addcmul", "alias", "angle",
     "clamp", "clamp_max", "clamp_min", "complex", "copy", "detach", "div", "elu",
     "elu_backward", "fill.Scalar", "gelu", "gelu_backward", "hardtanh", "hardtanh_backward",
-    "imag", "leaky_relu", "leaky_relu_backward", "lerp", "log_sigmoid", "nan_to_num",
-    "native_dropout_backward", "real", "round", "rsub.Scalar", "silu", "silu_backward",
+    "imag", "leaky_relu", "leaky_relu_backward", "lerp", "log_sigmoid", "logit", "nan_to_num",
+    "native_dropout_backward", "round", "rsub.Scalar", "silu", "silu_backward",
     "softplus", "softplus_backward", "threshold", "threshold_backward", "where", "zero",
 ])  # fmt: skip
 _STRUCTURES: Final = frozenset(["unary", "binary", "binary_alpha"])

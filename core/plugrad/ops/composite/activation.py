@@ -114,6 +114,7 @@ def relu(self: Tensor) -> Tensor:
 
 
 def threshold(self: Tensor, threshold: Any, value: Any) -> Tensor:
+    prepare.threshold(self, threshold, value)
     if self.dtype.category < FLOATING:
         value = int(value)
         threshold = int(threshold)

@@ -13,6 +13,7 @@ from plugrad.ops.prepare import creation as prepare_creation
 from plugrad.ops.prepare import pointwise_unary as prepare
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.math_bits import is_conj
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -26,7 +27,10 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
 
 
 def real(self: Tensor) -> Tensor:
-    return F.view_as_real(self).select(-1, 0) if self.dtype.is_complex else F.alias(self)
+    if not self.dtype.is_complex:
+        return self
+    # The real part is that of the conjugate, which may be lazy.
+    return F.view_as_real(self.conj() if is_conj(self) else self).select(-1, 0)
 
 
 def imag(self: Tensor) -> Tensor:

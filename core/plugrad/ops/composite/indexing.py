@@ -14,6 +14,10 @@ from plugrad.dispatch.kernel_errors import OUTSIDE_TABLE, TOO_FEW_ELEMENTS, unli
 from plugrad.dtype import bool_, int32, int64
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.positions import check_device, check_range, host_index, mask_tensor
+from plugrad.ops.composite.scattering import scatter_reduced as scatter_reduced
+from plugrad.ops.composite.scattering import scatter_reduced_ as scatter_reduced_
+from plugrad.ops.composite.scattering import scatter_value_reduced as scatter_value_reduced
+from plugrad.ops.composite.scattering import scatter_value_reduced_ as scatter_value_reduced_
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -36,15 +40,17 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None) -> Tensor:
             "take_along_dim(): input and indices should have the same number of dimensions, but "
             f"got {self.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     place = wrap_dim(dim, self.ndim)
     own = list(sizes_of(self))
     wanted = list(sizes_of(indices))
-    if own:
-        own[place] = sizes_of(indices)[place]
-        indices = indices.expand(broadcast_shapes(tuple(own), sizes_of(indices)))
-        wanted[place] = sizes_of(self)[place]
-        self = self.expand(broadcast_shapes(sizes_of(self), tuple(wanted)))
-    return self.gather(place, indices)
+    own[place] = sizes_of(indices)[place]
+    indices = indices.expand(broadcast_shapes(tuple(own), sizes_of(indices)))
+    wanted[place] = sizes_of(self)[place]
+    self = self.expand(broadcast_shapes(sizes_of(self), tuple(wanted)))
+    # PyTorch counts indices from either end, and around it.
+    return self.gather(place, indices.remainder(wanted[place]))
 
 
 def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dtype import FLOATING
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.einsum import contract
 from plugrad.ops.prepare import linalg as prepare
@@ -21,7 +22,9 @@ from plugrad.ops.prepare.linalg import (
 )
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.promotion import check_scalar_fits
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -166,6 +169,11 @@ def _batched(a: Tensor, b: Tensor) -> Tensor:
 
 def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     check_expands(sizes_of(self), sizes_of(product))
+    dtype = product.dtype
+    check_scalar_fits(beta, dtype)
+    check_scalar_fits(alpha, dtype)
+    if dtype.category < FLOATING:
+        beta, alpha = int(beta), int(alpha)
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -174,14 +182,30 @@ def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
 
 
 def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if self.dtype is not mat.dtype or mat.dtype is not vec.dtype:
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{self.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
+        )
     return _blend(self, F.mv(mat, vec), beta, alpha)
 
 
 def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if self.dtype is not batch1.dtype or batch1.dtype is not batch2.dtype:
+        names = [CPP_NAMES[given.dtype.name] for given in (self, batch1, batch2)]
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: "
+            f"{names[2]}"
+        )
     return _blend(self, F.bmm(batch1, batch2), beta, alpha)
 
 
 def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if self.dtype is not batch2.dtype:
+        raise RuntimeError(
+            "self and mat2 must have the same dtype, but got "
+            f"{self.dtype.scalar_name} and {batch2.dtype.scalar_name}"
+        )
     return _blend(self, F.bmm(batch1, batch2).sum(dim=(0,), dtype=self.dtype), beta, alpha)
 
 

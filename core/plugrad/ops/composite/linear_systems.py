@@ -14,7 +14,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.ops.prepare import linear_systems as prepare
-from plugrad.ops.prepare.linear_systems import check_square
+from plugrad.ops.prepare.linear_systems import check_square, check_square_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host, host_array
 
@@ -73,10 +73,12 @@ def logdet(self: Tensor) -> Tensor:
 
 
 def matrix_power(self: Tensor, n: int) -> Tensor:
-    check_square(self, "linalg.matrix_power")
+    check_square_shape(self, "linalg.matrix_power")
     sizes = sizes_of(self)
     if n == 0:
-        return F.eye(sizes[-1], dtype=self.dtype, device=self.device).expand(sizes).clone()
+        # A copy of the identity: the result depends on the matrix as far as the graph is concerned.
+        identity = F.eye(sizes[-1], dtype=self.dtype, device=self.device)
+        return self.clone().copy_(identity)
     factor = F.linalg_inv(self) if n < 0 else self
     result: Tensor | None = None
     left = abs(n)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import finfo
@@ -28,7 +30,9 @@ from plugrad.ops.composite.pooling import max_pool2d_with_indices as max_pool2d_
 from plugrad.ops.composite.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
+from plugrad.ops.composite.positions import index_tensor
 from plugrad.ops.prepare.nn import check_normalized_shape, native_layer_norm, pair
+from plugrad.tensor.allocation import check_memory
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -326,20 +330,26 @@ def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
     if rows > 0 and columns > 0 and height % rows == 0 and width % columns == 0:
         window = (height // rows, width // columns)
         return F.avg_pool2d(self, window, window)
-    bands = [self.narrow(-2, start, size).mean(dim=-2) for start, size in _bands(height, rows)]
-    pooled = F.stack(bands, -2) if bands else self.narrow(-2, 0, 0)
-    cells = [pooled.narrow(-1, start, size).mean(dim=-1) for start, size in _bands(width, columns)]
-    return F.stack(cells, -1) if cells else pooled.narrow(-1, 0, 0)
+    # The result, and the indices that make it of the different bands.
+    images = self.numel() // max(height * width, 1)
+    check_memory(images * rows * columns * self.dtype.itemsize + 32 * (rows + columns))
+    return _means_of_bands(_means_of_bands(self, -2, rows), -1, columns)
 
 
-def _bands(size: int, count: int) -> list[tuple[int, int]]:
-    """Start and size of `count` bands that cover `size`, overlapping where they must."""
-    bands: list[tuple[int, int]] = []
-    for index in range(count):
-        start = index * size // count
-        end = -(-(index + 1) * size // count)
-        bands.append((start, end - start))
-    return bands
+def _means_of_bands(self: Tensor, dim: int, count: int) -> Tensor:
+    """The means over `count` bands of a dimension, each different one computed once."""
+    if count == 0:
+        return self.narrow(dim, 0, 0)
+    length = sizes_of(self)[dim]
+    places = np.arange(count, dtype=np.int64)
+    starts = places * length // count
+    ends = -(-(places + 1) * length // count)
+    new = np.concatenate(([True], (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1])))
+    bounds = zip(starts[new].tolist(), ends[new].tolist(), strict=True)
+    means = F.stack([self.narrow(dim, a, b - a).mean(dim=dim) for a, b in bounds], dim)
+    if sizes_of(means)[dim] == count:
+        return means
+    return means.index_select(dim, index_tensor(np.cumsum(new) - 1, self))
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:

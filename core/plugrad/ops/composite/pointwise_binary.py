@@ -9,9 +9,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import INTEGER, DType, complex128, float64
+from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dtype import INTEGER, DType, complex128, float32, float64
 from plugrad.ops.composite.elementary import atan2 as atan2
 from plugrad.ops.composite.elementary import hypot as hypot
+from plugrad.ops.composite.elementary import is_narrow
 from plugrad.ops.composite.elementary import logaddexp as logaddexp
 from plugrad.ops.composite.rounding import divide_rounded as divide_rounded
 from plugrad.ops.composite.rounding import floor_divide as floor_divide
@@ -22,10 +24,18 @@ from plugrad.ops.composite.rounding import number_remainder as number_remainder
 from plugrad.ops.composite.rounding import remainder as remainder
 from plugrad.ops.composite.rounding import remainder_number as remainder_number
 from plugrad.ops.composite.scalars import number_beside as number_beside
+from plugrad.ops.prepare.activation import check_real_floating
+from plugrad.ops.prepare.creation import check_parts
 from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.kernels import check_alpha
-from plugrad.tensor.promotion import float_result, promote_pair, promote_with_scalar, to_dtype
+from plugrad.tensor.promotion import (
+    float_result,
+    promote_pair,
+    promote_with_scalar,
+    scalar_dtype,
+    to_dtype,
+)
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -140,6 +150,10 @@ def divide_(self: Tensor, other: Any) -> Tensor:
     return self.div_(other)
 
 
+def divide_mode_(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
+    return self.div_(other, rounding_mode=rounding_mode)
+
+
 def arctan2(self: Tensor, other: Tensor) -> Tensor:
     return F.atan2(self, other)
 
@@ -148,49 +162,86 @@ def arctan2_(self: Tensor, other: Tensor) -> Tensor:
     return self.atan2_(other)
 
 
-def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
-    return F.logaddexp(self * math.log(2), other * math.log(2)) / math.log(2)
+def logaddexp2(self: Tensor, other: Tensor) -> Any:
+    dtype = promote_pair(self, other)
+    check_real_floating("logaddexp2_cpu", dtype)
+    a, b = _wide(self, dtype), _wide(other, dtype)
+    return to_dtype(F.logaddexp(a * math.log(2), b * math.log(2)) / math.log(2), dtype)
 
 
-def xlogy(self: Tensor, other: Tensor) -> Tensor:
-    # Where log(other) is no number, neither is its gradient, so it is taken of 1 there.
-    infinite = F.logical_or(F.le(other, 0), F.eq(other, math.inf))
-    left_out = F.logical_and(F.eq(self, 0), infinite)
-    return self * F.log(F.where(left_out, 1, other))
+def _wide(self: Tensor, dtype: DType) -> Any:
+    """The operand in a dtype in which intermediate results lose nothing that `dtype` holds."""
+    return to_dtype(self, float32 if is_narrow(dtype) else dtype)
+
+
+def xlogy(self: Tensor, other: Tensor) -> Any:
+    dtype = float_result(promote_pair(self, other))
+    if dtype.is_complex:
+        raise not_implemented("xlogy_cpu", dtype)
+    x, y = _wide(self, dtype), _wide(other, dtype)
+    product = x * F.log(y)
+    return to_dtype(F.where(F.isnan(y), y, F.where(F.eq(x, 0), 0.0, product)), dtype)
 
 
 def xlogy_number(self: Tensor, other: Any) -> Tensor:
-    return xlogy(self, number_beside(self, float(other)))
+    return F.xlogy(self, number_beside(self, other))
 
 
 def xlogy_of_number(self: Any, other: Tensor) -> Tensor:
-    return xlogy(number_beside(other, float(self)), other)
+    return F.xlogy(number_beside(other, self), other)
 
 
 def copysign(self: Tensor, other: Tensor) -> Tensor:
-    magnitude = F.abs(to_dtype(self, float_result(promote_pair(self, other))))
+    dtype = float_result(promote_pair(self, other))
+    if dtype.is_complex:
+        raise not_implemented("copysign_cpu", dtype)
+    magnitude = F.abs(to_dtype(self, dtype))
     return F.where(F.signbit(other), -magnitude, magnitude)
 
 
 def copysign_number(self: Tensor, other: Any) -> Tensor:
-    return copysign(self, number_beside(self, float(other)))
+    return F.copysign(self, number_beside(self, other))
 
 
-def _double(self: Tensor) -> TensorBase:
-    return to_dtype(self, complex128 if self.dtype.is_complex else float64)
+def _double(self: Tensor, other: DType) -> Any:
+    """In double precision, complex if one of both operands is; recorded, unlike `to_dtype`."""
+    return self.to(complex128 if self.dtype.is_complex or other.is_complex else float64)
 
 
 def float_power(self: Tensor, exponent: Tensor) -> Tensor:
-    return F.pow(_double(self), _double(exponent))
+    return F.pow(_double(self, exponent.dtype), _double(exponent, self.dtype))
 
 
 def float_power_number(self: Tensor, exponent: Any) -> Tensor:
-    return F.pow(_double(self), exponent)
+    return F.pow(_double(self, scalar_dtype(exponent)), exponent)
+
+
+def float_power_of_number(self: Any, exponent: Tensor) -> Tensor:
+    return F.pow(self, _double(exponent, scalar_dtype(self)))
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    is_tensor = isinstance(exponent, TensorBase)
+    other: DType = exponent.dtype if is_tensor else scalar_dtype(exponent)
+    dtype = complex128 if self.dtype.is_complex or other.is_complex else float64
+    if self.dtype is not dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the "
+            f"operation's result requires dtype {dtype.scalar_name}"
+        )
+    return self.pow_(exponent.to(dtype) if is_tensor else exponent)
 
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    check_parts(abs, angle)
+    if is_narrow(abs.dtype):
+        raise not_implemented("polar_cpu", abs.dtype)
     return F.complex(abs * F.cos(angle), abs * F.sin(angle))
 
 
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
-    return self * F.pow(2.0, other)
+    # A power of an integer has the default dtype, in which it does not widen the other operand.
+    power: Any = F.pow(2.0, other)
+    if self.dtype.is_differentiable and not other.dtype.is_differentiable:
+        power = power.to(self.dtype)
+    return self * power

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
-from plugrad.dtype import FLOATING, bool_
+from plugrad.dtype import FLOATING, bool_, float32
 from plugrad.ops.composite.bits import bitwise_not as bitwise_not
 from plugrad.ops.composite.complex_parts import angle as angle
 from plugrad.ops.composite.complex_parts import conj_physical as conj_physical
@@ -24,6 +24,7 @@ from plugrad.ops.composite.elementary import atanh as atanh
 from plugrad.ops.composite.elementary import cosh as cosh
 from plugrad.ops.composite.elementary import exp2 as exp2
 from plugrad.ops.composite.elementary import expm1 as expm1
+from plugrad.ops.composite.elementary import is_narrow
 from plugrad.ops.composite.elementary import log1p as log1p
 from plugrad.ops.composite.elementary import log2 as log2
 from plugrad.ops.composite.elementary import log10 as log10
@@ -41,6 +42,7 @@ from plugrad.ops.composite.rounding import round_to_even as round_to_even
 from plugrad.ops.composite.rounding import sgn as sgn
 from plugrad.ops.composite.rounding import sign as sign
 from plugrad.ops.composite.rounding import trunc as trunc
+from plugrad.ops.prepare import pointwise_unary as prepare
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.math_bits import is_conj, is_neg, toggled
 from plugrad.tensor.promotion import float_result, to_dtype
@@ -205,23 +207,34 @@ def absolute_(self: Tensor) -> Tensor:
 
 
 def deg2rad(self: Tensor) -> Tensor:
+    _check_real("deg2rad", self)
     return self * (math.pi / 180)
 
 
 def rad2deg(self: Tensor) -> Tensor:
+    _check_real("rad2deg", self)
     return self * (180 / math.pi)
 
 
-def sinc(self: Tensor) -> Tensor:
-    at_zero = F.eq(self, 0)
-    scaled = F.where(at_zero, 1, self) * math.pi
-    return F.where(at_zero, 1, F.sin(scaled) / scaled)
+def _check_real(name: str, self: Tensor) -> None:
+    if self.dtype.is_complex:
+        raise RuntimeError(f"{name} is not supported for complex tensors.")
 
 
-def logit(self: Tensor, eps: float | None) -> Tensor:
-    given: Any = to_dtype(self, float_result(self.dtype))
-    inside = given if eps is None else F.clamp(given, eps, 1 - eps)
-    return F.log(inside / (1 - inside))
+def sinc(self: Tensor) -> Any:
+    dtype = float_result(self.dtype)
+    wide: Any = to_dtype(self, float32 if is_narrow(dtype) else dtype)
+    at_zero = F.eq(wide, 0)
+    scaled = F.where(at_zero, 1, wide) * math.pi
+    return to_dtype(F.where(at_zero, 1, F.sin(scaled) / scaled), dtype)
+
+
+def logit(self: Tensor, eps: float | None) -> Any:
+    checked: Any = prepare.logit(self, eps)
+    given = checked[0]
+    wide: Any = to_dtype(given, float32) if is_narrow(given.dtype) else given
+    inside = wide if eps is None else F.clamp(wide, eps, 1 - eps)
+    return to_dtype(F.log(inside / (1 - inside)), given.dtype)
 
 
 def signbit(self: Tensor) -> Tensor:

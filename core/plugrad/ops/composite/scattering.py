@@ -13,6 +13,7 @@ from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, bool_, iinfo, int64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.overlap import check_operands
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -49,6 +50,32 @@ def scatter_reduce(
         include_self,
     ).movedim(-1, place)
     return _grown(self, reduced)
+
+
+def scatter_reduced(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
+    """`scatter` with a `reduce`: an older spelling of sums and products."""
+    if reduce == "add":
+        return self.scatter_add(dim, index, src)
+    if reduce == "multiply":
+        return scatter_reduce(self, dim, index, src, "prod", True)
+    raise RuntimeError("reduce argument must be either add or multiply.")
+
+
+def scatter_value_reduced(self: Tensor, dim: int, index: Tensor, value: Any, reduce: str) -> Tensor:
+    src = F.full((), value, dtype=self.dtype, device=self.device).expand(sizes_of(index))
+    return scatter_reduced(self, dim, index, src, reduce)
+
+
+def scatter_reduced_(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
+    check_operands(self, (index, src), "scatter_")
+    return self.copy_(scatter_reduced(self.clone(), dim, index, src, reduce))
+
+
+def scatter_value_reduced_(
+    self: Tensor, dim: int, index: Tensor, value: Any, reduce: str
+) -> Tensor:
+    check_operands(self, (index,), "scatter_")
+    return self.copy_(scatter_value_reduced(self.clone(), dim, index, value, reduce))
 
 
 def _grown(self: Tensor, corner: Tensor) -> Tensor:

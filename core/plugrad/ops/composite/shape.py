@@ -123,6 +123,18 @@ def atleast_3d(self: Tensor) -> Tensor:
     return self.unsqueeze(0).unsqueeze(-1) if ndim == 1 else self.unsqueeze(-1)
 
 
+def atleast_1d_each(tensors: list[Tensor]) -> tuple[Tensor, ...]:
+    return tuple([atleast_1d(tensor) for tensor in tensors])
+
+
+def atleast_2d_each(tensors: list[Tensor]) -> tuple[Tensor, ...]:
+    return tuple([atleast_2d(tensor) for tensor in tensors])
+
+
+def atleast_3d_each(tensors: list[Tensor]) -> tuple[Tensor, ...]:
+    return tuple([atleast_3d(tensor) for tensor in tensors])
+
+
 def fliplr(self: Tensor) -> Tensor:
     if self.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
@@ -270,15 +282,16 @@ def meshgrid(tensors: list[Tensor]) -> tuple[Tensor, ...]:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
+        if tensor.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if tensor.device is not tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
+    for tensor in tensors:
         if tensor.ndim > 1:
             raise RuntimeError(
                 "meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of shape "
                 f"{list(sizes_of(tensor))}"
             )
-        if tensor.dtype is not tensors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-        if tensor.device is not tensors[0].device:
-            raise RuntimeError("meshgrid expects all tensors to have the same device")
     shape = tuple([tensor.numel() for tensor in tensors])
     grids: list[Tensor] = []
     for place, tensor in enumerate(tensors):
@@ -468,6 +481,9 @@ def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor 
     result = self if len(parts) == 1 else F.cat(parts, dim)
     for _ in range(n):
         length = sizes_of(result)[dim]
+        if length == 0:
+            # There is nothing left to take differences of, however often.
+            break
         later = F.slice(result, dim, 1, length, 1)
         earlier = F.slice(result, dim, 0, max(length - 1, 0), 1)
         result = F.logical_xor(later, earlier) if result.dtype is bool_ else later - earlier

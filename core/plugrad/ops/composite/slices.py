@@ -24,7 +24,7 @@ from plugrad.ops.prepare import slices as prepare
 from plugrad.ops.prepare.views import wrapped_select, wrapped_slice
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import is_contiguous, storage_offset, strides
-from plugrad.tensor.strides import reach, strided_positions
+from plugrad.tensor.strides import may_overlap, reach, strided_positions
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -99,13 +99,22 @@ def as_strided_scatter(
     start = storage_offset(self)
     offset = start if storage_offset_ is None else storage_offset_
     if start == 0 and is_contiguous(self):
-        return F._as_strided_scatter(self, src, size, stride, offset)
+        return _scattered(self, src, size, stride, offset)
     own = sizes_of(self)
     steps = strides(self)
     count = max(reach(size, stride, offset), reach(own, steps, start))
     memory = self.as_strided((count,), (1,), 0)
-    written = F._as_strided_scatter(memory, src, size, stride, offset)
+    written = _scattered(memory, src, size, stride, offset)
     return written.as_strided(own, steps, start)
+
+
+def _scattered(self: Tensor, src: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
+    """Where several elements go to one place the last one stays, and it alone has a gradient."""
+    if not may_overlap(size, stride):
+        return F._as_strided_scatter(self, src, size, stride, offset)
+    prepare.as_strided_scatter(self, src, size, stride, offset)
+    cells = strided_positions(np, size, stride, offset)
+    return positions.write(self, cells, src.to(self.dtype))
 
 
 def as_strided_scatter_of_elements(

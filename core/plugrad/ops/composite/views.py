@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dtype import int64
 from plugrad.ops.composite.view_gradients import diagonal_backward as diagonal_backward
 from plugrad.ops.composite.view_gradients import select_backward as select_backward
 from plugrad.ops.composite.view_gradients import slice_backward as slice_backward
@@ -13,7 +14,7 @@ from plugrad.ops.composite.view_gradients import strided_sum as strided_sum
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
-from plugrad.tensor.interop import is_contiguous, strides
+from plugrad.tensor.interop import host_array, is_contiguous, strides
 from plugrad.tensor.interop import storage_offset as storage_offset_of
 from plugrad.tensor.strides import diagonal_run
 
@@ -308,6 +309,27 @@ def tensor_split_indices(self: Tensor, indices: Sizes, dim: int) -> tuple[Tensor
         start = end
     parts.append(F.slice(self, dim, start, None, 1))
     return tuple(parts)
+
+
+def tensor_split_by_tensor(
+    self: Tensor, tensor_indices_or_sections: Tensor, dim: int
+) -> tuple[Tensor, ...]:
+    _check_tensor_split(self)
+    given = tensor_indices_or_sections
+    if given.dtype is not int64:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            f"{given.dtype.scalar_name}"
+        )
+    if given.ndim > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+            f"one-dimensional tensor, but got a tensor with {given.ndim} dims"
+        )
+    numbers: Any = host_array(given).tolist()
+    if given.ndim == 0:
+        return tensor_split(self, numbers, dim)
+    return tensor_split_indices(self, tuple(numbers), dim)
 
 
 def _check_tensor_split(self: Tensor) -> None:

@@ -107,3 +107,14 @@ def log_softmax_double_backward(
 def _in_dtype_of(grad: Tensor, other: Tensor) -> Tensor:
     """A gradient of a half-precision input may meet a float32 output."""
     return grad if grad.dtype is other.dtype else F._to_copy(grad, other.dtype)
+
+
+def hardsigmoid_gradient(grad: Tensor, x: Tensor) -> Tensor:
+    """1 / 6 between the limits; 0 for nan."""
+    return keep_where(F.logical_and(x > -3, x < 3), grad / 6)
+
+
+def hardswish_gradient(grad: Tensor, x: Tensor) -> Tensor:
+    """x / 3 + 1 / 2 between the limits, 0 below, 1 above and for nan."""
+    inside = F.where(x < 3, grad * (x / 3 + 0.5), grad)
+    return zero_where(x <= -3, inside)

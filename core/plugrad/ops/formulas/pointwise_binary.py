@@ -126,3 +126,18 @@ def number_first(grad: Tensor, won: Tensor, other: Tensor) -> Tensor:
 def number_last(grad: Tensor, won: Tensor, other: Tensor) -> Tensor:
     """The gradient of the second operand of fmax and fmin."""
     return zero_where(F.logical_or(won, F.isnan(other)), grad)
+
+
+def xlogy_gradient(grad: Tensor, x: Tensor, other: Tensor) -> Tensor:
+    """grad * log(other), but 0 where that is no number and the value is 0 all the same."""
+    return zero_where(F.logical_and(x == 0, other <= 0), F.xlogy(grad, other))
+
+
+def xlogy_gradient_beside_number(grad: Tensor, x: Tensor, other: Any) -> Tensor:
+    slope = F.xlogy(grad, other)
+    return slope if other > 0 else zero_where(x == 0, slope)
+
+
+def copysign_gradient(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
+    """1 or -1, by whether the sign stayed; 0 at 0."""
+    return grad * zero_where(x == 0, result / x)

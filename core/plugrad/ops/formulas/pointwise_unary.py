@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from plugrad._generated import functions as F
@@ -48,3 +49,17 @@ def angle_backward(grad: Tensor, x: Tensor) -> Tensor:
     if not x.dtype.is_complex:
         return F.zeros_like(grad)
     return zero_where(x == 0, grad * x / x.abs() ** 2 * 1j)
+
+
+def sinc_gradient(grad: Tensor, x: Tensor) -> Tensor:
+    """(cos(pi x) - sinc(x)) / x, as one quotient; 0 at 0."""
+    scaled = x * math.pi
+    slope = (scaled * scaled.cos() - scaled.sin()) / (scaled * x)
+    return grad * conjugate(zero_where(x == 0, slope))
+
+
+def logit_gradient(grad: Tensor, x: Tensor, eps: float | None) -> Tensor:
+    """1 / (x (1 - x)) within the limits; outside 0 where elements are clamped, else nan."""
+    low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
+    outside = F.logical_or(x < low, x > 1.0 - low)
+    return F.where(outside, beyond, grad / (x * (1.0 - x)))

@@ -8,6 +8,7 @@ from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.promotion import check_scalar_fits
 
 
 def check_real_floating(kernel: str, dtype: DType) -> None:
@@ -16,11 +17,19 @@ def check_real_floating(kernel: str, dtype: DType) -> None:
         raise not_implemented(kernel, dtype)
 
 
+def threshold(self: TensorBase, threshold: Any, value: Any) -> tuple[object, ...]:
+    check_scalar_fits(threshold, self.dtype)
+    check_scalar_fits(value, self.dtype)
+    return (self, threshold, value)
+
+
 def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]:
     if self.dtype.category == BOOL:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.category == COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
+    check_scalar_fits(min_val, self.dtype)
+    check_scalar_fits(max_val, self.dtype)
     if self.dtype.category < FLOATING:
         return (self, int(min_val), int(max_val))
     return (self, min_val, max_val)

@@ -87,6 +87,8 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device 
     if not (math.isfinite(first) and math.isfinite(last)):
         raise RuntimeError(f"unsupported range: {first} -> {last}")
     if dtype.category == INTEGER:
+        for number in numbers:
+            check_scalar_fits(number, int64)
         first, last, by = int(first), int(last), int(by)
     if by == 0:
         raise RuntimeError("step must be nonzero")
@@ -115,12 +117,34 @@ def _span_dtype(start: object, end: object, dtype: DType | None) -> DType:
     return default
 
 
+def _check_span(function: str, start: object, end: object, steps: int, dtype: DType) -> None:
+    """RuntimeError unless both ends exist in the dtype; if there is one step, the first has to."""
+    if not dtype.is_complex and (isinstance(start, complex) or isinstance(end, complex)):
+        inferred = "float" if get_default_dtype() is float32 else "double"
+        raise RuntimeError(
+            f"{function}(): inferred dtype c10::complex<{inferred}> can't be safely cast to passed "
+            f"dtype {dtype.scalar_name}"
+        )
+    if steps > 0:
+        check_scalar_fits(start, dtype)
+    if steps > 1:
+        check_scalar_fits(end, dtype)
+
+
+def _wrapped(number: Any, dtype: DType) -> Any:
+    """A negative number as unsigned integers represent it."""
+    if dtype.category == INTEGER and not dtype.is_signed:
+        return int(number) % 2 ** (8 * dtype.itemsize)
+    return number
+
+
 def linspace(
     start: object, end: object, steps: int, dtype: DType | None, device: Device | None
 ) -> Prepared:
     kind = _span_dtype(start, end, dtype)
     _steps(steps, kind, "linspace")
-    return (start, end, steps, kind, device)
+    _check_span("linspace", start, end, steps, kind)
+    return (_wrapped(start, kind), _wrapped(end, kind), steps, kind, device)
 
 
 def logspace(
@@ -133,6 +157,7 @@ def logspace(
 ) -> Prepared:
     kind = _span_dtype(start, end, dtype)
     _steps(steps, kind, "logspace")
+    _check_span("logspace", start, end, steps, kind)
     return (start, end, steps, base, kind, device)
 
 
@@ -339,7 +364,8 @@ def _largest(dtype: DType) -> int:
     return 1 << _DIGITS.get(dtype.name, 24)
 
 
-def complex_of_parts(real: TensorBase, imag: TensorBase) -> Prepared:
+def check_parts(real: TensorBase, imag: TensorBase) -> None:
+    """RuntimeError unless a complex number can be made of numbers of these dtypes."""
     names = (real.dtype.scalar_name, imag.dtype.scalar_name)
     for part in (real, imag):
         if part.dtype is not float32 and part.dtype is not float64:
@@ -352,4 +378,8 @@ def complex_of_parts(real: TensorBase, imag: TensorBase) -> Prepared:
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second "
             "argument"
         )
+
+
+def complex_of_parts(real: TensorBase, imag: TensorBase) -> Prepared:
+    check_parts(real, imag)
     return (real, imag)

@@ -83,7 +83,9 @@ def scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> t
 def scatter_value(
     self: TensorBase, dim: int, index: TensorBase, value: object
 ) -> tuple[object, ...]:
-    return (self, _check_scatter(self, dim, index, None), index, value)
+    wrapped = _check_scatter(self, dim, index, None)
+    check_scalar_fits(value, self.dtype)
+    return (self, wrapped, index, value)
 
 
 def index_select(self: TensorBase, dim: int, index: TensorBase) -> tuple[object, ...]:
@@ -117,15 +119,21 @@ def index_add(
             f"index_add_(): self ({self.dtype.scalar_name}) and source "
             f"({source.dtype.scalar_name}) must have the same scalar type"
         )
-    given = _with_a_dim(sizes_of(source))
-    own = _with_a_dim(sizes_of(self))
-    count = given[wrapped] if wrapped < len(given) else 1
+    given, own = sizes_of(source), sizes_of(self)
+    if given and wrapped >= len(given):
+        raise RuntimeError(
+            f"index_add_(): Indexing dim {wrapped} is out of bounds of the source tensor with dim "
+            f"{len(given)}"
+        )
+    count = given[wrapped] if given else 1
     if index.numel() != count:
         raise RuntimeError(
             f"index_add_(): Number of indices ({index.numel()}) should be equal to "
             f"source.size(dim): ({count}), for dim: {wrapped}"
         )
-    if own[:wrapped] + own[wrapped + 1 :] != given[:wrapped] + given[wrapped + 1 :]:
+    if len(own) != len(given) or (
+        own[:wrapped] + own[wrapped + 1 :] != given[:wrapped] + given[wrapped + 1 :]
+    ):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(sizes_of(self))} source.shape = {list(sizes_of(source))}"
@@ -153,6 +161,11 @@ def index_copy(
             "index_copy_(): When source and destination are not scalars, their dimensionality must "
             f"match. Source dimensionality ({source.ndim}), destination dimensionality "
             f"({self.ndim})"
+        )
+    if source.ndim == 0 and index.numel() != 1:
+        raise IndexError(
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{index.numel()})"
         )
     own = _with_a_dim(sizes_of(self))
     given = _with_a_dim(sizes_of(source))

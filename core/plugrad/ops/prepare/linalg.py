@@ -8,6 +8,7 @@ from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
+from plugrad.tensor.promotion import check_scalar_fits
 
 
 def reject_bool(kernel: str, dtype: DType, a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -130,6 +131,8 @@ def addmm(
     check_same_matrix_dtype(mat1, mat2)
     reject_bool("addmm_impl_cpu_", self.dtype, a, b)
     check_expands(sizes_of(self), (a[0], b[1]))
+    check_scalar_fits(beta, self.dtype)
+    check_scalar_fits(alpha, self.dtype)
     if self.dtype.category < FLOATING:
         beta = int(beta)
         alpha = int(alpha)

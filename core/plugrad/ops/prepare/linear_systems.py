@@ -8,6 +8,16 @@ from plugrad.tensor.base import TensorBase, sizes_of
 
 def check_square(A: TensorBase, name: str) -> None:
     """RuntimeError unless `A` is a square matrix, or a batch of them, of floating point numbers."""
+    check_square_shape(A, name)
+    if A.dtype.category < FLOATING:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got "
+            f"{A.dtype.scalar_name}"
+        )
+
+
+def check_square_shape(A: TensorBase, name: str) -> None:
+    """RuntimeError unless `A` is a square matrix, or a batch of them."""
     sizes = sizes_of(A)
     if len(sizes) < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
@@ -15,11 +25,6 @@ def check_square(A: TensorBase, name: str) -> None:
         raise RuntimeError(
             f"{name}: A must be batches of square matrices, but they are {sizes[-2]} by "
             f"{sizes[-1]} matrices"
-        )
-    if A.dtype.category < FLOATING:
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got "
-            f"{A.dtype.scalar_name}"
         )
 
 

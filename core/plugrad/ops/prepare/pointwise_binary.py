@@ -7,7 +7,7 @@ from typing import Any
 from plugrad.dtype import FLOATING, bool_, get_default_dtype
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.kernels import check_alpha
-from plugrad.tensor.promotion import result_type, to_dtype
+from plugrad.tensor.promotion import check_scalar_fits, result_type, to_dtype
 
 
 def _is_bool(operand: Any) -> bool:
@@ -36,6 +36,14 @@ def rsub_scalar(self: TensorBase, other: Any, alpha: Any) -> tuple[object, ...]:
     dtype = result_type(self, other)
     check_alpha(alpha, dtype)
     return (to_dtype(self, dtype), other, alpha)
+
+
+def check_power(self: Any, exponent: Any, alpha: Any) -> None:
+    """RuntimeError for a number that the dtype of an integer power cannot hold."""
+    if not isinstance(exponent, TensorBase):
+        dtype = result_type(self, exponent)
+        if dtype.category < FLOATING:
+            check_scalar_fits(exponent, dtype)
 
 
 def div_mode(self: TensorBase, other: Any, rounding_mode: Any) -> tuple[object, ...]:

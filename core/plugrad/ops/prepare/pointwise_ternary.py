@@ -8,12 +8,16 @@ from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, bool_, uint8
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.cpp_names import CPP_NAMES
-from plugrad.tensor.promotion import result_type, to_dtype
+from plugrad.tensor.promotion import check_scalar_fits, result_type, to_dtype
 
 
 def _cast(operand: Any, dtype: DType) -> Any:
-    """A tensor in `dtype`; numbers and None are left to the kernel."""
-    return to_dtype(operand, dtype) if isinstance(operand, TensorBase) else operand
+    """A tensor in `dtype`; numbers, which have to fit it, and None are left to the kernel."""
+    if isinstance(operand, TensorBase):
+        return to_dtype(operand, dtype)
+    if operand is not None:
+        check_scalar_fits(operand, dtype)
+    return operand
 
 
 def _bounded(name: str, self: TensorBase, low: Any, high: Any) -> DType:
@@ -90,6 +94,7 @@ def _three(
     dtype = result_type(self, tensor1, tensor2)
     if dtype is bool_:
         raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
+    check_scalar_fits(value, dtype)
     factor = int(value) if dtype.category < FLOATING else value
     return (to_dtype(self, dtype), to_dtype(tensor1, dtype), to_dtype(tensor2, dtype), factor)
 

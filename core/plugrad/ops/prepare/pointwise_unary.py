@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, finfo, get_default_dtype
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.promotion import float_result, to_dtype
 
 
 def imag(self: TensorBase) -> tuple[object, ...]:
@@ -32,3 +33,10 @@ def nan_to_num(self: TensorBase, nan: Any, posinf: Any, neginf: Any) -> tuple[ob
         limits.max if posinf is None else posinf,
         limits.min if neginf is None else neginf,
     )
+
+
+def logit(self: TensorBase, eps: float | None) -> tuple[object, ...]:
+    dtype = float_result(self.dtype)
+    if dtype.is_complex:
+        raise not_implemented("logit_cpu", dtype)
+    return (to_dtype(self, dtype), eps)

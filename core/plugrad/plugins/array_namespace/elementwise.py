@@ -232,11 +232,6 @@ class Elementwise(Family):
             raise RuntimeError("ZeroDivisionError")
         return function(x, y)
 
-    @kernel("real")
-    @needs("real")
-    def real(self, a: Array) -> Array:
-        return self.xp.real(a) if self.ns.is_complex(a) else a
-
     @kernel("imag")
     @needs("imag")
     def imag(self, a: Array) -> Array:

@@ -147,10 +147,6 @@ def view_as_complex(a: MetaArray) -> MetaArray:
     return made
 
 
-def real(a: MetaArray) -> MetaArray:
-    return select(view_as_real(a), a.ndim, 0) if a.dtype.is_complex else a.view(a.shape, a.strides)
-
-
 def imag(a: MetaArray) -> MetaArray:
     return select(view_as_real(a), a.ndim, 1)
 
@@ -184,7 +180,6 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "_as_strided": as_strided,
     "view_as_real": view_as_real,
     "view_as_complex": view_as_complex,
-    "real": real,
     "imag": imag,
     "select_backward": of_sizes,
     "slice_backward": of_sizes,

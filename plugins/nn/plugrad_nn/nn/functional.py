@@ -109,10 +109,9 @@ def max_pool2d(
 
     With `return_indices` also where in its image each value was found, counted row by row.
     """
-    kernel = _pair(kernel_size)
-    step = kernel if stride is None else _pair(stride)
+    step = () if stride is None else stride
     pool = plugrad.max_pool2d_with_indices if return_indices else plugrad.max_pool2d
-    return pool(input, kernel, step, _pair(padding), _pair(dilation), ceil_mode)
+    return pool(input, kernel_size, step, padding, dilation, ceil_mode)
 
 
 @overridable
@@ -126,10 +125,9 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """The mean of each window; input (N, C, H, W) or (C, H, W)."""
-    kernel = _pair(kernel_size)
-    step = kernel if stride is None else _pair(stride)
+    step = () if stride is None else stride
     return plugrad.avg_pool2d(
-        input, kernel, step, _pair(padding), ceil_mode, count_include_pad, divisor_override
+        input, kernel_size, step, padding, ceil_mode, count_include_pad, divisor_override
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.allocation import check_memory
 from plugrad_nn.nn.overridable import overridable
 
 
@@ -18,7 +19,7 @@ def pad(
     Args:
         input: any shape.
         pad: (left, right) of the last dimension, then of the one before it, and so on; a negative
-            number crops (constant mode only).
+            number crops.
         mode: "constant", "reflect", "replicate" or "circular".
         value: the constant, 0 by default.
 
@@ -36,6 +37,9 @@ def pad(
         )
     if mode != "constant" and value not in (None, 0.0):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode != "constant":
+        _check_supported(input, widths, mode)
+    _check_sizes(input, widths)
     result = input
     for step in range(len(widths) // 2):
         before, after = widths[2 * step], widths[2 * step + 1]
@@ -47,6 +51,29 @@ def pad(
                 else _pad_by_index(result, dim, before, after, mode)
             )
     return result
+
+
+def _check_sizes(input: Tensor, widths: tuple[int, ...]) -> None:
+    """RuntimeError if no memory can hold the result, or the indices that it is made with."""
+    count = input.element_size()
+    indices = 0
+    for dim, size in enumerate(input.shape):
+        step = input.ndim - 1 - dim
+        grown = size + sum(widths[2 * step : 2 * step + 2])
+        indices = max(indices, grown)
+        count *= max(grown, 0)
+    check_memory(count + 48 * indices if count else 0)
+
+
+def _check_supported(input: Tensor, widths: tuple[int, ...], mode: str) -> None:
+    """One, two or three dimensions behind those of channels and batch, of which one may lack."""
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    padded = len(widths) // 2
+    if padded not in (1, 2, 3) or input.ndim - padded not in (1, 2):
+        raise NotImplementedError(
+            f"Padding size {len(widths)} is not supported for {input.ndim}D input tensor."
+        )
 
 
 def _pad_constant(tensor: Tensor, dim: int, before: int, after: int, value: float) -> Tensor:
@@ -79,10 +106,16 @@ def _pad_by_index(tensor: Tensor, dim: int, before: int, after: int, mode: str) 
             )
         last = size - 1
         indices = [last - abs(last - abs(position)) for position in positions]
-    elif mode == "circular":
+    else:
+        # What is cropped is gone before the rest goes around.
+        first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
         if max(before, after) > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        indices = [position % size for position in positions]
-    else:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    return tensor.index_select(dim, plugrad.tensor(indices, device=tensor.device))
+        if size + before + after < 0 or (kept <= 0 and max(before, after) > 0):
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+        indices = [
+            first + position % kept for position in range(-max(before, 0), kept + max(after, 0))
+        ]
+    return tensor.index_select(
+        dim, plugrad.tensor(indices, dtype=plugrad.int64, device=tensor.device)
+    )

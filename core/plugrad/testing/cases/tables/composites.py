@@ -52,6 +52,9 @@ ALIASES = [
         OpCase(f"Tensor.{name}_", calls((UNTRACKED, 0), (UNTRACKED, UNTRACKED)), gradient=False)
         for name in ("greater", "greater_equal", "less", "less_equal", "not_equal")
     ),
+    OpCase(
+        "float_power", calls((2.5, T((2, 3))), (2, T((), 0.5, 2))), dtypes=(*REALS, "complex64")
+    ),
     OpCase("float_power", two((0.5, 2), (-2, 2), (2, -1.5)), dtypes=(*REALS, "complex64")),
     OpCase("clip_", calls((T((2, 3), requires_grad=False), -1, 1)), gradient=False),
     *(
@@ -130,6 +133,7 @@ PARTS = [
             (T((3, 4)), T((2, 2)), (2, 2), (4, 1)),
             (T((3, 4)), T((2, 2)), (2, 2), (1, 4), 2),
             (T((3, 4)), T(()), (), (), 5),
+            (T((3, 4)), T((2, 3)), (2, 3), (1, 2), 1),  # some places are written twice
         ),
         fails(RuntimeError, r"src size = \[2\], slice size = \[3\]", M, T((2,)), (3,), (1,)),
         gradient=False,  # PyTorch's is not that of the function: see test_views.py
@@ -193,7 +197,16 @@ COMPLEX_PARTS = [
             ),
         ],
     ),
-    OpCase("polar", calls((T((2, 3), 0.5, 2), T((2, 3)))), dtypes=("float32",)),
+    OpCase(
+        "polar",
+        calls(
+            (T((2, 3), 0.5, 2), T((2, 3))),
+            (T((2, 3), 0.5, 2), T((3,))),
+            (T((), 0.5, 2), T((2, 3))),
+            (T((2, 1), 0.5, 2), T((1, 3))),
+        ),
+        dtypes=("float32",),
+    ),
 ]
 
 NORMS = [

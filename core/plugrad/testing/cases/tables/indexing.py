@@ -287,6 +287,26 @@ CASES = [
         fails(RuntimeError, r"take\(\): Expected a long tensor for index, but got Double", M, M),
     ),
     case(
+        "scatter",
+        [
+            OpSample((T((3,), 0.5, 2), 0, index([0, 0, 1]), value), {"reduce": reduce})
+            for value in (T((3,), 0.5, 2), 2.5)
+            for reduce in ("add", "multiply")
+        ],
+        wrong(
+            RuntimeError,
+            "reduce argument must be either add or multiply",
+            T((3,)),
+            0,
+            index([0]),
+            2.0,
+            reduce="sum",
+        ),
+        gradient=False,  # PyTorch has none
+        inplace="scatter_",
+        dtypes=("float32", "int64"),
+    ),
+    case(
         "put",
         [*calls((M, index([0, 4]), T((2,)))), OpSample((M, index([0, 0]), T((2,)), True))],
         torch="Tensor.put",
@@ -294,7 +314,11 @@ CASES = [
     case(
         "take_along_dim",
         calls(
-            (M, ROW, 0), (M, index([[0], [2]]), 1), (M, index([0, 4])), (TURNED, index([[1]]), 1)
+            (M, ROW, 0),
+            (M, index([[0], [2]]), 1),
+            (M, index([0, 4])),
+            (TURNED, index([[1]]), 1),
+            (M, index([[-1, 5], [4, -5]]), 1),  # counted around
         ),
         fails(RuntimeError, r"dtype of indices should be Long but got Double", M, M, 0),
         fails(RuntimeError, "should have the same number of dimensions", M, index([0]), 1),

@@ -73,8 +73,11 @@ CASES = [
     case("vstack", calls(([V, V],), ([M, T((3,))],), ([SCALAR, SCALAR],))),
     case("dstack", calls(([V, V],), ([M, M],))),
     case("atleast_1d", calls((SCALAR,), (M,))),
+    case("atleast_1d", calls((SCALAR, V), ([SCALAR, V],)), view=False),
     case("atleast_2d", calls((SCALAR,), (V,), (M,))),
+    case("atleast_2d", calls((SCALAR, V), ([SCALAR, V],)), view=False),
     case("atleast_3d", calls((SCALAR,), (V,), (M,), (CUBE,))),
+    case("atleast_3d", calls((SCALAR, V), ([SCALAR, V],)), view=False),
     case(
         "flip",
         calls((M, (0,)), (CUBE, (0, -1)), (TURNED, (1,)), (SCALAR, (0,)), (M, ()), (EMPTY, (1,))),

@@ -242,6 +242,12 @@ CASES = [
         fails(RuntimeError, "chunk expects at least a 1-dimensional tensor", SCALAR, 1),
     ),
     case("chunk", calls((EMPTY, 3)), gradient=False),
+    case(
+        "tensor_split",
+        calls(
+            (T((7, 2)), T(values=3, dtype="int64")), (T((7,)), T(values=[2, 5], dtype="int64"))
+        ),
+    ),
     case("tensor_split", calls((T((7, 2)), 3), (T((7,)), (2, 5)), (T((2, 7)), (1, 9), 1))),
     case(
         "unbind",

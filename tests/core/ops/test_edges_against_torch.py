@@ -1,0 +1,278 @@
+"""Calls at the edges, beside PyTorch's: dtypes, shapes, lists, gradients at kinks, refusals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+import plugrad
+from plugrad.testing import gradcheck
+from tests.core.ops.oracle import dtype_name, is_tensor, to_numpy
+
+INF, NAN = float("inf"), float("nan")
+EDGES: Final = [NAN, -INF, INF, -4.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 4.0]
+
+
+def outcome(library: Any, program: Callable[[Any], Any]) -> Any:
+    """What a program returns, in values that compare; for an error its type and words."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return described(program(library))
+        except Exception as error:
+            words = str(error).partition("\n")[0].replace("torch.", "").replace("plugrad.", "")
+            return type(error).__name__, words
+
+
+def described(value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and not hasattr(value, "numel"):
+        return [described(item) for item in value]
+    if is_tensor(value):
+        values = to_numpy(value).round(3) + 0
+        shown = [f"{x:.3g}" for x in values.reshape(-1).tolist()]
+        return dtype_name(value), value.requires_grad, values.shape, shown
+    return value
+
+
+def gradients(function: Callable[..., Any], *inputs: Any) -> Any:
+    """What a function gives, and the gradients of its sum."""
+    leaves = [x.requires_grad_() for x in inputs if x.is_floating_point()]
+    result = function(*inputs)
+    result.sum().backward()
+    return result, [leaf.grad for leaf in leaves]
+
+
+def pairs(lib: Any) -> tuple[Any, Any]:
+    """Two tensors with each pair of some edges."""
+    some = [NAN, INF, -1.0, 0.0, 1.0]
+    left = lib.tensor([x for x in some for _ in some])
+    return left, lib.tensor([y for _ in some for y in some])
+
+
+def at_edges(name: str, *args: Any) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        path = lib.nn.functional if hasattr(lib.nn.functional, name) else lib
+        return gradients(lambda x: getattr(path, name)(x, *args), lib.tensor(EDGES))
+
+    return program
+
+
+def of_pairs(name: str) -> Callable[[Any], Any]:
+    return lambda lib: gradients(getattr(lib, name), *pairs(lib))
+
+
+def typed(name: str, left: str, right: str) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        a = lib.tensor([1, 2], dtype=getattr(lib, left))
+        return getattr(lib, name)(a, lib.tensor([2, 1], dtype=getattr(lib, right)))
+
+    return program
+
+
+def overlapping(name: str, *args: Any) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        x = lib.arange(4.0)
+        getattr(x[1:], name)(x[:-1], *args)
+        return x
+
+    return program
+
+
+def indexed(name: str, *behind: Any) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        x = lib.arange(5.0)
+        return getattr(x, name)(0, lib.tensor([0, 1]), x[2:4], *behind)
+
+    return program
+
+
+def integers(name: str, *shapes: tuple[int, ...], **factors: Any) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        return getattr(lib, name)(*[lib.ones(s, dtype=lib.int64) for s in shapes], **factors)
+
+    return program
+
+
+PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{
+        f"{name} at edges": at_edges(name, *args)
+        for name, *args in (
+            ("hardsigmoid",), ("hardswish",), ("hardtanh",), ("relu6",), ("relu",), ("sinc",),
+            ("logit",), ("logit", 0.25), ("clamp", -1, 1), ("abs",), ("sign",), ("threshold", 1, 2),
+            ("copysign", -2.0), ("float_power", 2), ("xlogy", 0.0), ("softplus",), ("elu",),
+        )
+    },
+    **{
+        f"{name} of pairs": of_pairs(name)
+        for name in ("xlogy", "copysign", "logaddexp", "logaddexp2", "maximum", "fmin", "hypot")
+    },
+    **{
+        f"{name} of {left} and {right}": typed(name, left, right)
+        for name in ("xlogy", "logaddexp2", "copysign", "float_power", "ldexp", "hypot", "isclose")
+        for left, right in (
+            ("int64", "bfloat16"), ("bfloat16", "int16"), ("float16", "int8"), ("bool", "float16"),
+            ("float16", "bfloat16"), ("bool", "bool"), ("uint8", "int64"),
+        )
+    },
+    **{
+        f"{name} of what it overlaps": overlapping(name)
+        for name in ("add_", "mul_", "copy_", "atan2_", "xlogy_", "pow_", "clamp_", "eq_")
+    },
+    **{
+        f"{name} of itself": indexed(name)
+        for name in ("index_add_", "index_copy_", "scatter_", "scatter_add_")
+    },
+    "the index is written": lambda L: (lambda x: x.scatter_(0, x, 1))(L.arange(4)),
+    "put_ of itself": lambda L: (lambda x: x.put_(L.tensor([0, 1]), x[:2]))(L.arange(4.0)),
+    "x += x.T": lambda L: (lambda x: x.add_(x.t()))(L.ones(3, 3)),
+    "x += x": lambda L: (lambda x: x.add_(x))(L.ones(3)),
+    "halves": lambda L: (lambda x: x[2:].add_(x[:2]))(L.ones(4)),
+    "source of another shape": lambda L: L.index_add(L.ones(()), 0, L.tensor([0]), L.ones(1)),
+    "source without dims": lambda L: L.index_add(L.ones(3), 0, L.tensor([0]), L.ones(())),
+    "source of fewer dims": lambda L: L.index_add(L.ones(3, 2), 1, L.tensor([0]), L.ones(3)),
+    "copy of a number": lambda L: L.index_copy(L.ones(3), 0, L.tensor([0, 1]), L.ones(())),
+    "addmv": integers("addmv", (2,), (2, 3), (3,), beta=0.5, alpha=2.5),
+    "addbmm": integers("addbmm", (2, 2), (3, 2, 3), (3, 3, 2), beta=0.5),
+    "baddbmm": integers("baddbmm", (2, 2), (3, 2, 3), (3, 3, 2), alpha=1.5),
+    "addmv of two dtypes": lambda L: L.addmv(L.ones(2, dtype=L.float64), L.ones(2, 3), L.ones(3)),
+    "bool sum_to_size": lambda L: L.ones(2, 3, dtype=L.bool).sum_to_size(3),
+    "max and a number": lambda L: L.max(L.ones(2, 3), L.tensor(1)),
+    "min of two ranks": lambda L: L.min(L.tensor([1, 5]), L.ones(2, 1) * 3.5),
+    "max along dim": lambda L: L.max(L.ones(2, 3), 1)[0],
+    "tensor_split": lambda L: L.tensor_split(L.arange(5), L.tensor([1, 3])),
+    "tensor_split of floats": lambda L: L.tensor_split(L.arange(5), L.tensor([1.0])),
+    "tensor_split of 2 dims": lambda L: L.tensor_split(L.arange(5), L.tensor([[1]])),
+    "meshgrid of one": lambda L: L.meshgrid(L.arange(2), indexing="ij"),
+    "meshgrid of none": lambda L: L.meshgrid(),
+    "meshgrid of a list": lambda L: L.meshgrid([L.arange(2), L.arange(3)], indexing="xy"),
+    "meshgrid of two dtypes": lambda L: L.meshgrid(L.arange(2), L.ones(2, 2)),
+    "atleast_1d of several": lambda L: L.atleast_1d(L.tensor(1), L.tensor([2])),
+    "atleast_2d of a list": lambda L: L.atleast_2d([L.tensor(1), L.tensor([2])]),
+    "atleast_3d of none": lambda L: L.atleast_3d(),
+    "take_along_dim": lambda L: L.take_along_dim(L.arange(4.0), L.tensor([-1, 5]), 0),
+    "take_along_dim of none": lambda L: L.take_along_dim(L.tensor(3.0), L.tensor(0), 0),
+    "scatter and add": lambda L: L.ones(3).scatter_(0, L.tensor([0, 0]), 2.0, reduce="add"),
+    "scatter and multiply": lambda L: L.ones(2).scatter(
+        0, L.tensor([0, 0]), L.tensor([2.0, 3.0]), reduce="multiply"
+    ),
+    "diff of nothing left": lambda L: L.diff(L.ones(4), n=6),
+    "matrix_power of integers": lambda L: L.matrix_power(L.tensor([[1, 2], [3, 4]]), 3),
+    "matrix_power 0": lambda L: L.matrix_power(L.ones(2, 2).requires_grad_(), 0),
+    "real of a real leaf": lambda L: (lambda x: L.real(x) is x)(L.ones(2).requires_grad_()),
+    "float_power_": lambda L: L.ones(2).float_power_(2),
+    "polar of two dtypes": lambda L: L.polar(L.ones(2), L.ones(2, dtype=L.float64)),
+    "isclose of bools": lambda L: L.isclose(L.tensor([True, False]), L.tensor([True, True])),
+    "empty stride": lambda L: L.nn.functional.avg_pool2d(L.ones(1, 4, 4), 2, []),
+    "three kernel sizes": lambda L: L.nn.functional.avg_pool2d(L.ones(1, 4, 4), [2, 2, 2]),
+    "finer windows": lambda L: gradients(
+        lambda x: L.nn.functional.adaptive_avg_pool2d(x, (7, 3))[..., ::2, :],
+        L.arange(24.0).reshape(2, 3, 4),
+    ),
+    "batch_norm of 2 dims": lambda L: L.nn.functional.batch_norm(
+        L.arange(6.0).reshape(2, 3), L.zeros(3), L.ones(3), training=True
+    ),
+}  # fmt: skip
+
+NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "linspace": lambda L: L.linspace(0, 1e10, 5, dtype=L.int32),
+    "linspace, one": lambda L: L.linspace(0, 1e10, 1, dtype=L.int32),
+    "linspace of bytes": lambda L: L.linspace(-5, 200, 5, dtype=L.uint8),
+    "linspace of floats": lambda L: L.linspace(0, 1e39, 3),
+    "logspace": lambda L: L.logspace(0, 1e10, 4, dtype=L.int32),
+    "arange": lambda L: L.arange(0, 1e20, 1e19, dtype=L.int64),
+    **{
+        f"{name}{args}": (
+            lambda L, name=name, args=args: getattr(L.ones(2, dtype=L.int8), name)(*args)  # type: ignore[misc]
+        )
+        for name, *args in (
+            ("clamp", -300, 300), ("clamp_min", -300), ("pow", 300), ("add", 300), ("mul", 300),
+            ("eq", 300), ("clamp", 1.5, 2.5), ("fill_", 300), ("index_fill", 0),
+        )
+    },
+    "where": lambda L: L.where(L.ones(2) == 1, L.ones(2, dtype=L.int8), 300),
+    "alpha": lambda L: L.add(L.ones(2, dtype=L.int8), 1, alpha=300),
+    "value": lambda L: L.addcmul(*[L.ones(2, dtype=L.int8)] * 3, value=300),
+    "scatter": lambda L: L.ones(2, dtype=L.int8).scatter(0, L.tensor([0]), 300),
+    "threshold": lambda L: L.threshold(L.ones(2, dtype=L.int8), 300, 1),
+    "addmm": lambda L: L.addmm(*[L.ones(2, 2, dtype=L.int8)] * 3, alpha=300),
+}  # fmt: skip
+del NUMBERS["index_fill[0]"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_edges_are_those_of_pytorch(torch_oracle: Any, name: str) -> None:
+    assert outcome(plugrad, PROGRAMS[name]) == outcome(torch_oracle, PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_do_not_fit_are_those_of_pytorch(torch_oracle: Any, name: str) -> None:
+    assert outcome(plugrad, NUMBERS[name]) == outcome(torch_oracle, NUMBERS[name])
+
+
+@pytest.mark.parametrize("mode", ["circular", "reflect", "replicate"])
+@pytest.mark.parametrize(
+    ("shape", "widths"),
+    [
+        ((1, 2, 4), (2, 3)), ((2, 4), (-1, 3)), ((1, 1, 3, 4), (1, 2, -1, 1)),
+        ((1, 3, 4), (1, 2, 1, 1)), ((1, 1, 3, 4), (1, 2)), ((4,), (1, 2)), ((2, 3), (5, 0)),
+        ((1, 1, 2, 3, 2), (1, 1, 0, 2, 1, -1)), ((2, 4), (-2, -1)),
+    ],
+)  # fmt: skip
+def test_padding_is_that_of_pytorch(
+    torch_oracle: Any, mode: str, shape: tuple[int, ...], widths: tuple[int, ...]
+) -> None:
+    def padded(lib: Any) -> Any:
+        count = 1
+        for size in shape:
+            count *= size
+        x = lib.arange(float(count)).reshape(shape)
+        return gradients(lambda x: lib.nn.functional.pad(x, widths, mode=mode).square(), x)
+
+    expected = outcome(torch_oracle, padded)
+    actual = outcome(plugrad, padded)
+    if isinstance(expected, tuple):
+        assert isinstance(actual, tuple)
+        assert actual[0] == expected[0]
+    else:
+        assert actual == expected
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((), (2, 3)), ((2, 1), (1, 3)), ((3,), ())])
+def test_polar_has_the_gradient_of_finite_differences_where_it_broadcasts(shapes: Any) -> None:
+    plugrad.manual_seed(0)
+    inputs = [plugrad.rand(s, dtype=plugrad.float64).requires_grad_() for s in shapes]
+    assert gradcheck(lambda a, b: plugrad.polar(a, b) * (1 + 2j), inputs)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_as_strided_scatter_has_a_gradient_where_its_source_stays(turned: bool) -> None:
+    """Of elements that go to one place the last one stays; PyTorch gives each its gradient."""
+    plugrad.manual_seed(0)
+    x = plugrad.rand(3, 3, dtype=plugrad.float64).requires_grad_()
+    source = plugrad.rand(2, 2, dtype=plugrad.float64).requires_grad_()
+
+    def scattered(x: Any, source: Any) -> Any:
+        return plugrad.as_strided_scatter(x.t() if turned else x, source, (2, 2), (1, 1), 1)
+
+    assert gradcheck(scattered, (x, source))
+
+
+def test_an_operand_of_a_composite_in_place_keeps_its_gradient(torch_oracle: Any) -> None:
+    """The target is saved as it was, although it does not require grad itself."""
+
+    def program(lib: Any) -> Any:
+        exponent = lib.tensor([1.0, 2.0], requires_grad=True)
+        target = lib.tensor([3.0, 4.0])
+        target.ldexp_(exponent).sum().backward()
+        return exponent.grad
+
+    assert outcome(plugrad, program) == outcome(torch_oracle, program)
+
+
+def test_what_cannot_be_allocated_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        plugrad.adaptive_avg_pool2d(plugrad.ones(2, 2, 3), (10**12, 1))
+    assert plugrad.diff(plugrad.ones(4), n=10**9).shape == (0,)
