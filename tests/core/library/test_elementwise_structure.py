@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import plugrad
 from plugrad.codegen import EntryError, load, stubs, unload
@@ -228,3 +230,115 @@ def test_complex_results_are_for_elementwise_operators() -> None:
     entry = "- func: f(Tensor self) -> Tensor\n  structure: unary\n  result: complex\n"
     with pytest.raises(EntryError, match="'result: complex' is for 'structure: elementwise'"):
         load(entry + "  differentiable: false\n  doc: Some.\n", namespace="elementwise_wrong")
+
+
+BATCHES = """
+- func: pair(Tensor self, Tensor other, int times=1) -> (Tensor, Tensor)
+  structure: elementwise
+  explicit: decomposed
+  result: float
+  derivatives:
+    self, other: pair_backward(grads, times)
+  doc: Two tensors.
+
+- func: mixed(Tensor self, Tensor other, int times=1) -> Tensor
+  variants: [function, inplace]
+  structure: elementwise
+  explicit: decomposed
+  derivatives:
+    self: grad
+    other: grad * times
+  doc: One tensor.
+
+- func: twofold(Tensor self) -> Tensor
+  structure: unary
+  explicit: decomposed
+  derivatives:
+    self: grad * 2
+  doc: Two times it.
+
+- func: over(Tensor self, Tensor other) -> Tensor
+  structure: binary
+  explicit: decomposed
+  derivatives:
+    self: grad / other
+    other: -grad * self / other ** 2
+  doc: The quotient.
+"""
+
+
+def _refused(*args: object) -> None:
+    raise AssertionError("decomposed, though there is a kernel")
+
+
+def _pair_backward(grads: list[plugrad.Tensor], times: int) -> tuple[plugrad.Tensor, ...]:
+    return grads[0] + grads[1], grads[0] * times - grads[1] * times
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("pair", "float64"), ("mixed", "int64"), ("twofold", "float32"), ("over", "float64")],
+)
+def test_under_vmap_the_native_kernel_runs_once_for_the_batch(name: str, dtype: str) -> None:
+    calls: list[tuple[int, ...]] = []
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def kernel(*arrays: NDArray[Any]) -> object:
+            calls.append(np.broadcast_shapes(*(np.shape(array) for array in arrays[:2])))
+            return function(*arrays)
+
+        return kernel
+
+    with Library("elementwise_batches", "DEF") as lib:
+        functions = {"decomposed": _refused, "pair_backward": _pair_backward}
+        lib.load(BATCHES, functions)
+        for own, kernel in {
+            "pair": lambda a, b, times: (a + b * times, a - b * times),
+            "mixed": lambda a, b, times: a + b * times,
+            "twofold": lambda a: a * 2,
+            "over": lambda a, b: a / b,
+        }.items():
+            lib.impl(own, counted(kernel), "CPU")
+        op = getattr(plugrad.ops.elementwise_batches, name)
+        x = plugrad.arange(1, 7, dtype=getattr(plugrad, dtype)).reshape(3, 2)
+        # The scalars of a batch do not promote, as one alone does not.
+        scalars = plugrad.tensor([1.0, 2.0, 4.0], dtype=plugrad.float64).to(
+            plugrad.int64 if dtype == "int64" else plugrad.float64
+        )
+        args = (x,) if name == "twofold" else (x, scalars)
+        expected = [op(*(arg[i] for arg in args)) for i in range(3)]
+        calls.clear()
+        found = plugrad.vmap(op)(*args)
+    assert calls == [(3, 2)]
+    for position, result in enumerate(found if name == "pair" else [found]):
+        for index, single in enumerate(expected):
+            wanted = single[position] if name == "pair" else single
+            assert result.dtype is wanted.dtype
+            assert result[index].tolist() == wanted.tolist()
+
+
+def test_under_vmap_gradients_and_writes_of_an_elementwise_operator() -> None:
+    with Library("elementwise_batches", "DEF") as lib:
+        lib.load(BATCHES, {"decomposed": _refused, "pair_backward": _pair_backward})
+        lib.impl("mixed", lambda a, b, times: a + b * times, "CPU")
+        mixed = plugrad.ops.elementwise_batches.mixed
+        x, y = plugrad.ones(3, 2), plugrad.ones(3)
+        grads = plugrad.vmap(plugrad.func.grad(lambda y, x: mixed(x, y, 5).sum()))(y, x)
+        assert grads.tolist() == [10.0] * 3
+        plugrad.vmap(lambda x, y: plugrad.ops.elementwise_batches.mixed_(x, y, 2))(x, y)
+        assert x.tolist() == [[3.0, 3.0]] * 3
+
+
+def test_under_vmap_an_operator_that_the_core_decomposes_keeps_a_kernel_for_the_whole() -> None:
+    calls: list[tuple[int, ...]] = []
+
+    def hardswish(a: NDArray[Any]) -> NDArray[Any]:
+        calls.append(a.shape)
+        return a * np.clip(a + 3, 0, 6) / 6
+
+    with Library("plugrad", "IMPL", "CPU") as lib:
+        lib.impl("hardswish", hardswish)
+        x = plugrad.linspace(-4, 4, 6).reshape(3, 2)
+        found = plugrad.vmap(plugrad.ops.plugrad.hardswish)(x)
+    assert calls == [(3, 2)]
+    plugrad.testing.assert_close(found, plugrad.ops.plugrad.hardswish(x))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
+from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType, promote_types
 from plugrad.ops.batching.dims import (
@@ -142,7 +143,14 @@ _NAMES: Final = frozenset([
     "native_dropout_backward", "round", "rsub.Scalar", "silu", "silu_backward",
     "softplus", "softplus_backward", "threshold", "threshold_backward", "where", "zero",
 ])  # fmt: skip
-_STRUCTURES: Final = frozenset(["unary", "binary", "binary_alpha"])
+# Made of others, but one operator to a backend that has a kernel for it: mapped as one, so that
+# the kernel runs.
+_WHOLE: Final = frozenset([
+    "celu", "copysign", "deg2rad", "hardsigmoid", "hardswish", "isneginf", "isposinf", "isreal",
+    "ldexp", "logaddexp2", "logit", "mish", "rad2deg", "relu6", "selu", "signbit", "sinc", "square",
+    "xlogy",
+])  # fmt: skip
+_STRUCTURES: Final = frozenset(["unary", "binary", "binary_alpha", "elementwise"])
 # Which tensors are promoted together where it is not all of them: a condition is not, and where
 # dtypes have to agree, or a result is cast to what is written, none are.
 _PROMOTED: Final = {"where": slice(1, None), "lerp": slice(0), "copy": slice(0)}
@@ -156,17 +164,27 @@ RULES: Final[dict[str, Rule]] = {
 
 def rule_for(op: Operator) -> Rule | None:
     """The rule of an operator that is computed element by element: one of these names, or one, a
-    plugin's too, that the core promotes and broadcasts for."""
+    plugin's too, that the core promotes and broadcasts for.
+
+    It calls the operator itself one level further out, so that a backend's kernel for it runs.
+    """
     alias = op.schema.arguments[0].type.alias if op.schema.arguments else None
     in_place = alias is not None and alias.is_write
     name = op.name.removesuffix("_") if in_place else op.name
+    if op.namespace == "plugrad" and op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD) is not None:
+        return pointwise(_caller(op)) if op.name in _WHOLE else None
     if op.structure not in _STRUCTURES and (
         op.namespace != "plugrad" or (name not in _NAMES and f"{name}.{op.overload}" not in _NAMES)
     ):
         return None
 
+    call = _caller(op)
+    promoted = _PROMOTED.get(name, slice(None))
+    return pointwise_in_place(call, promoted) if in_place else pointwise(call, promoted)
+
+
+def _caller(op: Operator) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         return op.call(args)
 
-    promoted = _PROMOTED.get(name, slice(None))
-    return pointwise_in_place(call, promoted) if in_place else pointwise(call, promoted)
+    return call

@@ -83,10 +83,9 @@ def _find(op: Operator) -> Rule | None:
         found = rules.get(op.full_name)
         if found is not None:
             return found
-        if op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD) is not None:
-            # It is mapped by what it calls, unless a rule is meant for just this overload.
-            return None
-        if op.name in rules:
+        # One made of others is mapped by what it calls, unless a rule is meant for just this
+        # overload, or it is computed element by element.
+        if op.name in rules and op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD) is None:
             return rules[op.name]
     return importlib.import_module("plugrad.ops.batching.elementwise").rule_for(op)  # type: ignore[no-any-return]
 
