@@ -105,6 +105,12 @@ REFUSALS: tuple[Refusal, ...] = (
     # What is not there.
     Refusal(ANY, r"'out' is an invalid keyword argument|keyword argument 'out'|DType$"),
     Refusal("func.linearize", "non-empty output"),
+    # A handle asks for what its schema says; PyTorch's makes tensors of numbers and numbers of dtypes.
+    Refusal(r"ops\.plugrad\..*", r"Expected a value of type|failed to match any schema"),
+    Refusal(r"ops\.plugrad\.logical_.*", "in-place operation"),
+    Refusal(ANY, "linalg.matrix_power: Expected a floating point"),
+    # A condition that is a tensor of several elements has no truth value.
+    Refusal("optim.*", "Boolean value of Tensor"),
 )
 
 

@@ -33,6 +33,23 @@ def test_a_result_is_the_input_a_view_or_a_copy(what: str, torch_oracle: ModuleT
     assert seen[0] == seen[1]
 
 
+@pytest.mark.strided
+@pytest.mark.parametrize("how", ["tensor_split", "hsplit"])
+def test_parts_of_a_tensor_split_are_slices_that_may_be_written_to(
+    how: str, torch_oracle: ModuleType
+) -> None:
+    seen = []
+    for lib in (plugrad, torch_oracle):
+        x: Any = lib.ones(3, requires_grad=True)
+        y = x * 2
+        parts = lib.tensor_split(y, 2) if how == "tensor_split" else lib.hsplit(y, 3)
+        numbers = [part.output_nr for part in parts]
+        parts[1].mul_(5)
+        y.sum().backward()
+        seen.append((numbers, [part.tolist() for part in parts], x.grad.tolist()))
+    assert seen[0] == seen[1]
+
+
 def test_a_tensor_that_cat_skips_has_an_empty_gradient(torch_oracle: ModuleType) -> None:
     for lib in (plugrad, torch_oracle):
         skipped: Any = lib.ones(0, requires_grad=True)

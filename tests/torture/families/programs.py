@@ -103,6 +103,8 @@ def run_case(seed: int) -> Finding | None:
 
 
 _KNOWN = re.compile(
+    # PyTorch asks some operators for overlaps, plugrad all; PyTorch lets `out=` write to anything.
+    r"only ours: .*(more than one element of the written-to tensor|to inference tensor outside)|"
     # A real view of complex numbers that were made part of the graph after it.
     r"only theirs: .*'a leaf Variable that requires grad is being used in an in-place operation"
 )

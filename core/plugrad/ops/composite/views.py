@@ -295,8 +295,10 @@ def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
     length = sizes_of(self)[wrap_dim(dim, self.ndim)]
     small, larger = divmod(length, sections)
-    sizes = (small + 1,) * larger + (small,) * (sections - larger)
-    return tuple(self.split_with_sizes(sizes, dim))
+    # Slices, each with a node of its own, may be written to; parts of one split may not.
+    starts = [small * part + min(part, larger) for part in range(sections)]
+    ends = [*starts[1:], length]
+    return tuple([F.slice(self, dim, *ends_of, 1) for ends_of in zip(starts, ends, strict=True)])
 
 
 def tensor_split_indices(self: Tensor, indices: Sizes, dim: int) -> tuple[Tensor, ...]:
