@@ -246,3 +246,42 @@ def test_the_file_has_the_mode_of_any_new_file(tmp_path: Path) -> None:
 def test_wrong_metadata_is_refused(metadata: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         plugrad.save(plugrad.zeros(1), io.BytesIO(), metadata=metadata)
+
+
+def containing_itself() -> list[Any]:
+    inner: list[Any] = [1]
+    inner.append({"a": inner})
+    return inner
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(containing_itself(), "at 1.a contains itself"), (nested(10_000), "nested too deeply")],
+    ids=["cycle", "deep"],
+)
+def test_what_has_no_end_cannot_be_saved(value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plugrad.save(value, io.BytesIO())
+
+
+DAMAGED = [
+    *("1", "null", "[]", "{}", "{", '{"tensor": "missing"}', '{"tensor": ["a"]}', '{"dict": 1}'),
+    *('{"dict": [1]}', '{"dict": [["a"]]}', '{"dict": [[[1], {"value": 1}]]}', '{"list": {}}'),
+    *('{"tuple": null}', '{"list": [3]}', '{"tensor": "a", "complex128": true}'),
+    *('{"tensor": "a", "device": 3}', '{"tensor": "i", "requires_grad": true}', "[" * 100_000),
+]
+
+
+@pytest.mark.parametrize("structure", DAMAGED, ids=lambda text: text[:30])
+def test_a_damaged_structure_is_refused(structure: str) -> None:
+    arrays = {"a": np.ones(3, np.float32), "i": np.ones(3, np.int64)}
+    data = safetensors.numpy.save(arrays, metadata={"plugrad": structure})
+    with pytest.raises(ValueError, match="load: the structure in the file's metadata is"):
+        plugrad.load(io.BytesIO(data))

@@ -45,7 +45,8 @@ def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) 
     Raises:
         TypeError: `obj` holds something that is neither, and the message says where; or `metadata`
             is not text.
-        ValueError: `metadata` uses the key "plugrad".
+        ValueError: `metadata` uses the key "plugrad"; or `obj` contains itself, or is nested too
+            deeply.
 
     >>> import io, plugrad
     >>> file = io.BytesIO()
@@ -55,8 +56,11 @@ def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) 
     {'step': 3, 'weight': tensor([1., 1.])}
     """
     arrays: dict[str, Array] = {}
-    structure = _encode(obj, "", arrays)
-    text = {**_checked(metadata or {}), STRUCTURE_KEY: json.dumps(structure)}
+    try:
+        structure = json.dumps(_encode(obj, "", arrays, ()))
+    except RecursionError:
+        raise ValueError("save: the object is nested too deeply") from None
+    text = {**_checked(metadata or {}), STRUCTURE_KEY: structure}
     data = safetensors.numpy.save(arrays, metadata=text)
     if isinstance(f, str | os.PathLike):
         _write_atomically(Path(f), data)
@@ -77,7 +81,7 @@ def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) 
             nothing that is loaded can run code.
 
     Raises:
-        ValueError: the file is not in the safetensors format.
+        ValueError: the file is not in the safetensors format, or damaged.
         TypeError: it holds a dtype that plugrad has not; the message names the entry.
         RuntimeError: a tensor was saved on a device that is not there; `map_location` helps.
     """
@@ -85,7 +89,7 @@ def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) 
         raise ValueError("plugrad.load reads safetensors, never pickle: weights_only must be True")
     arrays, text = _read(f)
     if STRUCTURE_KEY in text:
-        return _decode(json.loads(text[STRUCTURE_KEY]), arrays, map_location)
+        return _decode(_structure_of(text[STRUCTURE_KEY], arrays), arrays, map_location)
     return {name: _as_tensor(name, array, map_location) for name, array in arrays.items()}
 
 
@@ -95,12 +99,21 @@ def read_metadata(f: PathOrFile) -> dict[str, str]:
     return {key: value for key, value in text.items() if key != STRUCTURE_KEY}
 
 
-def _encode(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """The JSON that stands for `value`; its tensors are added to `arrays`."""
+def _encode(
+    value: Any, path: str, arrays: dict[str, Array], around: tuple[int, ...]
+) -> dict[str, Any]:
+    """The JSON that stands for `value`; its tensors are added to `arrays`.
+
+    Args:
+        around: ids of the containers that `value` is in.
+    """
     if isinstance(value, Tensor):
         return _encode_tensor(value, path or "tensor", arrays)
     if value is None or isinstance(value, bool | int | float | str):
         return {"value": value}
+    if id(value) in around:
+        raise ValueError(f"save: the object at {path} contains itself")
+    inside = (*around, id(value))
     if isinstance(value, Mapping):
         items = []
         for key, item in value.items():
@@ -109,11 +122,12 @@ def _encode(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
                     f"save: dict keys must be str or int, got {type(key).__name__} "
                     f"at {path or 'the top'}"
                 )
-            items.append([key, _encode(item, _join(path, key), arrays)])
+            items.append([key, _encode(item, _join(path, key), arrays, inside)])
         return {"dict": items}
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [_encode(item, _join(path, i), arrays) for i, item in enumerate(value)]}
+        parts = enumerate(value)
+        return {kind: [_encode(item, _join(path, i), arrays, inside) for i, item in parts]}
     raise TypeError(
         "save: expected tensors, dicts, lists, tuples, numbers, str or None, "
         f"got {type(value).__name__} at {path or 'the top'}"
@@ -141,6 +155,57 @@ def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[
 
 def _join(path: str, key: object) -> str:
     return f"{path}.{key}" if path else str(key)
+
+
+def _structure_of(text: str, arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """What the metadata says of the structure; ValueError if `save` cannot have written it."""
+    try:
+        node: dict[str, Any] = json.loads(text)
+        _check(node, arrays)
+    except RecursionError:
+        raise ValueError("load: the structure in the file's metadata is too deep") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"load: the structure in the file's metadata is no JSON: {error}"
+        ) from None
+    return node
+
+
+def _check(node: object, arrays: Mapping[str, Array]) -> None:
+    if not isinstance(node, dict):
+        raise _damaged(node)
+    if "tensor" in node:
+        name, where = node["tensor"], node.get("device", "cpu")
+        if not isinstance(name, str) or name not in arrays or not isinstance(where, str):
+            raise _damaged(node)
+        array = arrays[name]
+        pairs = array.dtype == np.float64 and array.ndim > 0 and array.shape[-1] == 2
+        if node.get("complex128") and not pairs:
+            raise _damaged(node)
+        if node.get("requires_grad") and array.dtype.kind in "iub":
+            raise _damaged(node)
+        return
+    for kind in ("dict", "list", "tuple"):
+        if kind in node:
+            if not isinstance(node[kind], list):
+                raise _damaged(node)
+            for item in node[kind]:
+                if kind == "dict":
+                    if not (
+                        isinstance(item, list) and len(item) == 2 and isinstance(item[0], str | int)
+                    ):
+                        raise _damaged(node)
+                    item = item[1]
+                _check(item, arrays)
+            return
+    if "value" not in node:
+        raise _damaged(node)
+
+
+def _damaged(node: object) -> ValueError:
+    shown = repr(node)
+    shown = shown if len(shown) < 60 else shown[:57] + "..."
+    return ValueError(f"load: the structure in the file's metadata is damaged at {shown}")
 
 
 def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> Any:

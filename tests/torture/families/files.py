@@ -28,6 +28,7 @@ _DTYPES = (
 _KEYS = ("a", "b.c", "", "__metadata__", "0", 0, -1, "weight", "ü", "a\nb", "a" * 300, "tensor")
 _PLAIN = (None, True, False, 0, -1, 1 << 70, 0.5, float("inf"), -0.0, "", "text", "ü\0\n", 1e300)
 _REFUSED = ("{1, 2}", "object()", "b'x'", "1j", "{(1, 2): 3}", "{None: 1}", "{True: 1}", "range(3)")
+_LOOPS = ("loop", "loop[0]", "deep")
 _CLEAR = (TypeError, ValueError, RuntimeError, OSError, NotImplementedError)
 
 
@@ -79,6 +80,11 @@ def _plain(rng: random.Random) -> str:
 
 _ROUND_TRIP = """\
 import io, plugrad
+loop = [{{}}]
+loop[0]["a"] = loop
+deep = []
+for _ in range(5000):
+    deep = [deep]
 value = {value}
 file = io.BytesIO()
 plugrad.save(value, file)
@@ -86,21 +92,32 @@ file.seek(0)
 print(value, plugrad.load(file))"""
 
 
+_LOOP: list[Any] = [{}]
+_LOOP[0]["a"] = _LOOP
+_DEEP: list[Any] = []
+for _ in range(5000):
+    _DEEP = [_DEEP]
+
+
 def _round_trip(rng: random.Random) -> Finding | None:
     refused = rng.random() < 0.15
     source = _value(rng, rng.randrange(4))
     if refused:
-        wrong = rng.choice(_REFUSED)
+        wrong = rng.choice((*_REFUSED, *_LOOPS))
         source = rng.choice(("{}", "[{}]", "({{'a': {}}},)")).format(wrong)
     program = _ROUND_TRIP.format(value=source)
-    value = eval(source, {"plugrad": plugrad})
+    value = eval(source, {"plugrad": plugrad, "loop": _LOOP, "deep": _DEEP})
     file = io.BytesIO()
     try:
         plugrad.save(value, file)
         file.seek(0)
         loaded = plugrad.load(file)
     except Exception as error:
-        if refused and isinstance(error, TypeError) and messages.internal(error) is None:
+        if (
+            refused
+            and isinstance(error, (TypeError, ValueError))
+            and messages.internal(error) is None
+        ):
             return None
         return _finding("save and load", error, program)
     if found := _difference(value, loaded):

@@ -78,6 +78,8 @@ def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
     """
     flat: dict[str, object] = {}
     for key, value in table.items():
+        if not isinstance(key, str):
+            raise ConfigError(f"{where}: keys must be strings, got {key!r} ({type(key).__name__})")
         if key == BACKENDS:
             flat.update(_of_backends(value, where))
         elif key.startswith(BACKENDS + "."):

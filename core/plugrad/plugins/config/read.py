@@ -226,5 +226,7 @@ def _parse(file: Path) -> Mapping[str, object]:
 
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except RecursionError:
+        raise ConfigError(f"{file} cannot be read: it is nested too deeply") from None
+    except (ValueError, OSError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
