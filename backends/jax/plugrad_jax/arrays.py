@@ -65,5 +65,5 @@ def to_jax(tensor: Any) -> Any:
     watching = listener()
     if watching is not None:
         watching.note(tensor)
-    inside: Any = resolved(tensor)
-    return inside.array
+    inside: Any = tensor
+    return resolved(inside).array
