@@ -71,6 +71,20 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("searchsorted|bucketize", "values", ""),
     # Orders beyond what floating point numbers hold.
     Difference("special::polygamma", "values", ""),
+    # With out=, no input may require grad, whichever operator it is.
+    Difference(ANY, "only plugrad raises", "don't support automatic differentiation"),
+    Difference("linspace|arange|logspace", "result: shape", ""),
+    Difference("logdet", "values", ""),
+    Difference("conj_physical", "is_leaf|versions|inputs", ""),
+    # PyTorch's has fewer digits.
+    Difference("special::airy_ai", "values", ""),
+    Difference("addmm|addmv|addbmm|baddbmm|addr", "only plugrad raises", "cannot be converted to type"),
+    Difference("[hvd]split|tensor_split", "only plugrad raises", "invalid combination"),
+    Difference("tensor_split", REFUSES, "to have dtype of long"),
+    # Comparisons in place of integers with what requires grad.
+    Difference("eq|ne|lt|le|gt|ge|less|greater|not_equal|less_equal|greater_equal", "requires_grad", ""),
+    Difference("adaptive_avg_pool2d", "only plugrad raises", "Expected 3D or 4D"),
+    Difference("as_strided_scatter", "gradient", ""),
     # Which of equal elements is meant, neither library says.
     Difference("kthvalue|median|nanmedian|mode|topk", "values", ""),
 )  # fmt: skip

@@ -43,6 +43,22 @@ def verdict(program: Program, ours: dict[str, Any], theirs: dict[str, Any]) -> s
     return right[0] if len(right) == 1 else "neither"
 
 
+def contradicts(program: Program, ours: dict[str, Any]) -> bool:
+    """Whether a gradient of a float64 leaf differs from finite differences, where they can tell."""
+    *before, last = program.statements
+    if any(word in s.text for s in before for word in ("backward", "grad(", "hook")):
+        return False
+    for name in (s.defines[0] for s in before if " = leaf(" in s.text and "'float64'" in s.text):
+        grad = ours.get(name, {}).get("grad")
+        try:
+            expected = None if grad is None else _gradient(before, last.text, name)
+        except Exception:
+            return False
+        if expected is not None and not np.allclose(grad[2], expected, 1e-4, 1e-4):
+            return True
+    return False
+
+
 def _gradient(before: list[Any], last: str, name: str) -> Any:
     base = np.asarray(_leaf(before, name).detach().numpy())
     expected = np.zeros(base.shape)
