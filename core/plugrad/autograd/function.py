@@ -121,6 +121,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     """
 
     _backward_cls: Any
+    # Whether it is the kernel of an operator at the level of its arguments.
+    _serves_operator = False
     generate_vmap_rule = False
     clear_saved_tensors_on_access = False
     boxed_grads_call = False

@@ -86,6 +86,9 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
         args = _resolve_keywords(forward, args, kwargs, 0 if separate else 1)
     state = current_state()
     level: Level | None = state.level
+    if level is not None and function._serves_operator:
+        # The operator itself goes one level further out.
+        level = None
     if level is not None:
         check_for_transforms(function, separate)
         if level.kind == VMAP:

@@ -417,8 +417,8 @@ def raise_missing(op: Operator) -> NoReturn:
     raise NotImplementedError(
         f"Trying to use forward AD with {op.namespace}::{op.name} that does not support it because "
         f"it has not been implemented yet. Give {op.qualified_name} a rule: `forward:` in its YAML "
-        "entry, or an Autograd kernel that calls an autograd.Function with a `jvp`; or make it of "
-        "other operators (CompositeImplicitAutograd)."
+        "entry, `jvp=` of register_autograd, or an Autograd kernel that calls an autograd.Function "
+        "with a `jvp`; or make it of other operators (CompositeImplicitAutograd)."
     )
 
 
@@ -452,7 +452,7 @@ def _make_kernel(op: Operator) -> Any:
         misses = op.differentiable and not composite
     else:
         # A kernel of a user's own may know what to do, by an `autograd.Function` with a `jvp`.
-        misses = rule is MISSING_RULE or getattr(gradient, "needs_forward_rule", False)
+        misses = getattr(gradient, "needs_forward_rule", rule is MISSING_RULE)
     return MissingRule(op) if misses else None
 
 

@@ -1,6 +1,7 @@
 """What `register_autograd` makes of a backward function: the Autograd kernel of an operator.
 
-The operator becomes an `autograd.Function` whose forward redispatches below autograd. Lists of
+The operator becomes an `autograd.Function` whose forward redispatches below autograd, and whose
+`jvp` is that of `register_autograd`. Lists of
 tensors, which a Function does not look into, are spread out for it and gathered again.
 """
 
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 from plugrad.autograd.function import Function
 from plugrad.autograd.function_node import Error
+from plugrad.autograd.grad_mode import set_grad_enabled
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
@@ -34,9 +36,11 @@ class GradientRule:
         self,
         backward: Callable[..., Any] | None = None,
         setup_context: Callable[..., Any] | None = None,
+        jvp: Callable[..., Any] | None = None,
     ) -> None:
         self.backward = backward
         self.setup_context = setup_context
+        self.jvp = jvp
 
 
 class _Layout:
@@ -76,8 +80,9 @@ class _Layout:
 class _Call:
     """One call on its way through the Function: what is no argument of the operator."""
 
-    def __init__(self, keyset: int, layout: _Layout) -> None:
+    def __init__(self, keyset: int, layout: _Layout, grad_enabled: bool) -> None:
         self.keyset = keyset
+        self.grad_enabled = grad_enabled
         self.layout = layout
         self.output_layout: _Layout | None = None
         self.several = False
@@ -92,11 +97,8 @@ def _is_tensor_list(value: Any) -> bool:
 class AutogradKernel:
     """The kernel of the Autograd key of an operator that writes to nothing.
 
-    Attributes:
-        needs_forward_rule: so that a dual tensor is an error, not taken for its primal.
+    It serves forward mode, too, if there is a `jvp`.
     """
-
-    needs_forward_rule = True
 
     def __init__(self, op: Operator, rule: GradientRule) -> None:
         self.op = op
@@ -105,14 +107,26 @@ class AutogradKernel:
         self.function: Any = type(
             f"GeneratedBackwardFor_{op.namespace}_{op.name}_{overload}",
             (Function,),
-            {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)},
+            {
+                "_serves_operator": True,
+                "forward": staticmethod(self._forward),
+                "backward": staticmethod(self._backward),
+                "jvp": staticmethod(self._jvp),
+            },
         )
 
+    @property
+    def needs_forward_rule(self) -> bool:
+        """Whether a dual tensor is an error, so that it is not taken for its primal."""
+        return self.rule.jvp is None
+
     def __call__(self, keyset: int, *values: Any) -> Any:
-        if not current_state().grad_enabled or not any(map(needs_grad, tensors_in(values))):
+        state = current_state()
+        recorded = state.grad_enabled and any(map(needs_grad, tensors_in(values)))
+        if not recorded and keyset & state.kept & keys.FORWARD_AD_BIT == 0:
             return self.op.redispatch(keyset & keys.AFTER_AUTOGRAD, *values)
         layout = _Layout(values)
-        call = _Call(keyset, layout)
+        call = _Call(keyset, layout, state.grad_enabled)
         out = self.function.apply(*layout.spread(values), call)
         assert call.output_layout is not None
         gathered = call.output_layout.gather(out)
@@ -121,7 +135,13 @@ class AutogradKernel:
     def _forward(self, ctx: Any, *flat: Any) -> tuple[Any, ...]:
         call: _Call = flat[-1]
         values = tuple(call.layout.gather(flat[:-1]))
-        out = self.op.redispatch(call.keyset & keys.AFTER_AUTOGRAD, *values)
+        below = call.keyset & keys.AFTER_AUTOGRAD
+        if current_state().level is None:
+            out = self.op.redispatch(below, *values)
+        else:
+            # Transforms further out may record what this one does not.
+            with set_grad_enabled(call.grad_enabled):
+                out = self.op.redispatch(below, *values)
         setup_context = self.rule.setup_context
         if setup_context is not None:
             inputs, keywords = split_keywords(self.op.schema, values)
@@ -138,6 +158,36 @@ class AutogradKernel:
         ctx._library_call = call
         return tuple(call.output_layout.spread(outputs))
 
+    def _jvp(self, ctx: Any, *flat_tangents: Any) -> tuple[Any, ...]:
+        assert self.rule.jvp is not None
+        call: _Call = ctx._library_call
+        layout = call.output_layout
+        assert layout is not None
+        tangents = call.layout.gather(flat_tangents[:-1])
+        found = self.rule.jvp(ctx, *tangents[: positional_count(self.op)])
+        given = found if call.several and isinstance(found, tuple) else (found,)
+        if len(given) != len(layout.lengths):
+            raise RuntimeError(
+                f"The jvp function of {self.op.qualified_name} returned an incorrect number of "
+                f"tangents (expected {len(layout.lengths)}, one per result: "
+                f"{self.op.schema_text}; got {len(given)})"
+            )
+        spread: list[Any] = []
+        for length, value in zip(layout.lengths, given, strict=True):
+            if length is None:
+                spread.append(value)
+            elif value is None:
+                spread.extend([None] * length)
+            elif not isinstance(value, list | tuple) or len(value) != length:
+                got = f"{len(value)} of them" if isinstance(value, list | tuple) else "none"
+                raise RuntimeError(
+                    f"The jvp function of {self.op.qualified_name} must return a list of {length} "
+                    f"tangents for a result that is a list of {length} tensors; got {got}"
+                )
+            else:
+                spread.extend(value)
+        return tuple(spread)
+
     def _backward(self, ctx: Any, *flat_grads: Any) -> tuple[Any, ...]:
         call: _Call = ctx._library_call
         if self.rule.backward is None:
@@ -145,8 +195,8 @@ class AutogradKernel:
         assert call.output_layout is not None
         grads = call.output_layout.gather(flat_grads)
         needed = ctx.needs_input_grad
-        keyword_count = sum(1 for argument in self.op.schema.arguments if argument.kwarg_only)
-        positional = len(self.op.schema.arguments) - keyword_count
+        positional = positional_count(self.op)
+        keyword_count = len(self.op.schema.arguments) - positional
         positions = tuple(call.layout.gather(needed[:-1])[:positional])
         with Swapped(ctx, "needs_input_grad", positions):
             found = self.rule.backward(ctx, *grads)
@@ -179,6 +229,11 @@ class AutogradKernel:
 
     def _raise_missing(self) -> NoReturn:
         raise RuntimeError(missing_formula(self.op))
+
+
+def positional_count(op: Operator) -> int:
+    """How many arguments an operator takes by position."""
+    return sum(not argument.kwarg_only for argument in op.schema.arguments)
 
 
 def missing_formula(op: Operator) -> str:

@@ -332,8 +332,9 @@ class CustomOpDef:
         /,
         *,
         setup_context: Callable[..., Any] | None = None,
+        jvp: Callable[..., Any] | None = None,
     ) -> None:
-        """Say what the operator's gradient is.
+        """Say what the operator's gradient is, and its tangent in forward mode.
 
         Args:
             backward: ``backward(ctx, *grads)`` gets a gradient per result and returns one per
@@ -342,6 +343,10 @@ class CustomOpDef:
             setup_context: ``setup_context(ctx, inputs, output)`` keeps on `ctx` what backward
                 needs, as in `autograd.Function`; with keyword-only arguments it is called as
                 ``setup_context(ctx, inputs, keyword_only_inputs, output)``.
+            jvp: ``jvp(ctx, *tangents)`` gets a tangent per argument (keyword-only ones apart), None
+                for what is no tensor, and returns one per result, as in `autograd.Function`. What
+                `setup_context` kept with ``ctx.save_for_forward`` is in ``ctx.saved_tensors``.
+                Without it the operator refuses dual tensors.
 
         Raises:
             RuntimeError: the operator writes to its arguments, or returns nothing.
@@ -349,6 +354,9 @@ class CustomOpDef:
         check_rule(self._op, allow_view=True)
         self._rule.backward = backward
         self._rule.setup_context = setup_context
+        self._rule.jvp = jvp
+        # Whether it takes dual tensors may have changed.
+        self._op.forget_resolved()
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """Say what the results look like: the function on tensors of the device "meta".

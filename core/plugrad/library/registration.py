@@ -132,9 +132,10 @@ def register_autograd(
     /,
     *,
     setup_context: Callable[..., Any] | None = None,
+    jvp: Callable[..., Any] | None = None,
     lib: Library | None = None,
 ) -> None:
-    """Say what an operator's gradient is; see `CustomOpDef.register_autograd`.
+    """Say what an operator's gradient is, and its tangent; see `CustomOpDef.register_autograd`.
 
     Args:
         op: name, overload or `CustomOpDef`.
@@ -157,7 +158,7 @@ def register_autograd(
     """
     target = _target(op, "register_autograd")
     if isinstance(target, CustomOpDef):
-        target.register_autograd(backward, setup_context=setup_context)
+        target.register_autograd(backward, setup_context=setup_context, jvp=jvp)
         return
     check_rule(target, allow_view=False)
     if has_keyword_tensor(target.schema):
@@ -165,7 +166,7 @@ def register_autograd(
             "register_autograd with kwarg-only Tensor args. In the original definition of the op, "
             f"please make your tensors not kwarg-only. Got: {target.schema_text}"
         )
-    kernel = AutogradKernel(target, GradientRule(backward, setup_context))
+    kernel = AutogradKernel(target, GradientRule(backward, setup_context, jvp))
     _library_for(target.namespace, lib, "IMPL")._add(target, keys.AUTOGRAD_ALIAS, kernel)
 
 

@@ -10,7 +10,8 @@ import pytest
 import plugrad
 import plugrad.autograd.forward_ad as fwAD
 from plugrad.codegen import EntryError, load, unload
-from plugrad.library import Library, custom_op
+from plugrad.library import Library, custom_op, opcheck, register_autograd
+from plugrad.testing.opcheck import OpCheckError
 
 ENTRY = """
 - func: cubed(Tensor self) -> Tensor
@@ -164,3 +165,98 @@ def test_kernels_of_a_library(dual: Any) -> None:
         assert tangent(ops.recorded(dual)) == [6.0, 8.0]
     finally:
         lib._destroy()
+
+
+def _powered(jvp: Any, setup: Any = None) -> Any:
+    """x ** n * y, and a list of both arguments' doubles, with tangents in closed form."""
+
+    @custom_op("forward_custom::powered", mutates_args=())
+    def powered(
+        x: plugrad.Tensor, n: int, others: list[plugrad.Tensor], *, factor: float = 1.0
+    ) -> tuple[plugrad.Tensor, list[plugrad.Tensor]]:
+        return x**n * factor, [other * 2 for other in others]
+
+    def setup_context(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+        x, ctx.n, _ = inputs
+        ctx.factor = keyword_only_inputs["factor"]
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    def backward(ctx: Any, grad: Any, grads: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        given = [None if item is None else item * 2 for item in grads]
+        return grad * ctx.n * x ** (ctx.n - 1) * ctx.factor, None, given
+
+    powered.register_autograd(backward, setup_context=setup or setup_context, jvp=jvp)
+    return powered
+
+
+def _powered_jvp(ctx: Any, x_t: Any, n_t: Any, others_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    assert n_t is None
+    return x_t * ctx.n * x ** (ctx.n - 1) * ctx.factor, [other * 2 for other in others_t]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_the_jvp_of_a_custom_op(dual: Any, requires_grad: bool) -> None:
+    powered = _powered(_powered_jvp)
+    x, t = fwAD.unpack_dual(dual)
+    other = plugrad.ones(2, requires_grad=requires_grad)
+    first, (second, third) = powered(dual, 3, [other, dual], factor=2.0)
+    assert tangent(first) == (t * 6 * x * x).tolist()
+    assert tangent(second) == [0.0, 0.0]
+    assert tangent(third) == (2 * t).tolist()
+    # Tangents that nobody asked for: the operator as ever.
+    assert tangent(powered(x, 3, [x])[0]) is None
+
+
+def test_the_jvp_of_a_custom_op_in_transforms() -> None:
+    powered = _powered(_powered_jvp)
+
+    def f(x: Any) -> Any:
+        first, (second,) = powered(x, 3, [x])
+        return (first + second).sum()
+
+    x = plugrad.tensor([0.5, 2.0], dtype=plugrad.float64)
+    plugrad.testing.assert_close(plugrad.func.jacfwd(f)(x), 3 * x * x + 2)
+    plugrad.testing.assert_close(plugrad.func.hessian(f)(x), plugrad.diag(6 * x))
+    plugrad.testing.gradcheck(f, x.requires_grad_(), check_forward_ad=True)
+
+
+def test_the_jvp_of_an_operator_of_a_library(dual: Any) -> None:
+    with Library("forward_library", "DEF") as lib:
+        lib.define("triple(Tensor x) -> Tensor")
+        lib.impl("triple", lambda array: array * 3, "CPU")
+        op = plugrad.ops.forward_library.triple
+        register_autograd("forward_library::triple", lambda ctx, grad: grad * 3, lib=lib)
+        with pytest.raises(NotImplementedError, match="`jvp=` of register_autograd"):
+            op(dual)
+        register_autograd(op.default, lambda ctx, g: g * 3, jvp=lambda ctx, t: t * 3, lib=lib)
+        assert tangent(op(dual)) == [9.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda t: t, r"incorrect number of tangents \(expected 2, one per result"),
+        (lambda t: (t, t), "must return a list of 1 tangents .* got none"),
+        (lambda t: (t, [t, t]), "must return a list of 1 tangents .* got 2 of them"),
+        (lambda t: (t, [3]), "expected Variable or None"),
+    ],
+)
+def test_what_a_jvp_returns_is_checked(dual: Any, returned: Any, message: str) -> None:
+    powered = _powered(lambda ctx, t, *others: returned(t))
+    with pytest.raises(RuntimeError, match=message):
+        powered(dual, 3, [dual])
+
+
+def test_opcheck_compares_a_jvp_with_finite_differences() -> None:
+    x = plugrad.tensor([0.5, 2.0], requires_grad=True)
+    checks = {"test_utils": "test_gradients"}
+    found = opcheck(_powered(_powered_jvp), (x, 3, [x]), **checks)
+    assert found["test_gradients[forward]"] == "SUCCESS"
+    found = opcheck(_powered(None), (x, 3, [x]), **checks)
+    assert found["test_gradients[forward]"].startswith("SKIPPED: Trying to use forward AD")
+    wrong = _powered(lambda ctx, t, *rest: (t, [item * 2 for item in rest[-1]]))
+    with pytest.raises(OpCheckError, match="tangent of forward_custom::powered in forward mode"):
+        opcheck(wrong, (x, 3, [x]), **checks)

@@ -20,9 +20,9 @@ LEVELS: Final = ("core", "full")
 
 # Without one of these a run was one in part.
 TOPICS: Final = (
-    "operators", "values", "gradients", "double gradients", "layouts", "in place", "views",
-    "errors", "conversions", "dlpack", "generators", "queues", "threads", "memory", "training",
-    "printing",
+    "operators", "values", "gradients", "double gradients", "forward mode", "layouts", "in place",
+    "views", "errors", "conversions", "dlpack", "generators", "queues", "threads", "memory",
+    "training", "printing",
 )  # fmt: skip
 FORMAT: Final = 1
 

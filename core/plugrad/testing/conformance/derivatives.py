@@ -38,7 +38,7 @@ def second(trial: Trial, made: DeviceArguments) -> list[Any]:
     if not outputs:
         return []
     inputs = [*made.leaves, *weights]
-    seeds = _numbers(outputs, trial.seed() + 2, made.device, requires_grad=False)
+    seeds = numbers(outputs, trial.seed() + 2, made.device, requires_grad=False)
     grads = plugrad.autograd.grad(outputs, inputs, seeds, allow_unused=True)
     # No path and a path of zeros are the same; which of the two depends on the decomposition.
     return [
@@ -53,14 +53,14 @@ def _gradients(
     result, _ = trial.run(made)
     outputs = [tensor for tensor in tensors_of(result) if tensor.requires_grad]
     assert outputs, f"{trial.label}: no result requires grad"
-    weights = _numbers(outputs, trial.seed() + 1, made.device, requires_grad=create_graph)
+    weights = numbers(outputs, trial.seed() + 1, made.device, requires_grad=create_graph)
     grads = plugrad.autograd.grad(
         outputs, made.leaves, weights, allow_unused=True, create_graph=create_graph
     )
     return weights, list(grads)
 
 
-def _numbers(like: list[Any], seed: int, device: Any, *, requires_grad: bool) -> list[Any]:
+def numbers(like: list[Any], seed: int, device: Any, *, requires_grad: bool) -> list[Any]:
     """Numbers in [0.5, 1.5), in the shapes and dtypes of tensors."""
     rng = np.random.default_rng(seed)
     made = []

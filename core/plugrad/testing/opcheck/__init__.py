@@ -55,7 +55,7 @@ def opcheck(
             - "test_autograd_registration": the gradient is registered where autograd looks;
             - "test_faketensor": on tensors without data the results have the right shape and dtype;
             - "test_gradients": gradients agree with finite differences in double precision, and
-              second ones, if backward is differentiable;
+              second ones, if backward is differentiable, and tangents, if there is a forward rule;
             - "test_capture": the calls that the operator makes, recorded and run again on other
               values, give what the operator gives for these;
             - "test_backends": every installed backend that computes it gives what the CPU gives;

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import plugrad
+import plugrad.autograd.forward_ad as fwAD
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.keys import dispatch_key
@@ -85,8 +87,9 @@ def check_gradients(call: Call) -> dict[str, str]:
             f"{error}\nMend the formula (register_autograd, or `derivatives`); if the operator is "
             "not smooth at these arguments, check it at others."
         ) from error
+    found = {"forward": _check_tangents(call, function, leaves)}
     if second:
-        return {"second": f"SKIPPED: {second}"}
+        return {**found, "second": f"SKIPPED: {second}"}
     try:
         gradgradcheck(function, leaves)
     except Exception as error:
@@ -95,7 +98,27 @@ def check_gradients(call: Call) -> dict[str, str]:
             f"the first give: {error}\nHave backward use differentiable operators on what ctx "
             "saved, or mark it with plugrad.autograd.function.once_differentiable."
         ) from error
-    return {"second": "SUCCESS"}
+    return {**found, "second": "SUCCESS"}
+
+
+def _check_tangents(call: Call, function: Callable[..., Any], leaves: list[Any]) -> str:
+    """OpCheckError if tangents are not those of finite differences; how it went."""
+    with fwAD.dual_level():
+        duals = [fwAD.make_dual(leaf, plugrad.ones_like(leaf)) for leaf in leaves]
+        try:
+            function(*duals)
+        except NotImplementedError as error:
+            if "Trying to use forward AD with" in str(error):
+                return f"SKIPPED: {error}"
+            raise
+    try:
+        gradcheck(function, leaves, check_forward_ad=True, check_backward_ad=False)
+    except Exception as error:
+        raise OpCheckError(
+            f"the tangent of {call.op.qualified_name} in forward mode is not what finite "
+            f"differences give: {error}\nMend the rule (`jvp` of register_autograd, or `forward`)."
+        ) from error
+    return "SUCCESS"
 
 
 def _is_differentiable(item: Any) -> bool:
