@@ -14,7 +14,7 @@ import signal
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.torture.worker import IDLE, work
 
 # One thread per worker: there are as many workers as cores.
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-PRELOADED = ("numpy", "plugrad", "torch")
+PRELOADED = ("tests.torture.preloaded",)
 MOST = 1 << 40
 
 
@@ -142,21 +142,21 @@ class Runner:
     def run(self, minutes: float, cases: int = 0) -> None:
         """Run for so many minutes; or, if `cases` is given, so many cases of each family."""
         turns: deque[Turn] = deque()
-        shares = sum(tally.family.share for tally in self.tallies)
+        end = time.monotonic() + 60.0 * minutes
         for tally in self.tallies:
-            seconds = 60.0 * minutes * tally.family.share / shares
             for job in range(self.jobs):
                 part = len(range(job, cases, self.jobs)) if cases else MOST
                 if part:
-                    turns.append(Turn(tally, job, self.jobs, part, 0.0 if cases else seconds))
+                    turns.append(Turn(tally, job, self.jobs, part, 0.0))
         with tempfile.TemporaryDirectory() as folder:
             workers: list[Worker] = []
             try:
                 while turns or workers:
                     while turns and len(workers) < self.jobs:
-                        workers.append(
-                            Worker(self.context, turns.popleft(), self.base, Path(folder))
-                        )
+                        turn = turns.popleft()
+                        if not cases:
+                            turn.seconds = self.part(turn, turns, end - time.monotonic())
+                        workers.append(Worker(self.context, turn, self.base, Path(folder)))
                     wait([worker.link for worker in workers], 0.2)
                     for worker in list(workers):
                         rest = self.attend(worker)
@@ -168,6 +168,12 @@ class Runner:
             finally:
                 for worker in workers:
                     worker.end()
+
+    def part(self, turn: Turn, later: Iterable[Turn], left: float) -> float:
+        """How long a turn may last, so that those after it have their parts of what is left."""
+        share = turn.tally.family.share
+        shares = share + sum(other.tally.family.share for other in later)
+        return max(1.0, left * self.jobs * share / max(shares, self.jobs * share))
 
     def attend(self, worker: Worker) -> Turn | None:
         """Take what a worker says, and end it if it has to; gives what remains of its turn."""
@@ -213,7 +219,7 @@ class Runner:
         done = (position - turn.position) // turn.step
         turn.tally.cases += done
         seconds = max(0.0, turn.seconds - used)
-        if turn.cases - done <= 0 or (turn.seconds and seconds <= 0.0):
+        if turn.cases - done <= 0 or (turn.seconds and seconds < 1.0):
             return None
         return Turn(turn.tally, position, turn.step, turn.cases - done, seconds)
 
