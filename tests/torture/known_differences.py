@@ -123,6 +123,10 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"ops\.plugrad\..*", r"Expected a value of type|failed to match any schema"),
     Refusal(r"ops\.plugrad\.logical_.*", "in-place operation"),
     Refusal(ANY, "linalg.matrix_power: Expected a floating point"),
+    # A flag is a bool, not whatever has a truth value; a number is no tensor.
+    Refusal("random.fork_rng|autograd.detect_anomaly", ""),
+    Refusal(ANY, r"must be bool, not|argument 'ord' .* must be Number or str, not Tensor"),
+    Refusal(r"(.*\.)?(\w*Tensor)", r"new\(\)"),
     # A condition that is a tensor of several elements has no truth value.
     Refusal("optim.*", "Boolean value of Tensor"),
 )
