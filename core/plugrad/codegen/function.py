@@ -10,6 +10,7 @@ from plugrad.codegen.signature import (
     Parameter,
     parameters,
     returns_one_tensor,
+    returns_tensors,
     takes_out,
     takes_varargs,
 )
@@ -265,7 +266,8 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
     if entry.takes_requires_grad:
         with out.block("if requires_grad:"):
             out.line("require_grad(result)")
-    out.line("return result")
+    # Operators give a list of tensors, functions and methods a tuple, as in PyTorch.
+    out.line("return tuple(result)" if returns_tensors(entry) else "return result")
 
 
 def _emit_call(out: Source, entry: Entry, group: Group, module: str) -> None:

@@ -129,7 +129,7 @@ def return_stub(entry: Entry) -> str:
 
 def _return_type(type: SchemaType) -> str:
     if type.base == "Tensor" and type.is_list:
-        return "list[Tensor]"
+        return "tuple[Tensor, ...]"
     return _SCALAR_TYPES.get(type.base, ("any", "Any"))[1]
 
 
@@ -143,3 +143,9 @@ def takes_out(entry: Entry) -> bool:
 def returns_one_tensor(entry: Entry) -> bool:
     returns = entry.schema.returns
     return len(returns) == 1 and returns[0].type.base == "Tensor" and not returns[0].type.is_list
+
+
+def returns_tensors(entry: Entry) -> bool:
+    """Whether it gives any number of tensors, ``Tensor[]``."""
+    returns = entry.schema.returns
+    return len(returns) == 1 and returns[0].type.base == "Tensor" and returns[0].type.is_list

@@ -66,7 +66,9 @@ def call_overload(
             if handled is not PROCEED:
                 return handled
         if out is None:
-            return call(*values)
+            result = call(*values)
+            # Operators give a list of tensors, functions and methods a tuple.
+            return tuple(result) if isinstance(result, list) else result
         former = pause_autocast()
         try:
             result = call(*values)

@@ -7,7 +7,8 @@ numbers, the order of names) stands as JSON in its metadata, under the key "plug
 
 from __future__ import annotations
 
-import json
+import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -16,20 +17,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins import BackendNotFoundError, PluginError
+from plugrad_nn.structure import Array, decode, encode
 
 STRUCTURE_KEY = "plugrad"
-# The one name that an entry of the format cannot have.
-RESERVED_NAME = "__metadata__"
-
-Array = npt.NDArray[Any]
 PathOrFile = str | os.PathLike[str] | BinaryIO
 
 
@@ -44,9 +40,10 @@ def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) 
 
     Raises:
         TypeError: `obj` holds something that is neither, and the message says where; or `metadata`
-            is not text.
-        ValueError: `metadata` uses the key "plugrad"; or `obj` contains itself, or is nested too
-            deeply.
+            is not text; or `f` is neither a path nor a binary file.
+        ValueError: `obj` contains itself or is nested more than 100 levels deep; or `metadata`
+            uses the key "plugrad".
+        OSError: the path cannot be written; what was there stays.
 
     >>> import io, plugrad
     >>> file = io.BytesIO()
@@ -55,17 +52,22 @@ def save(obj: Any, f: PathOrFile, *, metadata: Mapping[str, str] | None = None) 
     >>> plugrad.load(file)
     {'step': 3, 'weight': tensor([1., 1.])}
     """
-    arrays: dict[str, Array] = {}
+    path = _path_of(f)
+    if path is None and not callable(getattr(f, "write", None)):
+        raise TypeError(f"save: f must be a path or a binary file, got {type(f).__name__}")
+    structure, arrays = encode(obj)
+    text = {**_checked({} if metadata is None else metadata), STRUCTURE_KEY: structure}
     try:
-        structure = json.dumps(_encode(obj, "", arrays, ()))
-    except RecursionError:
-        raise ValueError("save: the object is nested too deeply") from None
-    text = {**_checked(metadata or {}), STRUCTURE_KEY: structure}
-    data = safetensors.numpy.save(arrays, metadata=text)
-    if isinstance(f, str | os.PathLike):
-        _write_atomically(Path(f), data)
-    else:
-        f.write(data)
+        data = safetensors.numpy.save(arrays, metadata=text)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"save: the format has no room for this: {error}") from error
+    if path is not None:
+        _write(path, data)
+        return
+    try:
+        f.write(data)  # type: ignore[union-attr]  # it is no path
+    except TypeError as error:
+        raise TypeError(f"save: f must be a binary file, but its write says: {error}") from error
 
 
 def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) -> Any:
@@ -81,15 +83,20 @@ def load(f: PathOrFile, map_location: Any = None, *, weights_only: bool = True) 
             nothing that is loaded can run code.
 
     Raises:
-        ValueError: the file is not in the safetensors format, or damaged.
-        TypeError: it holds a dtype that plugrad has not; the message names the entry.
+        ValueError: the file is not in the safetensors format, or what `save` adds to it is broken.
+        TypeError: it holds a dtype that plugrad has not, and the message names the entry; or `f`
+            is neither a path nor a binary file.
         RuntimeError: a tensor was saved on a device that is not there; `map_location` helps.
     """
     if not weights_only:
         raise ValueError("plugrad.load reads safetensors, never pickle: weights_only must be True")
     arrays, text = _read(f)
     if STRUCTURE_KEY in text:
-        return _decode(_structure_of(text[STRUCTURE_KEY], arrays), arrays, map_location)
+
+        def make_tensor(name: str, array: Array, saved_on: str) -> Tensor:
+            return _as_tensor(name, array, map_location, saved_on)
+
+        return decode(text[STRUCTURE_KEY], arrays, make_tensor)
     return {name: _as_tensor(name, array, map_location) for name, array in arrays.items()}
 
 
@@ -99,131 +106,6 @@ def read_metadata(f: PathOrFile) -> dict[str, str]:
     return {key: value for key, value in text.items() if key != STRUCTURE_KEY}
 
 
-def _encode(
-    value: Any, path: str, arrays: dict[str, Array], around: tuple[int, ...]
-) -> dict[str, Any]:
-    """The JSON that stands for `value`; its tensors are added to `arrays`.
-
-    Args:
-        around: ids of the containers that `value` is in.
-    """
-    if isinstance(value, Tensor):
-        return _encode_tensor(value, path or "tensor", arrays)
-    if value is None or isinstance(value, bool | int | float | str):
-        return {"value": value}
-    if id(value) in around:
-        raise ValueError(f"save: the object at {path} contains itself")
-    inside = (*around, id(value))
-    if isinstance(value, Mapping):
-        items = []
-        for key, item in value.items():
-            if isinstance(key, bool) or not isinstance(key, str | int):
-                raise TypeError(
-                    f"save: dict keys must be str or int, got {type(key).__name__} "
-                    f"at {path or 'the top'}"
-                )
-            items.append([key, _encode(item, _join(path, key), arrays, inside)])
-        return {"dict": items}
-    if isinstance(value, list | tuple):
-        kind = "list" if isinstance(value, list) else "tuple"
-        parts = enumerate(value)
-        return {kind: [_encode(item, _join(path, i), arrays, inside) for i, item in parts]}
-    raise TypeError(
-        "save: expected tensors, dicts, lists, tuples, numbers, str or None, "
-        f"got {type(value).__name__} at {path or 'the top'}"
-    )
-
-
-def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    name = path
-    while name in arrays or name == RESERVED_NAME:
-        name += "_"
-    # The library writes memory as it lies.
-    array = np.asarray(tensor.numpy(force=True), order="C")
-    node: dict[str, Any] = {"tensor": name}
-    if array.dtype == np.complex128:
-        # The format stops at complex64: stored as pairs of float64.
-        node["complex128"] = True
-        array = np.stack([array.real, array.imag], axis=-1)
-    if tensor.requires_grad:
-        node["requires_grad"] = True
-    if tensor.device.type != "cpu":
-        node["device"] = str(tensor.device)
-    arrays[name] = array
-    return node
-
-
-def _join(path: str, key: object) -> str:
-    return f"{path}.{key}" if path else str(key)
-
-
-def _structure_of(text: str, arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """What the metadata says of the structure; ValueError if `save` cannot have written it."""
-    try:
-        node: dict[str, Any] = json.loads(text)
-        _check(node, arrays)
-    except RecursionError:
-        raise ValueError("load: the structure in the file's metadata is too deep") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"load: the structure in the file's metadata is no JSON: {error}"
-        ) from None
-    return node
-
-
-def _check(node: object, arrays: Mapping[str, Array]) -> None:
-    if not isinstance(node, dict):
-        raise _damaged(node)
-    if "tensor" in node:
-        name, where = node["tensor"], node.get("device", "cpu")
-        if not isinstance(name, str) or name not in arrays or not isinstance(where, str):
-            raise _damaged(node)
-        array = arrays[name]
-        pairs = array.dtype == np.float64 and array.ndim > 0 and array.shape[-1] == 2
-        if node.get("complex128") and not pairs:
-            raise _damaged(node)
-        if node.get("requires_grad") and array.dtype.kind in "iub":
-            raise _damaged(node)
-        return
-    for kind in ("dict", "list", "tuple"):
-        if kind in node:
-            if not isinstance(node[kind], list):
-                raise _damaged(node)
-            for item in node[kind]:
-                if kind == "dict":
-                    if not (
-                        isinstance(item, list) and len(item) == 2 and isinstance(item[0], str | int)
-                    ):
-                        raise _damaged(node)
-                    item = item[1]
-                _check(item, arrays)
-            return
-    if "value" not in node:
-        raise _damaged(node)
-
-
-def _damaged(node: object) -> ValueError:
-    shown = repr(node)
-    shown = shown if len(shown) < 60 else shown[:57] + "..."
-    return ValueError(f"load: the structure in the file's metadata is damaged at {shown}")
-
-
-def _decode(node: dict[str, Any], arrays: Mapping[str, Array], device: Any) -> Any:
-    if "tensor" in node:
-        array = arrays[node["tensor"]]
-        if node.get("complex128"):
-            array = array.view(np.complex128).reshape(array.shape[:-1])
-        tensor = _as_tensor(node["tensor"], array, device, node.get("device", "cpu"))
-        return tensor.requires_grad_() if node.get("requires_grad") else tensor
-    if "dict" in node:
-        return {key: _decode(item, arrays, device) for key, item in node["dict"]}
-    if "list" in node:
-        return [_decode(item, arrays, device) for item in node["list"]]
-    if "tuple" in node:
-        return tuple(_decode(item, arrays, device) for item in node["tuple"])
-    return node["value"]
-
-
 def _as_tensor(name: str, array: Array, map_location: Any, saved_on: str = "cpu") -> Tensor:
     try:
         tensor = plugrad.from_numpy(array)
@@ -231,6 +113,10 @@ def _as_tensor(name: str, array: Array, map_location: Any, saved_on: str = "cpu"
         raise TypeError(f"load: entry {name!r}: {error}") from error
     if callable(map_location):
         found = map_location(tensor, saved_on)
+        if found is not None and not isinstance(found, Tensor):
+            raise TypeError(
+                f"load: map_location must return a Tensor or None, got {type(found).__name__}"
+            )
         return _restored(tensor, saved_on) if found is None else found
     if isinstance(map_location, Mapping):
         map_location = map_location.get(saved_on)
@@ -257,6 +143,8 @@ def _restored(tensor: Tensor, saved_on: str) -> Tensor:
 
 
 def _checked(metadata: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"save: metadata must be a mapping, got {type(metadata).__name__}")
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(
@@ -268,40 +156,83 @@ def _checked(metadata: Mapping[str, str]) -> Mapping[str, str]:
     return metadata
 
 
+def _path_of(f: PathOrFile) -> Path | None:
+    """The path, or None for a file; links lead to the file that is meant."""
+    if not isinstance(f, str | os.PathLike):
+        return None
+    name = os.fsdecode(f)
+    if not name or "\0" in name:
+        raise ValueError(f"{name!r} is not the name of a file")
+    return Path(os.path.realpath(name))
+
+
 def _read(f: PathOrFile) -> tuple[dict[str, Array], dict[str, str]]:
     """The arrays and the metadata of a file."""
-    if isinstance(f, str | os.PathLike):
-        return _read_path(Path(f), str(f))
+    path = _path_of(f)
+    if path is not None:
+        return _read_path(path, os.fsdecode(f))  # type: ignore[arg-type]  # it is a path
+    if not callable(getattr(f, "read", None)):
+        raise TypeError(f"load: f must be a path or a binary file, got {type(f).__name__}")
     # The library opens files by name only.
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.safetensors"
         with open(copy, "wb") as target:
-            shutil.copyfileobj(f, target)
+            try:
+                shutil.copyfileobj(f, target)  # type: ignore[misc]  # it is no path
+            except (TypeError, UnicodeDecodeError) as error:
+                raise TypeError(
+                    f"load: f must be a binary file, but its read says: {error}"
+                ) from error
         return _read_path(copy, getattr(f, "name", "the file"))
 
 
 def _read_path(path: Path, called: str) -> tuple[dict[str, Array], dict[str, str]]:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), called)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
+            names = file.keys()
+            arrays = {name: _array(file, name) for name in names}
             return arrays, dict(file.metadata() or {})
     except safetensors.SafetensorError as error:
         raise ValueError(f"load: {called} is not a safetensors file: {error}") from error
 
 
-def _write_atomically(path: Path, data: bytes) -> None:
+def _array(file: Any, name: str) -> Array:
+    try:
+        array: Array = file.get_tensor(name)
+    except safetensors.SafetensorError:
+        raise
+    except Exception as error:
+        # The library asks NumPy for the dtype and the shape that are written there.
+        raise TypeError(
+            f"load: entry {name!r} has a dtype or a shape that NumPy has not: {error}"
+        ) from error
+    return array
+
+
+def _write(path: Path, data: bytes) -> None:
     """Readers of `path` see the old file or the whole new one, also after a crash.
 
     The library's `save_file` reports a full disk as an error of the format, and makes files that
     only their owner can read.
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        # A device or a pipe cannot be replaced.
+        path.write_bytes(data)
+        return
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with open(unfinished, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise

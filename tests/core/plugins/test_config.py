@@ -111,6 +111,22 @@ def test_unusable_file_is_reported_with_its_name(project: Path, text: str, messa
         read(project)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device = " + "[" * 2000 + "]" * 2000,
+        "device = 1" + "0" * 5000,
+        "[kernels" + ".a" * 2000 + ']\nb = "c"',
+        "device = { " + "a = { " * 500 + "}" * 501,
+    ],
+)
+def test_a_file_that_is_nested_too_deep_is_reported_with_its_name(project: Path, text: str) -> None:
+    file = project / "plugrad.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=str(file)):
+        read(project)
+
+
 def test_unusable_variable_is_reported_with_its_name(project: Path) -> None:
     with pytest.raises(ConfigError, match="PLUGRAD_DEVICE in the environment: Invalid device"):
         read(project, PLUGRAD_DEVICE="cuda:")

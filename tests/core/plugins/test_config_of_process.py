@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -227,3 +229,38 @@ def test_a_file_that_cannot_be_used_is_told_when_something_is_loaded(
     site.backend("foo")
     with pytest.raises(ConfigError, match=r"'disable' in .*plugrad\.toml must be a list"):
         get_manager().backend("foo")
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A dict in a dict in a dict."""
+    table: dict[str, Any] = {}
+    for _ in range(depth):
+        table = {"a": table}
+    return table
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({3: "cpu"}, ConfigError, r"keys must be strings, got 3 \(int\)"),
+        ({"backends": {"cpu": {3: 1}}}, ConfigError, r"keys must be strings, got 3 \(int\)"),
+        ({"kernels": nested(3000)}, ConfigError, "must be the name of a plugin or distribution"),
+        ({"backends": nested(3000)}, None, ""),
+        ({"device": nested(3000)}, ConfigError, r"must be a string, got a value \(dict\)"),
+        ({"device": 10**5000}, ConfigError, r"must be a string, got a value \(int\)"),
+        ({"disable": "x" * 10**6}, ConfigError, r"must be a list of strings, got '.{199}\.\.\. \("),
+        ("device", TypeError, r"settings must be a mapping, got 'device' \(str\)"),
+    ],
+)
+def test_settings_of_any_kind_get_a_clear_error(
+    settings: Any, error: type[Exception] | None, message: str
+) -> None:
+    expected = pytest.raises(error, match=message) if error else contextlib.nullcontext()
+    with expected, plugrad.config.set(settings):
+        assert plugrad.config.get("device") == ""
+
+
+@pytest.mark.parametrize("key", [None, 3, ["device"]])
+def test_a_key_that_is_no_string_is_named(key: Any) -> None:
+    with pytest.raises(TypeError, match="a key must be a string, got "):
+        plugrad.config.get(key)

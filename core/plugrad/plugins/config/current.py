@@ -10,7 +10,7 @@ from typing import Any, Final
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Locked, Scope, SetAtOnce
-from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest
+from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest, shown
 from plugrad.plugins.config.read import Config, load_config
 
 
@@ -107,9 +107,11 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
 
     def __init__(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         where = "plugrad.config.set()"
+        if settings is not None and not isinstance(settings, Mapping):
+            raise TypeError(f"{where}: settings must be a mapping, got {shown(settings)}")
         flat = flattened({**(settings or {}), **more}, where)
         self._layer = {
-            key: checked(key, value, f"plugrad.config.set({key}={value!r})", "code")
+            key: checked(key, value, f"plugrad.config.set({key}={_written(value)})", "code")
             for key, value in flat.items()
         }
         Config(from_code=(self._layer,)).device()  # device and backend may contradict each other
@@ -135,8 +137,14 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
         return self
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{key}={setting.value!r}" for key, setting in self._layer.items())
+        values = ", ".join(
+            f"{key}={_written(setting.value)}" for key, setting in self._layer.items()
+        )
         return f"plugrad.config.set({values})"
+
+
+def _written(value: object) -> str:
+    return shown(value).rpartition(" (")[0]
 
 
 def setting(key: str) -> Setting:
@@ -150,6 +158,8 @@ def setting(key: str) -> Setting:
     ...     plugrad.config.setting("fallback").source
     "plugrad.config.set(fallback='cpu')"
     """
+    if not isinstance(key, str):
+        raise TypeError(f"plugrad.config: a key must be a string, got {shown(key)}")
     config = current_config()
     said = config.all_settings(key)
     if not said:

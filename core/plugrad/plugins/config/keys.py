@@ -70,6 +70,22 @@ KERNELS: Final = "kernels"
 KERNELS_VARIABLE: Final = "PLUGRAD_KERNELS"
 
 
+# Tables that stand for the dots of a name: more of them are no name.
+_MOST_DOTS: Final = 8
+_LONGEST_SHOWN: Final = 200
+
+
+def shown(value: object) -> str:
+    """A value in a message: cut if it is long, its type if Python cannot write it at all."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        text = "a value"
+    if len(text) > _LONGEST_SHOWN:
+        text = f"{text[:_LONGEST_SHOWN]}..."
+    return f"{text} ({type(value).__name__})"
+
+
 def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
     """A table's values by key, those of ``[backends.foo]`` under ``backends.foo.<option>``.
 
@@ -79,7 +95,7 @@ def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in table.items():
         if not isinstance(key, str):
-            raise ConfigError(f"{where}: keys must be strings, got {key!r} ({type(key).__name__})")
+            raise ConfigError(f"{where}: keys must be strings, got {shown(key)}")
         if key == BACKENDS:
             flat.update(_of_backends(value, where))
         elif key.startswith(BACKENDS + "."):
@@ -113,7 +129,7 @@ def checked(key: str, value: object, source: str, layer: str) -> Setting:
     if kind == "fallback" and value is None:
         return Setting(NO_FALLBACK, source, layer)
     if not isinstance(value, str):
-        raise ConfigError(f"{source} must be a string, got {value!r} ({type(value).__name__})")
+        raise ConfigError(f"{source} must be a string, got {shown(value)}")
     if kind == "device":
         try:
             as_device(value)
@@ -172,9 +188,12 @@ def _of_backends(value: object, where: str) -> dict[str, object]:
         if not isinstance(options, Mapping):
             raise ConfigError(
                 f"{where}: 'backends.{name}' must be a table of options, [backends.{name}], "
-                f"got {options!r} ({type(options).__name__})"
+                f"got {shown(options)}"
             )
         for option, given in options.items():
+            if not isinstance(name, str) or not isinstance(option, str):
+                wrong = option if isinstance(name, str) else name
+                raise ConfigError(f"{where}: keys must be strings, got {shown(wrong)}")
             key = f"{BACKENDS}.{name}.{option}"
             _check_option(key, where)
             flat[key] = given
@@ -183,7 +202,7 @@ def _of_backends(value: object, where: str) -> dict[str, object]:
 
 def _of_kernels(key: str, value: object, where: str) -> dict[str, object]:
     """Choices of kernels by their full keys; tables may stand for the dots of a name."""
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and key.count(".") < _MOST_DOTS:
         flat: dict[str, object] = {}
         for part, given in value.items():
             flat.update(_of_kernels(f"{key}.{part}", given, where))
@@ -204,7 +223,7 @@ def _package(value: object, source: str) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(
             f"{source} must be the name of a plugin or distribution such as 'plugrad-fast', got "
-            f"{value!r} ({type(value).__name__})"
+            f"{shown(value)}"
         )
     return value
 
@@ -220,7 +239,5 @@ def _check_option(key: str, where: str) -> None:
 
 def _names(value: object, source: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise ConfigError(
-            f"{source} must be a list of strings, got {value!r} ({type(value).__name__})"
-        )
+        raise ConfigError(f"{source} must be a list of strings, got {shown(value)}")
     return tuple(value)

@@ -213,12 +213,19 @@ def _nearest_table(start: Path | None) -> tuple[Path | None, Mapping[str, object
             return own, _parse(own)
         project = folder / "pyproject.toml"
         # Most projects do not configure plugrad: they need not be parsed, nor be valid.
-        if project.is_file() and b"plugrad" in project.read_bytes():
+        if project.is_file() and _mentions_plugrad(project):
             tool = _parse(project).get("tool")
             table = tool.get("plugrad") if isinstance(tool, dict) else None
             if isinstance(table, dict):
                 return project, table
     return None, {}
+
+
+def _mentions_plugrad(file: Path) -> bool:
+    try:
+        return b"plugrad" in file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
 
 
 def _parse(file: Path) -> Mapping[str, object]:
