@@ -17,7 +17,7 @@ from plugrad.amp.thread_state import (
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.autocast_state import AutocastRegion
-from plugrad.dtype import FLOATING, DType, float64
+from plugrad.dtype import FLOATING, DType, float32, float64
 from plugrad.ops.autocast import autocast_dtypes
 from plugrad.tensor.base import TensorBase
 
@@ -67,9 +67,10 @@ class autocast(AutocastRegion):
     Raises:
         ValueError: `device_type` is no string.
         BackendNotFoundError: no backend of that name is installed.
-        RuntimeError: it has no autocast.
+        RuntimeError: it is "meta", which has no autocast.
 
-    A dtype that the backend does not support gives a warning, and nothing is cast.
+    A backend without autocast, and a dtype that the backend does not support, give a warning, and
+    nothing is cast.
 
     >>> import plugrad
     >>> x, weight = plugrad.ones(2, 3), plugrad.ones(3, 4, requires_grad=True)
@@ -93,11 +94,21 @@ class autocast(AutocastRegion):
         _check_device_type(device_type)
         self.device = as_device(device_type).type
         supported = autocast_dtypes(self.device)
-        if not supported:
+        if not supported and self.device == "meta":
             raise RuntimeError(
                 f"User specified an unsupported autocast device_type '{self.device}'"
             )
-        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        if not supported and enabled:
+            warnings.warn(
+                f"The backend {self.device!r} has no autocast, since it has no 16-bit floating "
+                "point dtype. Disabling autocast.",
+                stacklevel=2,
+            )
+            enabled = False
+        if dtype is not None:
+            self.fast_dtype = dtype
+        else:
+            self.fast_dtype = get_autocast_dtype(self.device) if supported else float32
         self._cache_enabled = (
             is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         )

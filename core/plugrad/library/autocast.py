@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plugrad.device import as_device
 from plugrad.dispatch import keys
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.registration import RegistrationHandle
 from plugrad.dtype import DType
@@ -24,8 +25,15 @@ def add_autocast_rule(
             f"{type(cast_inputs).__name__}"
         )
     name = as_device(device_type).type
-    if not _has_autocast(name):
+    if name == "meta":
         raise ValueError(f"Device type '{name}' does not support autocast.")
+    if not _has_autocast(name):
+        # Regions for it are disabled, so that the rule is never asked: no reason to fail.
+        warn_at_caller(
+            f"register_autocast(): the backend {name!r} has no autocast, since it has no 16-bit "
+            f"floating point dtype; the rule for {op.qualified_name} has no effect",
+            UserWarning,
+        )
     number = keys.register_backend_key(name)
     kernel = AutocastKernel(op, name, number, "inputs", cast_inputs)
     return lib._add(op, keys.autocast_key(number), kernel)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import find_key
+from plugrad.dispatch.active_backends import backend_by_number, find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import (
@@ -173,7 +173,8 @@ class Library(Scope):
             fn: the kernel, or `fallthrough_kernel`.
             dispatch_key: default the library's own, else CompositeImplicitAutograd.
             with_keyset: pass the key set as first argument, for redispatch.
-            allow_override: replace another library's kernel for the same key.
+            allow_override: replace another library's kernel for the same key, or that of the
+                backend itself.
             raw: whether a kernel for a backend's key gets the backend's arrays, which is the
                 default for all backends but "meta", or tensors, below autograd.
 
@@ -194,6 +195,8 @@ class Library(Scope):
                 "kernel",
                 f"{op.qualified_name} {key.name}",
             )
+        if former is None and not allow_override and key is not META:
+            _refuse_second(op, key)
         return self._add(op, key, self._adapt(op, key, fn, with_keyset, raw))
 
     def _add(self, op: Operator, key: DispatchKey, kernel: Any) -> RegistrationHandle:
@@ -301,6 +304,19 @@ class Library(Scope):
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+
+def _refuse_second(op: Operator, key: DispatchKey) -> None:
+    """DuplicateDefinitionError if an active backend has a kernel for an operator."""
+    active = backend_by_number(key.backend) if key.functionality == keys.DENSE else None
+    found = [] if active is None else active.candidates(op.kernel_name, op.overload)
+    if active is not None and found:
+        raise DuplicateDefinitionError(
+            f"{op.qualified_name} has a kernel for {key.name} already, that of "
+            f"{found[0].owner or active.name}; pass allow_override=True to replace it",
+            "kernel",
+            f"{op.qualified_name} {key.name}",
+        )
 
 
 class _FallbackWithoutKeyset:

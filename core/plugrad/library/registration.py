@@ -275,7 +275,9 @@ def register_autocast(
         lib: the library that the rule goes with; without one it stays.
 
     Raises:
-        ValueError: `device_type` is no string, or has no autocast.
+        ValueError: `device_type` is no string, or "meta".
+
+    For a backend without 16-bit dtypes, and so without autocast, it warns and has no effect.
 
     >>> import plugrad
     >>> @plugrad.library.custom_op("demo_autocast::total", mutates_args=())

@@ -34,14 +34,10 @@ def installed_plugins() -> list[Plugin]:
 
 def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
     """What was found now, but in the shape of what is known already; loaded plugins stay."""
-
-    def key(plugin: Plugin) -> tuple[str, str, str]:
-        return plugin.name, plugin.distribution, plugin.target
-
-    by_key = {key(plugin): plugin for plugin in known}
+    by_key = {plugin.identity: plugin for plugin in known}
     plugins: list[Plugin] = []
     for plugin in found:
-        before = by_key.pop(key(plugin), plugin)
+        before = by_key.pop(plugin.identity, plugin)
         before.version = plugin.version
         before.adds_to = plugin.adds_to
         plugins.append(before)

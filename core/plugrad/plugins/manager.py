@@ -122,10 +122,17 @@ class PluginManager:
     def rescan(self) -> None:
         """Look again for installed distributions at the next use, after a pip install, say.
 
-        What is loaded stays as it is; `reload` takes up a new version of it.
+        What is loaded stays as it is; `reload` takes up a new version of it. What was uninstalled
+        is unloaded.
         """
         importlib.invalidate_caches()
         self._is_stale = True
+        loaded = [one for one in self._plugins or () if one.module is not None]
+        if loaded:
+            found = {plugin.identity for plugin in installed_plugins()}
+            for plugin in loaded:
+                if plugin.by_hand is None and plugin.identity not in found:
+                    self._unload(plugin)
 
     def register(self, module: object, name: str) -> Plugin:
         """Add a plugin that no distribution announces, such as one under development.
@@ -184,7 +191,9 @@ class PluginManager:
         Raises:
             PluginError: no plugin of this name is installed.
         """
-        plugin = self._named(name)
+        self._unload(self._named(name))
+
+    def _unload(self, plugin: Plugin) -> None:
         done: list[bool] = []
         while not done and self._exclusively(plugin, partial(self._unload_now, plugin, done)):
             pass

@@ -53,6 +53,11 @@ class Plugin:
     unknown_kernels: dict[str, list[str]] = field(default_factory=dict)
 
     @property
+    def identity(self) -> tuple[str, str, str]:
+        """What tells it from other entry points, whatever its version."""
+        return self.name, self.distribution, self.target
+
+    @property
     def status(self) -> str:
         if self.disabled:
             return "disabled"

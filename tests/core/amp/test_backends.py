@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,8 +48,21 @@ def test_the_default_is_the_first_one(backend: Chosen) -> None:
 
 def test_without_dtypes_there_is_no_autocast(backend: Chosen) -> None:
     assert not plugrad.amp.is_autocast_available("amp_chosen")
-    with pytest.raises(RuntimeError, match="unsupported autocast device_type 'amp_chosen'"):
-        plugrad.autocast("amp_chosen")
+    x = plugrad.ones(1, 1, device="amp_chosen")
+    with pytest.warns(UserWarning, match="'amp_chosen' has no autocast.* Disabling autocast"):
+        region = plugrad.autocast("amp_chosen")
+    with region:
+        assert x.mm(x).dtype is plugrad.float32
+    with warnings.catch_warnings(), plugrad.library.Library("amp_none", "DEF") as lib:
+        warnings.simplefilter("error")
+        plugrad.autocast("amp_chosen", enabled=False)
+        lib.define("same(Tensor x) -> Tensor")
+        lib.impl("same", lambda x: x.clone())
+        with pytest.warns(UserWarning, match="the rule for amp_none::same has no effect"):
+            plugrad.library.register_autocast(
+                "amp_none::same", "amp_chosen", plugrad.float32, lib=lib
+            )
+        assert plugrad.ops.amp_none.same(x).item() == 1.0
     with pytest.raises(RuntimeError, match="unknown device type for autocast"):
         plugrad.is_autocast_enabled("amp_chosen")
 

@@ -211,6 +211,9 @@ def test_the_package_has_the_normalized_name_of_the_distribution(run: Run, proje
         (["--style", "namespace"], "--namespace is missing"),
         (["--style", "kernels", "--namespace", "numpy"], "goes with --style namespace"),
         (["--namespace", "no module"], "'no module' is no module"),
+        (["--namespace", "not_there"], "'not_there' cannot be imported (ModuleNotFoundError"),
+        (["--namespace", "torch"], "try 'array_api_compat.torch', which does"),
+        (["--namespace", "json"], "'json' has no __array_namespace_info__()"),
     ],
 )
 def test_options_that_cannot_be(run: Run, project: Path, options: list[str], words: str) -> None:

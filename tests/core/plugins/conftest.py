@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,6 +74,11 @@ class FakeSite:
         """A distribution plugrad-<name> that provides the backend of that name."""
         source = BACKEND_PLUGIN.format(name=name)
         return self.add(f"plugrad-{name}", version, name, source)
+
+    def uninstall(self, name: str) -> None:
+        """Remove what `backend` wrote."""
+        for path in self.folder.glob(f"plugrad_{name}*"):
+            shutil.rmtree(path)
 
     def module(self, name: str, source: str) -> None:
         """An importable module."""

@@ -276,5 +276,20 @@ def test_a_distribution_that_was_installed_meanwhile_is_found_by_a_rescan(
     assert manager.discovered()["foo"] is loaded
 
 
+def test_a_distribution_that_was_uninstalled_is_unloaded_by_a_rescan(
+    site: FakeSite, manager: PluginManager
+) -> None:
+    site.backend("foo")
+    site.backend("bar")
+    manager.load("foo")
+    manager.load("bar")
+    site.uninstall("foo")
+    manager.rescan()
+    assert list(manager.discovered()) == ["bar"]
+    assert list(manager.backends()) == ["bar"]
+    with pytest.raises(PluginError, match="no plugin named 'foo' is installed"):
+        manager.load("foo")
+
+
 def test_the_process_has_one_manager() -> None:
     assert get_manager() is get_manager()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import importlib.util
 import keyword
@@ -108,12 +109,32 @@ def check_distribution(distribution: str) -> None:
         raise ScaffoldError(f"a package {package!r} can be imported already: choose another name")
 
 
+# Libraries whose functions follow the standard in another module only.
+STANDARD_MODULES: Final = {
+    name: f"array_api_compat.{name}" for name in ("torch", "cupy", "dask.array")
+}
+
+
 def check_module(name: str) -> None:
-    """Raise unless this is the dotted name of a module."""
+    """Raise unless this is the dotted name of a module that follows the array API standard."""
     parts = name.split(".")
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
         raise ScaffoldError(
-            f"{name!r} is no module: expected a name such as 'array_api_strict' or 'cupy'"
+            f"{name!r} is no module: expected a name such as 'array_api_strict' or 'jax.numpy'"
+        )
+    proposed = STANDARD_MODULES.get(name)
+    hint = f"; try {proposed!r}, which does (pip install array-api-compat)" if proposed else ""
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        raise ScaffoldError(
+            f"{name!r} cannot be imported ({type(error).__name__}: {error}): install the library "
+            f"first, since the backend is derived from it{hint}"
+        ) from error
+    if not hasattr(module, "__array_namespace_info__"):
+        raise ScaffoldError(
+            f"{name!r} has no __array_namespace_info__(), so that it does not follow the Python "
+            f"array API standard{hint}"
         )
 
 
