@@ -82,6 +82,13 @@ from plugrad.dtype import (
     uint8,
 )
 from plugrad.dtype import bool_ as bool
+from plugrad.memory_format import MemoryFormat as memory_format
+from plugrad.memory_format import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+)
 from plugrad.ops.composite.broadcasting import broadcast_shapes, broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.plugins.compilation import compile
@@ -118,8 +125,6 @@ pi = _math.pi
 e = _math.e
 newaxis = None
 strided = "strided"
-contiguous_format = "contiguous_format"
-preserve_format = "preserve_format"
 
 _install_trace()
 

@@ -19,10 +19,11 @@ from plugrad.device import Device, as_device
 from plugrad.graph import history
 from plugrad.graph.node import Node
 from plugrad.graph.saved_tensor import saved_attribute, saved_attribute_names
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite import getitem
 from plugrad.ops.composite.constructor import constructed
 from plugrad.tensor import base, interop, printing
-from plugrad.tensor.arguments import int_argument
+from plugrad.tensor.arguments import int_argument, memory_format_argument
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.overridable import OVERRIDES, declare_subclass
 from plugrad.tensor.size import as_size
@@ -132,9 +133,10 @@ class Tensor(TensorAttributes, TensorMethods):
         """Where the first element is in the memory that views share, in elements."""
         return interop.storage_offset(self)
 
-    def is_contiguous(self) -> bool:
-        """Whether elements lie in memory in row-major order without gaps."""
-        return interop.is_contiguous(self)
+    def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
+        """Whether elements lie in memory without gaps, in row-major order or that of a format."""
+        wanted = memory_format_argument(memory_format, "is_contiguous", "memory_format", 0)
+        return interop.is_contiguous(self, wanted)
 
     def is_signed(self) -> bool:
         """Whether the dtype has negative values."""

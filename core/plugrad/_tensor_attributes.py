@@ -12,16 +12,28 @@ from plugrad._typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.resizing import resize_, set_
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
+from plugrad.memory_format import MemoryFormat, preserve_format
 from plugrad.tensor.annotations import explains
-from plugrad.tensor.arguments import MISSING, gather_varargs, int_list_argument
+from plugrad.tensor.arguments import (
+    MISSING,
+    gather_varargs,
+    int_list_argument,
+    optional_memory_format_argument,
+)
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
+from plugrad.tensor.interop import strides
 from plugrad.tensor.math_bits import is_conj, is_neg
+from plugrad.tensor.memory_layout import suggested_format
 from plugrad.tensor.transfer import is_pinned, pin_memory
 
 
 def _never(doc: str) -> property:
     return property(lambda self: False, doc=doc)
+
+
+def _format(value: Any, function: str) -> MemoryFormat | None:
+    return optional_memory_format_argument(value, function, "memory_format", 0)
 
 
 class TensorAttributes:
@@ -138,7 +150,9 @@ class TensorAttributes:
         """The elements where `condition` holds, those of `other` elsewhere."""
         return F.where(condition, self, other)
 
-    def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(
+        self: Any, dtype: Any = None, non_blocking: bool = False, *, memory_format: Any = None
+    ) -> Any:
         """The name of the type, such as ``plugrad.FloatTensor``; or the tensor in a given type.
 
         Raises:
@@ -147,7 +161,7 @@ class TensorAttributes:
         """
         if dtype is None:
             return type_of(self)
-        return self.to(dtype_of(dtype), non_blocking=non_blocking)
+        return self.to(dtype_of(dtype), non_blocking=non_blocking, memory_format=memory_format)
 
     def new(self: Any, *args: Any) -> Any:
         """A tensor of this dtype, on this device: of given sizes, or with given elements."""
@@ -189,13 +203,17 @@ class TensorAttributes:
             RuntimeError: it requires grad; a size is negative.
         """
         sizes = gather_varargs(size, None, "resize_", "size", MISSING)
-        resize_(self, int_list_argument(sizes, "resize_", "size", 1))
+        wanted = _format(memory_format, "resize_")
+        resize_(self, int_list_argument(sizes, "resize_", "size", 1), wanted)
         return self
 
     @explains
     def resize_as_(self: Any, the_template: TensorBase, *, memory_format: Any = None) -> Any:
-        """`resize_` to the shape of another tensor."""
-        resize_(self, tuple(the_template.shape))
+        """`resize_` to the shape of another tensor; `preserve_format` means its format."""
+        wanted = _format(memory_format, "resize_as_")
+        if wanted is preserve_format:
+            wanted = suggested_format(the_template.sizes(), strides(the_template))
+        resize_(self, tuple(the_template.shape), wanted)
         return self
 
     @explains

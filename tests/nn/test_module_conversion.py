@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import plugrad
@@ -86,3 +88,21 @@ def test_a_module_trains_where_it_was_moved(second_backend: str) -> None:
     assert layer.weight.device == plugrad.device(second_backend)
     assert layer.weight.tolist() == [[pytest.approx(value - 1.5) for value in before[0]]]
     assert layer.cpu().weight.device == plugrad.device("cpu")
+
+
+def test_a_memory_format_is_for_members_of_4_and_5_dimensions(torch_oracle: Any) -> None:
+    found = []
+    for lib in (plugrad, torch_oracle):
+        nn = lib.nn
+        model = nn.Sequential(nn.Conv2d(2, 3, 2), nn.Linear(2, 2))
+        before = list(model.parameters())
+        model.to(lib.float64, memory_format=lib.channels_last)
+        assert all(a is b for a, b in zip(before, model.parameters(), strict=True))
+        found.append([(p.stride(), p.element_size()) for p in model.parameters()])
+        volume = nn.Linear(1, 1)
+        volume.register_buffer("cells", lib.zeros(1, 1, 1, 1, 1))
+        with pytest.raises(RuntimeError, match="required rank 4 tensor"):
+            volume.to(memory_format=lib.channels_last)
+        with pytest.raises(TypeError, match="memory_format"):
+            model.to(memory_format=1)
+    assert found[0] == found[1]

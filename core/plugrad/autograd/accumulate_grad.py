@@ -26,6 +26,8 @@ from plugrad.tensor.base import (
     sizes_of,
 )
 from plugrad.tensor.interop import strides
+from plugrad.tensor.memory_layout import is_dense
+from plugrad.tensor.strides import contiguous_strides
 
 STRIPES: Final = 64
 
@@ -99,7 +101,8 @@ class AccumulateGradBase(Node):
                     # The engine keeps what hooks are to see of a node that has some.
                     meta.grad = _own(grads, variable, 0 if self._node_hooks is None else 1)
                 elif current_state().grad_enabled:
-                    meta.grad = call_add_Tensor(grad, _first(grads))
+                    total = call_add_Tensor(grad, _first(grads))
+                    meta.grad = total if _has_layout_of(total, grad) else _copy_like(total, grad)
                 else:
                     call_add__Tensor(grad, _first(grads))
         if meta.post_hooks:
@@ -154,20 +157,7 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
     """The variable's steps if they reach every element of its memory once; else row-major ones."""
     sizes = sizes_of(variable)
     steps = strides(variable)
-    expected = 1
-    dense = True
-    for step, size in sorted(zip(steps, sizes, strict=True)):
-        if size != 1:
-            dense = dense and step == expected
-            expected *= size
-    if dense:
-        return steps
-    row_major: list[int] = []
-    step = 1
-    for size in reversed(sizes):
-        row_major.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(row_major))
+    return steps if is_dense(sizes, steps) else contiguous_strides(sizes)
 
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad._generated.calls import call_as_strided
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.history import check_inplace
+from plugrad.memory_format import MemoryFormat, check_rank, preserve_format
 from plugrad.tensor.base import (
     Storage,
     TensorBase,
@@ -21,15 +23,22 @@ from plugrad.tensor.dual import own_tangent
 from plugrad.tensor.functionalize import take_over
 from plugrad.tensor.interop import storage_offset, strides
 from plugrad.tensor.math_bits import as_stored
+from plugrad.tensor.memory_layout import strides_in_order
 
 
-def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
+def resize_(
+    tensor: TensorBase, sizes: tuple[int, ...], memory_format: MemoryFormat | None = None
+) -> None:
     """Give a tensor another shape, in row-major order; what is new is not initialised.
 
     Nothing happens, and no write is counted, if it has the shape already.
 
+    Args:
+        memory_format: where the elements are to lie; one that is given is obeyed even then.
+
     Raises:
-        RuntimeError: it requires grad, and is no inference tensor; a size is negative.
+        RuntimeError: it requires grad, and is no inference tensor; a size is negative; the format
+            is none for tensors of that rank.
     """
     if needs_grad(tensor) and not is_inference(tensor):
         raise RuntimeError("cannot resize variables that require grad")
@@ -39,25 +48,30 @@ def resize_(tensor: TensorBase, sizes: tuple[int, ...]) -> None:
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}"
         )
-    if sizes == sizes_of(tensor):
+    if memory_format is preserve_format:
+        raise RuntimeError(f"Unsupported memory format{memory_format.cpp_name}")
+    if memory_format is not None:
+        check_rank(memory_format, len(sizes))
+    same = sizes == sizes_of(tensor)
+    if same and memory_format is None:
         return
-    bump_version(tensor)
-    count = 1
-    steps: list[int] = []
-    for size in reversed(sizes):
-        steps.append(count)
-        count *= max(size, 1)
-    steps.reverse()
+    order = () if memory_format is None else memory_format.order
+    steps = strides_in_order(sizes, order or tuple(range(len(sizes))))
+    if not same:
+        bump_version(tensor)
+    elif strides(tensor) == steps:
+        return
+    count = math.prod(sizes)
     held = _reach(tensor)
     public: Any = as_stored(tensor)
     if 0 in sizes or count <= held:
-        made = call_as_strided(public, sizes, tuple(steps), storage_offset(tensor))
+        made = call_as_strided(public, sizes, steps, storage_offset(tensor))
         take_over(tensor, made)
         return
     grown: Any = F.empty(count, dtype=tensor.dtype, device=tensor.device)
     if held:
         grown[:held] = call_as_strided(public, (held,), (1,), storage_offset(tensor))
-    _move_to(tensor, grown.view(sizes))
+    _move_to(tensor, call_as_strided(grown, sizes, steps, 0))
 
 
 def _reach(tensor: TensorBase) -> int:

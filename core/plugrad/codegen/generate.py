@@ -61,6 +61,7 @@ from plugrad.graph.history import (
 )
 from plugrad.graph.node import NO_EDGE, Edge, Node, wanted_edges
 from plugrad.graph.saved_variable import SavedVariable, raise_freed, save
+from plugrad.memory_format import memory_format_by_name
 from plugrad.graph.support import (
     CompositeInplace,
     any_defined,
@@ -88,6 +89,7 @@ from plugrad.tensor.arguments import (
     int_list_argument,
     keyset_of_list,
     keyword_alias,
+    memory_format_argument,
     optional_bool_argument,
     optional_device_argument,
     optional_dtype_argument,
@@ -97,6 +99,7 @@ from plugrad.tensor.arguments import (
     optional_int_argument,
     optional_int_list_argument,
     optional_keyset,
+    optional_memory_format_argument,
     optional_scalar_argument,
     optional_str_argument,
     optional_tensor_argument,
@@ -393,6 +396,7 @@ def _signatures_module(groups: list[Group]) -> str:
     out.line("from typing import Any")
     out.line()
     out.line("from plugrad.dtype import dtype_by_name")
+    out.line("from plugrad.memory_format import memory_format_by_name")
     out.line("from plugrad.tensor.arguments import MISSING")
     for group in groups:
         if group.kind == "overloaded":

@@ -20,6 +20,7 @@ _SCALAR_TYPES = {
     "ScalarType": ("dtype", "DType"),
     "Device": ("device", "DeviceLike"),
     "Generator": ("generator", "Generator"),
+    "MemoryFormat": ("memory_format", "MemoryFormat"),
 }
 
 
@@ -68,6 +69,8 @@ def default_source(argument: Argument) -> str:
     size = argument.type.list_size
     if argument.type.base == "ScalarType" and isinstance(default, str):
         return f"dtype_by_name({DTYPE_NAMES.get(default, default)!r})"
+    if argument.type.base == "MemoryFormat" and isinstance(default, str):
+        return f"memory_format_by_name({default!r})"
     if argument.type.is_list and size is not None and isinstance(default, int):
         return repr((default,) * size)
     if isinstance(default, float) and default in (float("inf"), float("-inf")):

@@ -32,6 +32,7 @@ from plugrad.dispatch.registration import LOCK, RegistrationHandle
 from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
 from plugrad.dtype import dtype_by_name
 from plugrad.errors import DuplicateDefinitionError, OperatorNotFoundError
+from plugrad.memory_format import memory_format_by_name
 
 
 @final
@@ -113,6 +114,8 @@ def default_of(argument: Argument) -> Any:
         return dtype_by_name(DTYPE_NAMES.get(default, default))
     if argument.type.base == "Device" and isinstance(default, str):
         return as_device(default)
+    if argument.type.base == "MemoryFormat" and isinstance(default, str):
+        return memory_format_by_name(default)
     return default
 
 

@@ -22,6 +22,7 @@ from plugrad.graph.history import (
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
+from plugrad.memory_format import contiguous_format
 from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of, steps_up_to
 from plugrad.tensor.interop import is_contiguous, storage_offset, strides
 from plugrad.tensor.strides import reach
@@ -74,7 +75,7 @@ class CopySlices(Node):
     def _copy(self, grad: TensorBase) -> TensorBase:
         """The gradient of the base in memory of its own, laid out so that the view can be taken."""
         if self.strides is None:
-            copy: TensorBase = operators["clone"](grad, memory_format="contiguous_format")
+            copy: TensorBase = operators["clone"](grad, memory_format=contiguous_format)
             return copy
         place: Any
         if grad.keyset & TRANSFORMS_BIT:

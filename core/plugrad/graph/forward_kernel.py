@@ -33,6 +33,7 @@ from plugrad.graph.forward_rule import ForwardRule
 from plugrad.graph.history import gradient_edge
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.graph.support import operators
+from plugrad.memory_format import contiguous_format
 from plugrad.tensor.base import (
     PRIMAL_ONLY,
     TensorBase,
@@ -149,7 +150,7 @@ class ForwardKernel:
             if exact and value.dtype is not out.dtype:
                 value = cast(value, out.dtype)
             if sizes_of(value) != sizes_of(out):
-                value = operators["clone"](_expanded(value, out), memory_format="contiguous_format")
+                value = operators["clone"](_expanded(value, out), memory_format=contiguous_format)
             elif value.shared is not None or _is_among(value, tangents) or _is_among(value, args):
                 # Whoever writes to `out` must not write to anything else's tangent.
                 value = operators["clone"](value)

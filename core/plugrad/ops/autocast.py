@@ -162,19 +162,19 @@ class AutocastKernel:
         # A trace must see the cast as its own, and its arrays are not for anybody else.
         kept = dtype is lower and autocast.cache_enabled and state.array_log is None
         if not kept or self.policy == "inputs" or not _is_weight(tensor):
-            return call__to_copy(tensor, dtype)
+            return call__to_copy(tensor, dtype, None)
         key = (id(tensor), dtype.index)
         found: Any = autocast.cache.get(key)
         if found is not None:
             cast: TensorBase = found[1]
             return cast
         if state.inference_mode:
-            return call__to_copy(tensor, dtype)
+            return call__to_copy(tensor, dtype, None)
         # It may be needed with its history later on, whatever the grad mode is now.
         grad_enabled = state.grad_enabled
         state.grad_enabled = True
         try:
-            made: TensorBase = call__to_copy(tensor, dtype)
+            made: TensorBase = call__to_copy(tensor, dtype, None)
         finally:
             state.grad_enabled = grad_enabled
         autocast.cache[key] = (tensor, made)

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
 from plugrad.dtype import INTEGER, DType, bool_, complex128, float64, int64
+from plugrad.memory_format import MemoryFormat
 from plugrad.tensor.base import TensorBase, materialize_meta
 from plugrad.tensor.overridable import accept_foreign, stand_in
 from plugrad.tensor.promotion import is_scalar
@@ -36,6 +37,7 @@ _PUBLIC_NAMES: Final[dict[str, str]] = {
     "Device": "plugrad.device",
     "device": "plugrad.device",
     "Size": "plugrad.Size",
+    "MemoryFormat": "plugrad.memory_format",
 }
 
 
@@ -377,6 +379,18 @@ def optional_generator_argument(value: Any, function: str, name: str, position: 
     if value is None or hasattr(value, "manual_seed"):
         return value
     raise_argument_error(function, name, position, "plugrad.Generator", value)
+
+
+def memory_format_argument(value: Any, function: str, name: str, position: int) -> MemoryFormat:
+    if isinstance(value, MemoryFormat):
+        return value
+    raise_argument_error(function, name, position, "plugrad.memory_format", value)
+
+
+def optional_memory_format_argument(
+    value: Any, function: str, name: str, position: int
+) -> MemoryFormat | None:
+    return None if value is None else memory_format_argument(value, function, name, position)
 
 
 def keyset_of_list(tensors: Any) -> i64:

@@ -28,6 +28,7 @@ from plugrad.dispatch.keys import (
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
+from plugrad.memory_format import MemoryFormat, contiguous_format
 from plugrad.tensor.base import (
     TensorBase,
     empty_shell,
@@ -43,6 +44,7 @@ from plugrad.tensor.base import (
 from plugrad.tensor.functionalize import is_ordered, layout_of
 from plugrad.tensor.levels import Wrapped, readable
 from plugrad.tensor.math_bits import as_stored, is_conj, is_neg, math_bits, resolved
+from plugrad.tensor.memory_layout import has_format
 from plugrad.tensor.promotion import cast_array, is_scalar
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
@@ -426,22 +428,19 @@ def storage_offset(self: TensorBase) -> int:
     return whole_numbers((place,), self.array)[0]
 
 
-def is_contiguous(self: TensorBase) -> bool:
-    """Whether the elements lie in memory in row-major order without gaps."""
-    if self.keyset & FUNCTIONALIZE_BIT and is_ordered(self):
-        return True
-    expected = 1
-    steps = strides(self)
+def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_format) -> bool:
+    """Whether the elements lie in memory without gaps, in row-major order or that of a format."""
+    if memory_format.order:
+        return has_format(sizes_of(self), strides(self), memory_format)
+    if self.keyset & FUNCTIONALIZE_BIT:
+        if is_ordered(self):
+            return True
+    else:
+        array: Any = self.array
+        if type(array) is np.ndarray and array.flags.c_contiguous:
+            return True
     sizes = sizes_of(self)
-    if 0 in sizes:
-        return True
-    for dim in range(len(sizes) - 1, -1, -1):
-        # The step along a dimension of size 1 is never taken.
-        if sizes[dim] != 1:
-            if steps[dim] != expected:
-                return False
-            expected *= sizes[dim]
-    return True
+    return 0 in sizes or has_format(sizes, strides(self), memory_format)
 
 
 def dlpack(self: TensorBase, **options: Any) -> Any:

@@ -306,6 +306,8 @@ class RawKernel:
             else:
                 _check_generator(args[self.generator_position], generator)
         prepared: Any = args if self.prepare is None else self.prepare(*args)
+        if prepared is DECLINED:
+            return run_next(self.op, self.active, self.raw, self.registered, given_args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
         try:
             out = self.raw(*raw_args)

@@ -21,6 +21,7 @@ from plugrad.dispatch import keys
 from plugrad.dispatch.kernel_hooks import set_math_bits
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.memory_format import preserve_format
 from plugrad.tensor.base import TensorBase, detached, make_tensor
 from plugrad.tensor.levels import Wrapped
 
@@ -132,7 +133,7 @@ class MathBitsKernel:
         if self.implicit is not None and self.op.lookup_dense(below) is self.implicit:
             # Made of operators that come here themselves.
             return _go_on(state, self.op, below, args)
-        if self.copies and args[1] in (None, "preserve_format"):
+        if self.copies and (args[1] is None or args[1] is preserve_format):
             return resolved(args[0])
         if self.moves:
             # The other device may be the one that can compute.

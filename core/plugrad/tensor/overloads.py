@@ -14,6 +14,7 @@ from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
 from plugrad.dispatch.operator import Operator, default_of
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
+from plugrad.memory_format import MemoryFormat
 from plugrad.tensor.arguments import (
     MISSING,
     OVERFLOW,
@@ -223,6 +224,9 @@ def _convert_one(value: Any, base: str) -> Any:
             return as_device(value)
     elif base == "Generator":
         if hasattr(value, "manual_seed"):
+            return value
+    elif base == "MemoryFormat":
+        if isinstance(value, MemoryFormat):
             return value
     else:
         return value

@@ -296,7 +296,7 @@ def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
     if tensor.keyset & TRANSFORMS_BIT:
         # Of a level: its elements are further out, and so may be a graph.
         to_copy: Any = find_operator("plugrad::_to_copy")
-        level_tensor: TensorBase = to_copy.call((tensor, dtype))
+        level_tensor: TensorBase = to_copy.call((tensor, dtype, None))
         return level_tensor
     device = tensor.device
     copied = cast_array(resolved(tensor).array, device.type, dtype, device.index or 0)

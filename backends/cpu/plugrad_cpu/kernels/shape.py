@@ -26,7 +26,8 @@ def stack(arrays: list[Array], dim: int) -> Array:
 
 def flip(array: Array, dims: Shape) -> Array:
     """A copy, since tensors have no negative strides."""
-    return np.flip(array, dims).copy()
+    flipped = np.flip(array, dims)
+    return flipped.copy(copy_order(array))
 
 
 def roll(array: Array, shifts: Shape, dims: Shape) -> Array:

@@ -79,7 +79,7 @@ def aligned(tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tenso
 
 def cast(tensor: Tensor, dtype: DType) -> Tensor:
     """The tensor in a dtype. By an operator, for a graph may record it."""
-    return tensor if tensor.dtype is dtype else C.call__to_copy(tensor, dtype)
+    return tensor if tensor.dtype is dtype else C.call__to_copy(tensor, dtype, None)
 
 
 def physical(dim: int, rank: int) -> int:

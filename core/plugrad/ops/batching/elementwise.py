@@ -14,6 +14,7 @@ from plugrad._generated import calls as C
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType, promote_types
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.batching.dims import (
     aligned,
     check_written,
@@ -85,7 +86,7 @@ def _arranged(
         wanted = _common_dtype([(args[index], in_dims[index]) for index in chosen])
         if wanted is not _common_dtype([(values[index], None) for index in chosen]):
             for index in chosen[written:]:
-                values[index] = C.call__to_copy(values[index], wanted)
+                values[index] = C.call__to_copy(values[index], wanted, None)
     return values, 0
 
 
@@ -106,14 +107,25 @@ def clone(
     info: Any, in_dims: tuple[Any, ...], self: Tensor, memory_format: Any
 ) -> tuple[Tensor, int]:
     """Contiguous is a copy of which every element of the batch is so."""
-    if memory_format == "contiguous_format":
+    if memory_format is contiguous_format:
         return C.call_clone(moved(self, in_dims[0], 0), memory_format), 0
+    if memory_format is not None and memory_format.order:
+        raise RuntimeError(
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format "
+            "plugrad.preserve_format or plugrad.contiguous_format (got "
+            f"{memory_format.cpp_name})"
+        )
     return C.call_clone(self, memory_format), in_dims[0]
 
 
 def contiguous(
     info: Any, in_dims: tuple[Any, ...], self: Tensor, memory_format: Any
 ) -> tuple[Tensor, int]:
+    if memory_format is not contiguous_format:
+        raise RuntimeError(
+            "NYI: Tensor.contiguous(...) inside of vmap for memory_format other than "
+            "plugrad.contiguous_format"
+        )
     return C.call_contiguous(moved(self, in_dims[0], 0), memory_format), 0
 
 

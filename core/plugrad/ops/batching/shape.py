@@ -47,7 +47,7 @@ def cat(info: Any, in_dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[
     for index, tensor in enumerate(fronts):
         if index not in whole and tensor.ndim != rank + 1:
             empty = C.call_slice_Tensor(fronts[chosen], place, 0, 0, 1)
-            fronts[index] = C.call__to_copy(empty, tensor.dtype)
+            fronts[index] = C.call__to_copy(empty, tensor.dtype, None)
     return C.call_cat(fronts, place), 0
 
 

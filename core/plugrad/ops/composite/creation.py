@@ -9,8 +9,11 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import canonical_device
+from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dtype import DType, int64
+from plugrad.memory_format import MemoryFormat
 from plugrad.ops.composite.complex_parts import complex_of_parts as complex_of_parts
+from plugrad.ops.composite.memory_formats import in_order, permuted
 from plugrad.ops.composite.random import bernoulli as bernoulli
 from plugrad.ops.composite.random import bernoulli_float_ as bernoulli_float_
 from plugrad.ops.composite.random import bernoulli_tensor_ as bernoulli_tensor_
@@ -28,6 +31,7 @@ from plugrad.ops.composite.random import randperm as randperm
 from plugrad.ops.composite.random import uniform_ as uniform_
 from plugrad.ops.prepare import creation as prepare
 from plugrad.ops.prepare.creation import check_std
+from plugrad.ops.prepare.memory_formats import order_like
 from plugrad.ops.prepare.views import check_geometry
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host
@@ -48,8 +52,16 @@ def _moved(numbers: Any, dtype: DType, device: Device | None) -> TensorBase:
     return from_host(host, dtype, canonical_device(device))
 
 
-def empty(size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
-    prepare.empty(size, dtype, device)
+def empty(
+    size: Sizes,
+    dtype: DType | None,
+    device: Device | None,
+    memory_format: MemoryFormat | None,
+) -> Tensor:
+    if prepare.empty(size, dtype, device, memory_format) is DECLINED:
+        assert memory_format is not None
+        order = memory_format.order
+        return in_order(F.empty(permuted(size, order), dtype=dtype, device=device), order)
     return F.zeros(size, dtype=dtype, device=device)
 
 
@@ -145,21 +157,24 @@ def _like(self: Tensor, dtype: DType | None, device: Device | None) -> dict[str,
 
 
 def empty_like(
-    self: Tensor, dtype: DType | None, device: Device | None, memory_format: object
+    self: Tensor, dtype: DType | None, device: Device | None, memory_format: MemoryFormat | None
 ) -> Tensor:
-    return F.empty(sizes_of(self), **_like(self, dtype, device))
+    order = order_like(self, memory_format)
+    return in_order(F.empty(permuted(sizes_of(self), order), **_like(self, dtype, device)), order)
 
 
 def zeros_like(
-    self: Tensor, dtype: DType | None, device: Device | None, memory_format: object
+    self: Tensor, dtype: DType | None, device: Device | None, memory_format: MemoryFormat | None
 ) -> Tensor:
-    return F.zeros(sizes_of(self), **_like(self, dtype, device))
+    order = order_like(self, memory_format)
+    return in_order(F.zeros(permuted(sizes_of(self), order), **_like(self, dtype, device)), order)
 
 
 def ones_like(
-    self: Tensor, dtype: DType | None, device: Device | None, memory_format: object
+    self: Tensor, dtype: DType | None, device: Device | None, memory_format: MemoryFormat | None
 ) -> Tensor:
-    return F.ones(sizes_of(self), **_like(self, dtype, device))
+    order = order_like(self, memory_format)
+    return in_order(F.ones(permuted(sizes_of(self), order), **_like(self, dtype, device)), order)
 
 
 def full_like(
@@ -167,9 +182,11 @@ def full_like(
     fill_value: object,
     dtype: DType | None,
     device: Device | None,
-    memory_format: object,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
-    return F.full(sizes_of(self), fill_value, **_like(self, dtype, device))
+    order = order_like(self, memory_format)
+    sizes = permuted(sizes_of(self), order)
+    return in_order(F.full(sizes, fill_value, **_like(self, dtype, device)), order)
 
 
 def new_empty(self: Tensor, size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
@@ -195,9 +212,11 @@ def rand_like(
     generator: object,
     dtype: DType | None,
     device: Device | None,
-    memory_format: object,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
-    return F.rand(sizes_of(self), generator=generator, **_like(self, dtype, device))
+    order = order_like(self, memory_format)
+    sizes = permuted(sizes_of(self), order)
+    return in_order(F.rand(sizes, generator=generator, **_like(self, dtype, device)), order)
 
 
 def randn_like(
@@ -205,9 +224,11 @@ def randn_like(
     generator: object,
     dtype: DType | None,
     device: Device | None,
-    memory_format: object,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
-    return F.randn(sizes_of(self), generator=generator, **_like(self, dtype, device))
+    order = order_like(self, memory_format)
+    sizes = permuted(sizes_of(self), order)
+    return in_order(F.randn(sizes, generator=generator, **_like(self, dtype, device)), order)
 
 
 def randint_like(
@@ -217,12 +238,17 @@ def randint_like(
     generator: object,
     dtype: DType | None,
     device: Device | None,
-    memory_format: object,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
+    order = order_like(self, memory_format)
     made: Tensor = F.randint(
-        low, high, sizes_of(self), generator=generator, **_like(self, dtype, device)
+        low,
+        high,
+        permuted(sizes_of(self), order),
+        generator=generator,
+        **_like(self, dtype, device),
     )
-    return made
+    return in_order(made, order)
 
 
 def randint_like_high(
@@ -231,7 +257,7 @@ def randint_like_high(
     generator: object,
     dtype: DType | None,
     device: Device | None,
-    memory_format: object,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
     return randint_like(self, 0, high, generator, dtype, device, memory_format)
 

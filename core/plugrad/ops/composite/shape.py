@@ -12,6 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dispatch.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
+from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dtype import (
     DType,
     bfloat16,
@@ -27,6 +28,8 @@ from plugrad.dtype import (
     int64,
     uint8,
 )
+from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
+from plugrad.ops.composite.memory_formats import copied, formatted
 from plugrad.ops.composite.positions import index_tensor, mask_tensor, zero_like
 from plugrad.ops.composite.sorting import argsort as argsort
 from plugrad.ops.composite.sorting import kthvalue as kthvalue
@@ -34,10 +37,12 @@ from plugrad.ops.composite.sorting import msort as msort
 from plugrad.ops.composite.sorting import sort as sort
 from plugrad.ops.composite.sorting import topk as topk
 from plugrad.ops.prepare import shape as prepare
+from plugrad.ops.prepare.memory_formats import keeps_layout
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import from_host, host_array, is_contiguous
+from plugrad.tensor.interop import from_host, host_array, is_contiguous, strides
+from plugrad.tensor.memory_layout import suggested_format
 from plugrad.tensor.promotion import cast
 from plugrad.tensor.strides import diagonal_sizes
 from plugrad.tensor.transfer import cast_first, moved
@@ -223,7 +228,7 @@ def repeat(self: Tensor, repeats: Sizes) -> Tensor:
         expanded += [count, size]
         joined.append(count * size)
     spread = self.reshape(tuple(apart)).expand(tuple(expanded))
-    return spread.clone(memory_format="contiguous_format").reshape(tuple(joined))
+    return spread.clone(memory_format=contiguous_format).reshape(tuple(joined))
 
 
 def tile(self: Tensor, dims: Sizes) -> Tensor:
@@ -256,7 +261,7 @@ def repeat_interleave_int(
     if output_size is not None and output_size != repeats * sizes[place]:
         raise RuntimeError(OTHER_OUTPUT_SIZE)
     spread = self.unsqueeze(place + 1).expand((*sizes[: place + 1], repeats, *sizes[place + 1 :]))
-    copied = spread.clone(memory_format="contiguous_format")
+    copied = spread.clone(memory_format=contiguous_format)
     return copied.reshape((*sizes[:place], sizes[place] * repeats, *sizes[place + 1 :]))
 
 
@@ -327,42 +332,71 @@ def diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     return F.diagonal_backward(self, sizes, offset, first, second)
 
 
-def contiguous(self: Tensor, memory_format: object) -> Tensor:
-    if prepare.keeps_strides(memory_format):
+def contiguous(self: Tensor, memory_format: MemoryFormat) -> Tensor:
+    if is_contiguous(self, memory_format):
+        return self
+    if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    return self if is_contiguous(self) else self.clone(memory_format=memory_format)
+    return self.clone(memory_format=memory_format)
 
 
-def clone(self: Tensor, memory_format: object) -> TensorBase:
-    """By way of host memory."""
-    prepare.clone(self, memory_format)
-    copied = np.array(host_array(self), order="K" if memory_format is None else "C")
-    return from_host(copied, self.dtype, self.device)
+def clone(self: Tensor, memory_format: MemoryFormat | None) -> TensorBase:
+    """By way of host memory, or of a copy in row-major order."""
+    prepared: Any = prepare.clone(self, memory_format)
+    if prepared is DECLINED:
+        assert memory_format is not None
+        return copied(self, memory_format)
+    made = np.array(host_array(self), order="K" if keeps_layout(memory_format) else "C")
+    return from_host(made, self.dtype, self.device)
 
 
-def to_copy(self: Tensor, dtype: DType) -> TensorBase:
-    return cast(self, dtype)
+def to_copy(self: Tensor, dtype: DType, memory_format: MemoryFormat | None) -> TensorBase:
+    prepare.to_copy(self, dtype, memory_format)
+    return formatted(cast(self, dtype), memory_format)
 
 
-def to_device(self: Tensor, device: Device, non_blocking: bool, dtype: DType | None) -> TensorBase:
+def to_device(
+    self: Tensor,
+    device: Device,
+    non_blocking: bool,
+    dtype: DType | None,
+    memory_format: MemoryFormat | None,
+) -> TensorBase:
+    if memory_format is not None:
+        check_rank(memory_format, self.ndim)
     target = canonical_device(device)
     source: TensorBase = self
     if dtype is not None and dtype is not self.dtype and cast_first(self, dtype, target):
         source = cast(self, dtype)
     result = moved(source, target, non_blocking)
-    return result if dtype is None or result.dtype is dtype else cast(result, dtype)
+    if dtype is not None and result.dtype is not dtype:
+        result = cast(result, dtype)
+    return formatted(result, memory_format)
 
 
 def _moved(
-    self: Tensor, device: Device | None, dtype: DType | None, non_blocking: bool, copy: bool
+    self: Tensor,
+    device: Device | None,
+    dtype: DType | None,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
     kind = self.dtype if dtype is None else dtype
     target = self.device if device is None else canonical_device(device)
     if target is not self.device:
-        return F._to_device(self, target, non_blocking, None if kind is self.dtype else kind)
-    if kind is not self.dtype or copy:
-        return F._to_copy(self, kind)
+        wanted = None if kind is self.dtype else kind
+        return F._to_device(self, target, non_blocking, wanted, memory_format=memory_format)
+    if kind is not self.dtype or copy or not _looks_like(self, memory_format):
+        return F._to_copy(self, kind, memory_format=memory_format)
     return self
+
+
+def _looks_like(self: Tensor, memory_format: MemoryFormat | None) -> bool:
+    """Whether a tensor is in a format, or else in none of those for its rank."""
+    if keeps_layout(memory_format):
+        return True
+    return suggested_format(sizes_of(self), strides(self)) is memory_format
 
 
 def to_device_and_dtype(
@@ -371,81 +405,89 @@ def to_device_and_dtype(
     dtype: DType | None,
     non_blocking: bool,
     copy: bool,
-    memory_format: object,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
-    return _moved(self, device, dtype, non_blocking, copy)
+    return _moved(self, device, dtype, non_blocking, copy, memory_format)
 
 
 def to_dtype(
-    self: Tensor, dtype: DType, non_blocking: bool, copy: bool, memory_format: object
+    self: Tensor,
+    dtype: DType,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
-    return _moved(self, None, dtype, non_blocking, copy)
+    return _moved(self, None, dtype, non_blocking, copy, memory_format)
 
 
 def to_other(
-    self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: object
+    self: Tensor,
+    other: Tensor,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
-    return _moved(self, other.device, other.dtype, non_blocking, copy)
+    return _moved(self, other.device, other.dtype, non_blocking, copy, memory_format)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    return _moved(self, other.device, other.dtype, False, False)
+    return _moved(self, other.device, other.dtype, False, False, None)
 
 
-def cpu(self: Tensor) -> Tensor:
-    return _moved(self, CPU, None, False, False)
+def cpu(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _moved(self, CPU, None, False, False, memory_format)
 
 
-def _cast(self: Tensor, dtype: DType) -> Tensor:
-    return self if self.dtype is dtype else F._to_copy(self, dtype)
+def _cast(self: Tensor, dtype: DType, memory_format: MemoryFormat | None) -> Tensor:
+    return _moved(self, None, dtype, False, False, memory_format)
 
 
-def to_float32(self: Tensor) -> Tensor:
-    return _cast(self, float32)
+def to_float32(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, float32, memory_format)
 
 
-def to_float64(self: Tensor) -> Tensor:
-    return _cast(self, float64)
+def to_float64(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, float64, memory_format)
 
 
-def to_float16(self: Tensor) -> Tensor:
-    return _cast(self, float16)
+def to_float16(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, float16, memory_format)
 
 
-def to_bfloat16(self: Tensor) -> Tensor:
-    return _cast(self, bfloat16)
+def to_bfloat16(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, bfloat16, memory_format)
 
 
-def to_complex64(self: Tensor) -> Tensor:
-    return _cast(self, complex64)
+def to_complex64(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, complex64, memory_format)
 
 
-def to_complex128(self: Tensor) -> Tensor:
-    return _cast(self, complex128)
+def to_complex128(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, complex128, memory_format)
 
 
-def to_int64(self: Tensor) -> Tensor:
-    return _cast(self, int64)
+def to_int64(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, int64, memory_format)
 
 
-def to_int32(self: Tensor) -> Tensor:
-    return _cast(self, int32)
+def to_int32(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, int32, memory_format)
 
 
-def to_int16(self: Tensor) -> Tensor:
-    return _cast(self, int16)
+def to_int16(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, int16, memory_format)
 
 
-def to_int8(self: Tensor) -> Tensor:
-    return _cast(self, int8)
+def to_int8(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, int8, memory_format)
 
 
-def to_uint8(self: Tensor) -> Tensor:
-    return _cast(self, uint8)
+def to_uint8(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, uint8, memory_format)
 
 
-def to_bool(self: Tensor) -> Tensor:
-    return _cast(self, bool_)
+def to_bool(self: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    return _cast(self, bool_, memory_format)
 
 
 def _expands(size: Sizes, wanted: Sizes) -> bool:

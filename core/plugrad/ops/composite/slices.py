@@ -15,6 +15,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.view_gradients import (
     diagonal_origins,
@@ -123,7 +124,7 @@ def as_strided_scatter_of_elements(
     checked = prepare.as_strided_scatter(self, src, size, stride, storage_offset)
     source: Tensor = checked[1]  # type: ignore[assignment]  # prepare gives objects
     if _is_mutable(self):
-        result = self.clone(memory_format="contiguous_format")
+        result = self.clone(memory_format=contiguous_format)
         result.as_strided(size, stride, storage_offset).copy_(source)
         return result
     if source.numel() == 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import int64
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite.view_gradients import diagonal_backward as diagonal_backward
 from plugrad.ops.composite.view_gradients import select_backward as select_backward
 from plugrad.ops.composite.view_gradients import slice_backward as slice_backward
@@ -58,7 +59,7 @@ def reshape(self: Tensor, shape: Sizes) -> Tensor:
     size = prepare.infer_size(shape, self.numel())
     if can_view(self, size):
         return C.call_view(self, size)
-    return C.call__unsafe_view(C.call_clone(self, "contiguous_format"), size)
+    return C.call__unsafe_view(C.call_clone(self, contiguous_format), size)
 
 
 def unsafe_view(self: Tensor, size: Sizes) -> Tensor:

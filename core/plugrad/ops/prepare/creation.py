@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from plugrad.device import Device
 from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dtype import (
     BOOL,
     COMPLEX,
@@ -19,6 +20,7 @@ from plugrad.dtype import (
     iinfo,
     int64,
 )
+from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.overlap import check_overlap
@@ -44,9 +46,20 @@ def _or_default(dtype: DType | None) -> DType:
     return get_default_dtype() if dtype is None else dtype
 
 
-def empty(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
+def empty(
+    size: Sizes,
+    dtype: DType | None,
+    device: Device | None,
+    memory_format: MemoryFormat | None,
+) -> Any:
+    """Size, dtype and device; formats other than the contiguous one are for the decomposition."""
     _check_sizes(size)
-    return (size, _or_default(dtype), device)
+    if memory_format is None or memory_format is contiguous_format:
+        return (size, _or_default(dtype), device)
+    if memory_format is preserve_format:
+        raise RuntimeError(f"unsupported memory format {memory_format.cpp_name}")
+    check_rank(memory_format, len(size))
+    return DECLINED
 
 
 def zeros(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
@@ -57,7 +70,8 @@ def zeros(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
 
 
 def ones(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
-    return empty(size, dtype, device)
+    _check_sizes(size)
+    return (size, _or_default(dtype), device)
 
 
 def full(size: Sizes, fill_value: object, dtype: DType | None, device: Device | None) -> Prepared:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from plugrad.dtype import BOOL, COMPLEX, INTEGER
+from plugrad.ops.prepare.memory_formats import clone as clone
+from plugrad.ops.prepare.memory_formats import to_copy as to_copy
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -157,21 +159,6 @@ def topk(self: TensorBase, k: int, dim: int, largest: bool, sorted: bool) -> tup
 def diag_embed(self: TensorBase, offset: int, dim1: int, dim2: int) -> tuple[object, ...]:
     first, second = diagonal_dims(self.ndim + 1, dim1, dim2)
     return (self, offset, first, second)
-
-
-def clone(self: TensorBase, memory_format: object) -> tuple[object, ...]:
-    return (self, keeps_strides(memory_format))
-
-
-def keeps_strides(memory_format: object) -> bool:
-    """Whether a copy is laid out as its source; RuntimeError for a format that is not supported."""
-    if memory_format is None or memory_format == "preserve_format":
-        return True
-    if memory_format == "contiguous_format":
-        return False
-    raise RuntimeError(
-        f"unsupported memory format {memory_format}: expected contiguous_format or preserve_format"
-    )
 
 
 def copy_(self: TensorBase, src: TensorBase, non_blocking: bool) -> tuple[object, ...]:

@@ -8,7 +8,16 @@ from typing import Any, Final, NoReturn
 
 from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dtype import DType, bool_, int64
+from plugrad.memory_format import contiguous_format
 from plugrad.tensor.kernels import broadcast_shapes
+from plugrad.tensor.memory_layout import (
+    broadcast_strides,
+    common_order,
+    has_format,
+    is_dense,
+    memory_order,
+    strides_in_order,
+)
 from plugrad.tensor.meta.array import MetaArray, Shape, shape_of
 
 Kernel = Callable[..., Any]
@@ -20,6 +29,19 @@ def _result_dtype(result: str, dtype: DType) -> DType:
     if result == "complex":
         return dtype.to_complex()
     return dtype.to_real() if result == "real" else dtype
+
+
+def joint_strides(shape: Shape, operands: Iterable[Any]) -> Shape | None:
+    """The strides of an elementwise result; None if they are those in row-major order."""
+    strided = [a for a in operands if isinstance(a, MetaArray)]
+    if all(a.shape == shape and has_format(shape, a.strides, contiguous_format) for a in strided):
+        return None
+    first = strided[0]
+    alike = all((a.shape, a.strides) == (shape, first.strides) for a in strided)
+    if alike and is_dense(shape, first.strides):
+        return first.strides
+    steps = [broadcast_strides(a.shape, a.strides, shape) for a in strided]
+    return strides_in_order(shape, common_order(shape, steps))
 
 
 def structured(op: Operator) -> Kernel:
@@ -34,7 +56,8 @@ def structured(op: Operator) -> Kernel:
             if isinstance(operand, MetaArray):
                 shape = broadcast_shapes(shape, operand.shape)
                 dtype = operand.dtype
-        results = [MetaArray(shape, _result_dtype(result, dtype)) for _ in range(count)]
+        strides = joint_strides(shape, operands)
+        results = [MetaArray(shape, _result_dtype(result, dtype), strides) for _ in range(count)]
         return results[0] if count == 1 else tuple(results)
 
     return kernel
@@ -119,13 +142,13 @@ def elementwise(*operands: Any) -> MetaArray:
             shape = broadcast_shapes(shape, operand.shape)
             found = operand
     assert found is not None
-    return found.new(shape)
+    return MetaArray(shape, found.dtype, joint_strides(shape, operands))
 
 
 def where(condition: MetaArray, a: Any, b: Any) -> MetaArray:
     shape = broadcast_shapes(condition.shape, broadcast_shapes(shape_of(a), shape_of(b)))
     array = a if isinstance(a, MetaArray) else b
-    return MetaArray(shape, array.dtype)
+    return MetaArray(shape, array.dtype, joint_strides(shape, (condition, a, b)))
 
 
 def real_like(a: MetaArray) -> MetaArray:
@@ -188,8 +211,19 @@ def topk(a: MetaArray, k: int, dim: int, *rest: Any) -> tuple[MetaArray, MetaArr
     return a.new(shape), a.new(shape, int64)
 
 
+def clone(a: MetaArray, keep_strides: bool) -> MetaArray:
+    return laid_out_like(a, a.dtype) if keep_strides else a.new(a.shape)
+
+
 def cast(a: MetaArray, dtype: DType) -> MetaArray:
-    return a.new(a.shape, dtype)
+    return laid_out_like(a, dtype)
+
+
+def laid_out_like(a: MetaArray, dtype: DType) -> MetaArray:
+    """A new array that keeps the strides, without gaps."""
+    if is_dense(a.shape, a.strides):
+        return MetaArray(a.shape, dtype, a.strides)
+    return MetaArray(a.shape, dtype, strides_in_order(a.shape, memory_order(a.shape, a.strides)))
 
 
 def keep(a: MetaArray, *rest: Any) -> MetaArray:
@@ -320,11 +354,12 @@ KERNELS: Final[dict[str, Kernel]] = {
     "cat": cat,
     "stack": stack,
     "repeat": repeat,
-    **dict.fromkeys(("flip", "roll", "tril", "triu", "clone"), like),
+    **dict.fromkeys(("flip", "roll", "tril", "triu"), like),
     **dict.fromkeys(("select_scatter", "slice_scatter", "diagonal_scatter"), like),
     "_as_strided_scatter": like,
     "sort": sort,
     "topk": topk,
+    "clone": clone,
     "_to_copy": cast,
     "gather": gather,
     "take": take,

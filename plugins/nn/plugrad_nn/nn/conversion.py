@@ -47,8 +47,10 @@ class ModuleConversion:
 
         Args:
             non_blocking: may return before copies are done, where the device can.
+            memory_format: that of members of 4 and 5 dimensions; only as a keyword.
         """
         device, dtype, non_blocking = _parse_to(args, kwargs)
+        memory_format = kwargs.get("memory_format")
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, "
@@ -56,6 +58,13 @@ class ModuleConversion:
             )
 
         def convert(tensor: Tensor) -> Tensor:
+            if memory_format is not None and tensor.dim() in (4, 5):
+                return tensor.to(
+                    tensor.device if device is None else device,
+                    dtype if tensor.is_floating_point() or tensor.is_complex() else None,
+                    non_blocking,
+                    memory_format=memory_format,
+                )
             cast = dtype if tensor.is_floating_point() or tensor.is_complex() else None
             if device is not None and cast is not None:
                 return tensor.to(device, cast, non_blocking)

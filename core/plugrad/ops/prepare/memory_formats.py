@@ -1,0 +1,63 @@
+"""`memory_format=` in calls: checked, and whether kernels can be left to obey it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.dispatch.kernel_sources import DECLINED
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.dtype import DType
+from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop import is_contiguous, strides
+from plugrad.tensor.memory_layout import memory_order, strides_in_order
+
+Sizes = tuple[int, ...]
+
+
+def keeps_layout(memory_format: MemoryFormat | None) -> bool:
+    """Whether a copy is to be laid out as its source."""
+    return memory_format is None or memory_format is preserve_format
+
+
+def clone(self: TensorBase, memory_format: MemoryFormat | None) -> Any:
+    """The tensor and whether its strides are kept. Other layouts are for the decomposition."""
+    if keeps_layout(memory_format):
+        return (self, True)
+    if memory_format is contiguous_format:
+        return (self, False)
+    assert memory_format is not None
+    check_rank(memory_format, self.ndim)
+    return DECLINED
+
+
+def to_copy(self: TensorBase, dtype: DType, memory_format: MemoryFormat | None) -> Any:
+    """The tensor and its dtype: kernels that cast keep strides."""
+    if memory_format is None or memory_format is preserve_format:
+        return (self, dtype)
+    check_rank(memory_format, self.ndim)
+    return (self, dtype) if lies_in(self, memory_format) else DECLINED
+
+
+def lies_in(self: TensorBase, memory_format: MemoryFormat) -> bool:
+    """Whether a copy that keeps the strides is in a format, to dimensions of size 1."""
+    order = memory_format.order
+    if not order:
+        return is_contiguous(self)
+    return strides(self) == strides_in_order(sizes_of(self), order)
+
+
+def order_like(self: TensorBase, memory_format: MemoryFormat | None) -> Sizes | None:
+    """The order of dimensions of a new tensor like another; None if that is row by row.
+
+    Where arrays cannot be written to, strides are not preserved.
+
+    Raises:
+        RuntimeError: tensors of that rank do not have the format.
+    """
+    if memory_format is None or memory_format is preserve_format:
+        if self.keyset & FUNCTIONALIZE_BIT or is_contiguous(self):
+            return None
+        return memory_order(sizes_of(self), strides(self))
+    check_rank(memory_format, self.ndim)
+    return memory_format.order or None
