@@ -277,3 +277,21 @@ def test_fmod_has_the_sign_of_the_dividend(device: str) -> None:
         return str([x.fmod(by).tolist() for by in (3.0, -2.0, 0.0, math.inf)])
 
     assert remainders(device) == remainders("cpu")
+
+
+def test_the_library_s_meta_device_is_left_out_and_more_dtypes_can_be_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dtypes = ["bool", "int64", "float32", "float64", "float16"]
+    info = SimpleNamespace(
+        default_device=lambda: "cpu",
+        devices=lambda: ["cpu", "meta"],
+        dtypes=lambda device: {name: getattr(np, name) for name in dtypes[:4]},
+        capabilities=np.__array_namespace_info__().capabilities,
+    )
+    monkeypatch.setattr(np, "__array_namespace_info__", lambda: info)
+    backend = ArrayNamespaceBackend(np, "zz_half", dtypes=dtypes)
+    assert backend.device_count() == 1
+    assert backend.native_dtype(plugrad.float16) == np.float16
+    with pytest.raises(TypeError, match="not nonsense"):
+        ArrayNamespaceBackend(np, "zz_half", dtypes=[*dtypes, "nonsense"])

@@ -48,8 +48,9 @@ class ArrayNamespaceBackend(Backend):
             so by default arrays are never written to: in-place operators put a new array into
             the tensor.
         devices: the namespace's devices to use, by default its default one and all others that
-            have the dtypes of that; ``name:1`` is the second of them.
-        dtypes: names of the dtypes to use, by default all that it has on the first device.
+            have the dtypes of that, but for "meta"; ``name:1`` is the second of them.
+        dtypes: names of the dtypes to use, by default all that it has on the first device. Those
+            that the standard does not know, such as ``"bfloat16"``, have to be named.
         kernels: kernels to use in place of the derived ones, or beside them.
 
     Raises:

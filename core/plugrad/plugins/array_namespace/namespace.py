@@ -28,8 +28,14 @@ _VERSION_OF: Final = {name: version for version, names in _SINCE.items() for nam
 def _alike(info: Any, dtypes: Sequence[str] | None) -> list[Any]:
     """The devices that can do what the default one can: a backend has one set of dtypes."""
     first = info.default_device()
-    wanted = set(info.dtypes(device=first) if dtypes is None else dtypes)
-    others = [device for device in info.devices() if device != first]
+    known = set(info.dtypes(device=first))
+    wanted = known if dtypes is None else known & set(dtypes)
+    # Arrays on a library's "meta" device have no values.
+    others = [
+        device
+        for device in info.devices()
+        if device != first and not str(device).startswith("meta")
+    ]
     return [first, *(each for each in others if wanted <= info.dtypes(device=each).keys())]
 
 
@@ -80,6 +86,10 @@ class Namespace:
         self.devices = tuple(_alike(info, dtypes) if devices is None else devices)
         self._capabilities: dict[str, Any] = dict(info.capabilities())
         available: dict[str, Any] = dict(info.dtypes(device=self.devices[0]))
+        for name in dtypes or ():
+            # Such as bfloat16: the standard does not know it, but the library may.
+            if name not in available and hasattr(xp, name):
+                available[name] = getattr(xp, name)
         wanted = available if dtypes is None else set(dtypes) & available.keys()
         # An array's dtype may be another object than the namespace's attribute of that name.
         self._native = {
