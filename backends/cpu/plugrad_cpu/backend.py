@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,9 +11,22 @@ from plugrad.dtype import DType
 from plugrad.plugins import Backend, package_kernels
 from plugrad_cpu.facts import describe_host
 from plugrad_cpu.generator import CpuGenerator
+from plugrad_cpu.kernels.floating_errors import quiet_kernel
 from plugrad_cpu.memory import element_offset, element_strides
 
 Array = np.ndarray[Any, Any]
+
+
+# A call around these would be felt in every small step.
+_BARE: Final = ("add", "sub", "mul", "add_", "sub_", "mul_", "sum")
+# Of these modules no kernel warns: they compute nothing, or are quiet in all parts.
+_SILENT: Final = ("views", "creation", "floating_errors")
+
+
+def _may_warn(name: str, kernel: Callable[..., Any]) -> bool:
+    if name.partition(".")[0] in _BARE or isinstance(kernel, np.ufunc):
+        return False
+    return kernel.__module__.rpartition(".")[2] not in _SILENT
 
 
 class CpuBackend(Backend):
@@ -23,8 +36,11 @@ class CpuBackend(Backend):
         super().__init__("cpu", array_type=np.ndarray, key_name="CPU")
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Every kernel of `plugrad_cpu.kernels`."""
-        return package_kernels("plugrad_cpu.kernels")
+        """Every kernel of `plugrad_cpu.kernels`; NumPy warns of nothing in them."""
+        return {
+            name: quiet_kernel(kernel) if _may_warn(name, kernel) else kernel
+            for name, kernel in package_kernels("plugrad_cpu.kernels").items()
+        }
 
     def describe(self) -> Mapping[str, str]:
         """NumPy, the BLAS of its matrix products, and the threads that one may use."""

@@ -178,7 +178,7 @@ def _read(f: PathOrFile) -> tuple[dict[str, Array], dict[str, str]]:
         copy = Path(folder) / "copy.safetensors"
         with open(copy, "wb") as target:
             try:
-                shutil.copyfileobj(f, target)  # type: ignore[misc]  # it is no path
+                shutil.copyfileobj(f, target)  # type: ignore[arg-type]  # it is no path
             except (TypeError, UnicodeDecodeError) as error:
                 raise TypeError(
                     f"load: f must be a binary file, but its read says: {error}"

@@ -23,6 +23,30 @@ _strict.run(np.seterr, all="ignore", divide="raise")
 _run_strict: Final = _strict.run
 
 
+# Whole kernels have one of their own: parts of them enter the other.
+_kernels: Final = contextvars.copy_context()
+_kernels.run(np.seterr, all="ignore")
+_run_kernel: Final = _kernels.run
+
+
+def quiet_kernel(function: Function) -> Function:
+    """A whole kernel that warns of nothing, whatever its parts are.
+
+    Its own RuntimeErrors pass: it does not run again, as it may have written already.
+    """
+
+    def kernel(*args: Any) -> Any:
+        try:
+            return _run_kernel(function, *args)
+        except RuntimeError as error:
+            if not str(error).startswith("cannot enter context"):
+                raise
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return kernel
+
+
 def run_quiet(function: Function, *args: Any) -> Any:
     """`function(*args)` without warnings."""
     try:

@@ -48,7 +48,7 @@ def _accumulate(ufunc: Any) -> Kernel:
     def kernel(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
         wide = accumulator(dtype)
         total = run_quiet(reduce, a, dims, wide, None, keepdim)
-        return total if wide is dtype else total.astype(dtype)
+        return total if wide is dtype else run_quiet(total.astype, dtype)
 
     return kernel
 
