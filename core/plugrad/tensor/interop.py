@@ -399,13 +399,19 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     return result
 
 
+def _backend_of(self: TensorBase) -> Any:
+    """The backend, whose methods may return numbers and sequences of another library's classes:
+    compiled code checks what a method is said to return, unless its object may be anything."""
+    return find_backend(self.device.type).backend
+
+
 def strides(self: TensorBase) -> tuple[int, ...]:
     """Steps in elements from one index to the next, for each dimension."""
     if self.keyset & TRANSFORMS_BIT:
         return _strides_at_level(self)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[0]
-    steps: Any = find_backend(self.device.type).backend.strides(self.array)
+    steps = _backend_of(self).strides(self.array)
     return whole_numbers(steps, self.array)
 
 
@@ -424,7 +430,7 @@ def storage_offset(self: TensorBase) -> int:
         return storage_offset(wrapped.value)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[1]
-    place: Any = find_backend(self.device.type).backend.storage_offset(self.array)
+    place = _backend_of(self).storage_offset(self.array)
     return whole_numbers((place,), self.array)[0]
 
 
@@ -464,7 +470,7 @@ def dlpack_device(self: TensorBase) -> Any:
     """DLPack's device type and index."""
     if self.keyset & TRANSFORMS_BIT:
         self = readable(self)
-    place: Any = find_backend(self.device.type).backend.dlpack_device(self.array)
+    place = _backend_of(self).dlpack_device(self.array)
     return whole_numbers(place, self.array)
 
 
