@@ -192,6 +192,20 @@ class Windows:
         taps = np.arange(self.kernel[axis]).reshape((self.kernel[axis], 1))
         return taps * self.dilation[axis] + self.starts(axis)
 
+    def first_taps(self) -> Any:
+        """The number of the first tap of each window that reads no padding, of int64; taps are
+        counted row by row.
+
+        >>> from plugrad.plugins.windows import Windows
+        >>> Windows((5,), (3,), (2,), (1,), (1,), (3,)).first_taps().tolist()
+        [1, 0, 0]
+        """
+        found: Any = np.zeros((), np.int64)
+        for axis, kernel in enumerate(self.kernel):
+            outside = np.maximum(-self.starts(axis), 0)
+            found = found[..., None] * kernel + -(-outside // self.dilation[axis])
+        return found
+
     def readers(self, axis: int) -> Any:
         """The inverse: for each tap and place along a dimension, (taps, size) of int64, the tap and
         window that read it as one number, tap * windows + window; -1 if none did."""

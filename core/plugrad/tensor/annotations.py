@@ -40,7 +40,10 @@ def _are_tensors(value: Any) -> bool:
 
 
 def _are_ints(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(is_index(item) for item in value)
+    if not isinstance(value, (list, tuple)):
+        return False
+    # As in PyTorch, only the first may not be a bool.
+    return all(is_index(item) or (i > 0 and isinstance(item, bool)) for i, item in enumerate(value))
 
 
 # Annotation -> how messages name it, and whether a value is one.

@@ -265,7 +265,7 @@ def int_list_argument(
                     _raise_unpacking(function, name, index, OVERFLOW)
                 found.append(item)
                 continue
-            if not is_index(item):
+            if not is_index(item) and not (index > 0 and isinstance(item, bool)):
                 _raise_element(function, name, position, index, item)
             number = operator.index(item)
             if is_too_large(number):

@@ -179,6 +179,8 @@ def _convert_list(value: Any, type: SchemaType) -> Any:
     for item in value:
         if item is None and type.element_optional:
             found.append(None)
+        elif found and type.base == "int" and isinstance(item, bool):
+            found.append(int(item))
         else:
             found.append(_convert_one(item, type.base))
     return found if type.base == "Tensor" else tuple(found)

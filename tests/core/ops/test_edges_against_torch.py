@@ -96,7 +96,66 @@ def integers(name: str, *shapes: tuple[int, ...], **factors: Any) -> Callable[[A
     return program
 
 
+def loss_at_edges(name: str, dtype: str) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        given = lib.tensor([INF, -INF, NAN, 1.0, 0.5, 3.0], dtype=getattr(lib, dtype))
+        return gradients(getattr(lib.nn.functional, name), given, lib.zeros_like(given))
+
+    return program
+
+
+def divergence(lib: Any) -> Any:
+    """Of targets that are 0, negative and infinite: the logarithm has no slope at 0."""
+    given = lib.tensor([-1.0, -INF, 0.5, 2.0, -1.0, 1.0])
+    target = lib.tensor([0.0, 0.0, 0.5, 1.0, -1.0, INF])
+    return gradients(lambda a, b: lib.nn.functional.kl_div(a, b, reduction="none"), given, target)
+
+
+def number_softmax(name: str) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        numbers = [INF, -INF, NAN, 1.0]
+        return [gradients(lambda x: getattr(lib, name)(x, 0), lib.tensor(n)) for n in numbers]
+
+    return program
+
+
+def least_pool(dtype: str) -> Callable[[Any], Any]:
+    """Windows in which nothing exceeds the padding."""
+
+    def program(lib: Any) -> Any:
+        kind = getattr(lib, dtype)
+        least = -INF if kind.is_floating_point else lib.iinfo(kind).min
+        image = lib.full((1, 3, 4), least, dtype=kind)
+        image[0, 2, 3] = 7
+        pool = lib.nn.functional.max_pool2d
+        return [
+            pool(image, 2, 1, padding=1, return_indices=True),
+            pool(image, 3, 2, padding=1, dilation=2, return_indices=True),
+        ]
+
+    return program
+
+
+def bools_among_ints(lib: Any) -> Any:
+    x = lib.ones(1, 2)
+    return [
+        lib.zeros([2, True]), lib.zeros(2, True), x.permute(1, False), x.reshape((2, True)),
+        x.sum([0, True]), x.flip([0, True]), x.expand(3, True, -1), x.split([1, True], 1),
+        lib.nn.functional.conv2d(lib.ones(1, 1, 3, 3), lib.ones(1, 1, 1, 1), padding=[0, True]),
+    ]  # fmt: skip
+
+
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{
+        f"{name} at edges in {dtype}": loss_at_edges(name, dtype)
+        for name in ("huber_loss", "smooth_l1_loss", "mse_loss", "l1_loss")
+        for dtype in ("float16", "float32")
+    },
+    "kl_div at edges": divergence,
+    **{f"{name} of a number": number_softmax(name) for name in ("softmax", "log_softmax")},
+    **{f"max_pool2d of the least {t}": least_pool(t) for t in ("float32", "int64", "uint8")},
+    "bools among ints": bools_among_ints,
+    "a bool before ints": lambda lib: lib.zeros([True, 2]),
     **{
         f"{name} at edges": at_edges(name, *args)
         for name, *args in (
@@ -240,10 +299,16 @@ def test_padding_is_that_of_pytorch(
         assert actual == expected
 
 
+@pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)])
 @pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((), (2, 3)), ((2, 1), (1, 3)), ((3,), ())])
-def test_polar_has_the_gradient_of_finite_differences_where_it_broadcasts(shapes: Any) -> None:
+def test_polar_has_the_gradient_of_finite_differences_where_it_broadcasts(
+    shapes: Any, wanted: Any
+) -> None:
+    """Negative magnitudes as well, where PyTorch's gradient has the wrong sign."""
     plugrad.manual_seed(0)
-    inputs = [plugrad.rand(s, dtype=plugrad.float64).requires_grad_() for s in shapes]
+    inputs = [plugrad.rand(s, dtype=plugrad.float64) * 4 - 2 for s in shapes]
+    for x, required in zip(inputs, wanted, strict=True):
+        x.requires_grad_(required)
     assert gradcheck(lambda a, b: plugrad.polar(a, b) * (1 + 2j), inputs)
 
 
@@ -276,3 +341,55 @@ def test_what_cannot_be_allocated_is_refused() -> None:
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         plugrad.adaptive_avg_pool2d(plugrad.ones(2, 2, 3), (10**12, 1))
     assert plugrad.diff(plugrad.ones(4), n=10**9).shape == (0,)
+
+
+ABSURD: Final = (10**9 * 2**20, 2**62, 2**70, -(2**40), -(2**70))
+# What makes much of little, for a number that is absurd wherever a size or a count may stand.
+SIZED: Final[dict[str, Callable[[int], Any]]] = {
+    "zeros": lambda n: plugrad.zeros(n),
+    "empty": lambda n: plugrad.empty((2, n)),
+    "full": lambda n: plugrad.full((n, n), 1.0),
+    "eye": lambda n: plugrad.eye(n),
+    "arange": lambda n: plugrad.arange(0, n, 1e-3),
+    "linspace": lambda n: plugrad.linspace(0, 1, n),
+    "tril_indices": lambda n: plugrad.tril_indices(n, n),
+    "one_hot": lambda n: plugrad.nn.functional.one_hot(plugrad.tensor([0, 1]), n),
+    "repeat": lambda n: plugrad.ones(3).repeat(n),
+    "tile": lambda n: plugrad.ones(3).tile((n, n)),
+    "repeat_interleave": lambda n: plugrad.ones(3).repeat_interleave(n),
+    "contiguous": lambda n: plugrad.ones(2, 1).expand(2, n).contiguous(),
+    "add": lambda n: plugrad.ones(1).expand(n) + 1,
+    **{
+        f"pad {mode}": lambda n, mode=mode: plugrad.nn.functional.pad(  # type: ignore[misc]
+            plugrad.ones(1, 2, 3), (n, 0), mode=mode
+        )
+        for mode in ("constant", "reflect", "replicate", "circular")
+    },
+    "conv2d": lambda n: plugrad.conv2d(
+        plugrad.ones(1, 1, 4, 4), plugrad.ones(1, 1, 2, 2), padding=n
+    ),
+    "conv_transpose2d": lambda n: plugrad.conv_transpose2d(
+        plugrad.ones(1, 1, 4, 4), plugrad.ones(1, 1, 2, 2), stride=n
+    ),
+    "max_pool2d": lambda n: plugrad.max_pool2d(plugrad.ones(1, 1, 4, 4), n),
+    "avg_pool2d": lambda n: plugrad.avg_pool2d(plugrad.ones(1, 1, 4, 4), n, padding=n // 2),
+    "adaptive_avg_pool2d": lambda n: plugrad.adaptive_avg_pool2d(plugrad.ones(1, 2, 3), n),
+    "tensor_split": lambda n: plugrad.ones(4).tensor_split(n),
+    "chunk": lambda n: plugrad.ones(0, 4).chunk(n),
+    "randperm": lambda n: plugrad.randperm(n),
+    "multinomial": lambda n: plugrad.multinomial(plugrad.ones(4), n, replacement=True),
+    "resize_": lambda n: plugrad.ones(4).resize_(n),
+    "as_strided": lambda n: plugrad.ones(4).as_strided((2,), (n,)),
+    "new_zeros": lambda n: plugrad.ones(4).new_zeros(n),
+    "rand_like": lambda n: plugrad.rand_like(plugrad.ones(1).expand(n)),
+    "Linear": lambda n: plugrad.nn.Linear(n, n),
+    "Embedding": lambda n: plugrad.nn.Embedding(n, 2),
+    "Conv2d": lambda n: plugrad.nn.Conv2d(1, 1, n),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_absurd_sizes_are_refused_at_once(name: str) -> None:
+    for size in ABSURD:
+        with pytest.raises((RuntimeError, ValueError, TypeError)):
+            SIZED[name](size)

@@ -284,7 +284,7 @@ def softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any) -> 
     if output.itemsize == 2:
         grad, output = widen(grad), widen(output)
     if output.ndim == 0:
-        return np.zeros((), input_dtype)
+        return run_quiet(np.multiply, output, 0.0).astype(input_dtype)
     out = np.multiply(grad, output)
     np.subtract(out, output * _total(out, dim, None, None, True), out)
     return out if out.dtype is input_dtype else out.astype(input_dtype, copy=False)
@@ -294,7 +294,7 @@ def log_softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any)
     if output.itemsize == 2:
         grad, output = widen(grad), widen(output)
     if output.ndim == 0:
-        return np.zeros((), input_dtype)
+        return run_quiet(np.multiply, output, 0.0).astype(input_dtype)
     out = np.exp(output)
     np.multiply(out, _total(grad, dim, None, None, True), out)
     np.subtract(grad, out, out)

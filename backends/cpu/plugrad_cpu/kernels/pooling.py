@@ -30,6 +30,9 @@ def max_pool2d(
     best = padded[shifts[0]].copy()
     small = np.int8 if len(shifts) < 128 else np.int32
     taps = np.zeros(best.shape, small)
+    if any(pad):
+        # Windows in which nothing exceeds the padding have their first element.
+        taps[...] = windows.first_taps()
     # The first maximum is the last tap that exceeds all before it, so the largest such number.
     for number in range(1, len(shifts)):
         candidate = padded[shifts[number]]

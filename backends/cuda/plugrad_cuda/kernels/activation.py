@@ -250,14 +250,14 @@ class Activation(Family):
 
     def softmax_backward(self, grad: Array, output: Array, dim: int, input_dtype: Any) -> Any:
         if output.ndim == 0:
-            return self.xp.zeros((), input_dtype)
+            return (widen(output) * 0.0).astype(input_dtype)
         grad, output = widen(grad), widen(output)
         total = self.xp.sum(self.xp.multiply(grad, output), axis=dim, keepdims=True)
         return self.softmax_gradient(grad, output, total).astype(input_dtype, copy=False)
 
     def log_softmax_backward(self, grad: Array, output: Array, dim: int, input_dtype: Any) -> Any:
         if output.ndim == 0:
-            return self.xp.zeros((), input_dtype)
+            return (widen(output) * 0.0).astype(input_dtype)
         grad, output = widen(grad), widen(output)
         total = self.xp.sum(grad, axis=dim, keepdims=True)
         return self.log_softmax_gradient(grad, output, total).astype(input_dtype, copy=False)

@@ -179,7 +179,7 @@ def _along(function: Kernel) -> Kernel:
 def _softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any) -> Array:
     grad, output = widen(grad), widen(output)
     if output.ndim == 0:
-        return jnp.zeros((), input_dtype)
+        return (output * 0.0).astype(input_dtype)
     product = grad * output
     return (product - output * jnp.sum(product, dim, keepdims=True)).astype(input_dtype)
 
@@ -187,7 +187,7 @@ def _softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any) ->
 def _log_softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any) -> Array:
     grad, output = widen(grad), widen(output)
     if output.ndim == 0:
-        return jnp.zeros((), input_dtype)
+        return (output * 0.0).astype(input_dtype)
     return (grad - jnp.exp(output) * jnp.sum(grad, dim, keepdims=True)).astype(input_dtype)
 
 

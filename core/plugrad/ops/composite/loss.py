@@ -281,8 +281,9 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: str, beta: float) ->
         return l1_loss(self, target, reduction)
     difference = self - target
     distance = difference.abs()
-    near = difference * difference * (0.5 / beta)
-    return reduced(F.where(distance < beta, near, distance - 0.5 * beta), reduction)
+    far = distance >= beta
+    near = _square_beside(far, difference) * (0.5 / beta)
+    return reduced(F.where(far, distance - 0.5 * beta, near), reduction)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: str, delta: float) -> Tensor:
@@ -291,8 +292,15 @@ def huber_loss(self: Tensor, target: Tensor, reduction: str, delta: float) -> Te
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     difference = self - target
     distance = difference.abs()
-    near = difference * difference * 0.5
-    return reduced(F.where(distance <= delta, near, (distance - 0.5 * delta) * delta), reduction)
+    far = distance > delta
+    near = _square_beside(far, difference) * 0.5
+    return reduced(F.where(far, (distance - 0.5 * delta) * delta, near), reduction)
+
+
+def _square_beside(far: Tensor, difference: Tensor) -> Tensor:
+    """The square of what is not far: that of the rest may be infinite, and its gradient nan."""
+    inside = difference.masked_fill(far, 0)
+    return inside * inside
 
 
 def bce_with_logits_by_softplus(
@@ -314,7 +322,4 @@ def kl_div(self: Tensor, target: Tensor, reduction: str, log_target: bool) -> Te
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return reduced(target.exp() * (target - self), reduction)
-    # 0 * log(0) counts as 0.
-    positive = target > 0
-    entropy = target * F.where(positive, target, 1.0).log()
-    return reduced(entropy - target * self, reduction)
+    return reduced(F.xlogy(target, target) - target * self, reduction)

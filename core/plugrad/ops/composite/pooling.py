@@ -63,6 +63,9 @@ def max_pool2d_with_indices(
     numbers = np.arange(count, 0, -1).reshape((count, 1, 1))
     nothing = F.zeros((), dtype=int64, device=self.device)
     first = count - F.where(taps == best, index_tensor(numbers, self), nothing).amax(dim=(dim,))
+    if any(windows.padding):
+        # Padding is never chosen, even if nothing exceeds it.
+        first = F.maximum(first, index_tensor(windows.first_taps(), self))
     if floating:
         upward = index_tensor(np.arange(1, count + 1).reshape((count, 1, 1)), self)
         last = F.where(taps != taps, upward, nothing).amax(dim=(dim,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
@@ -14,6 +14,7 @@ from plugrad.ops.composite.view_gradients import slice_backward as slice_backwar
 from plugrad.ops.composite.view_gradients import strided_sum as strided_sum
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.allocation import check_memory
 from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
 from plugrad.tensor.interop import host_array, is_contiguous, strides
 from plugrad.tensor.interop import storage_offset as storage_offset_of
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 Sizes = tuple[int, ...]
+
+# What a tensor that has no elements of its own takes at least.
+_VIEW_BYTES: Final = 256
 
 
 def can_view(self: TensorBase, size: Sizes) -> bool:
@@ -286,6 +290,7 @@ def chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = sizes[wrap_dim(dim, len(sizes))]
     if length == 0:
+        check_memory(chunks * _VIEW_BYTES)
         return tuple(self.split_with_sizes((0,) * chunks, dim))
     return tuple(self.split((length + chunks - 1) // chunks, dim))
 
@@ -294,6 +299,7 @@ def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
     _check_tensor_split(self)
     if sections <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+    check_memory(sections * _VIEW_BYTES)
     length = sizes_of(self)[wrap_dim(dim, self.ndim)]
     small, larger = divmod(length, sections)
     # Slices, each with a node of its own, may be written to; parts of one split may not.

@@ -358,14 +358,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """d^2 / (2 beta) where the absolute difference d is below `beta`, d - beta / 2 elsewhere."""
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    distance = (input - target).abs()
-    if beta > 0:
-        distance = plugrad.where(
-            distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta
-        )
-    return _reduce(distance, _reduction(size_average, reduce, reduction))
+    return plugrad.smooth_l1_loss(input, target, _reduction(size_average, reduce, reduction), beta)
 
 
 @overridable

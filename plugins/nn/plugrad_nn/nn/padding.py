@@ -95,6 +95,10 @@ def _pad_constant(tensor: Tensor, dim: int, before: int, after: int, value: floa
 
 def _pad_by_index(tensor: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
     size = tensor.shape[dim]
+    if mode != "circular" and size + before + after < 1:
+        raise RuntimeError(
+            f"input (size: {size}) is too small. Calculated output size: {size + before + after}"
+        )
     positions = range(-before, size + after)
     if mode == "replicate":
         indices = [min(max(position, 0), size - 1) for position in positions]
