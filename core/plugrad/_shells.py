@@ -23,6 +23,7 @@ from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite import getitem
 from plugrad.ops.composite.constructor import constructed
 from plugrad.tensor import base, interop, printing
+from plugrad.tensor.annotations import explain_receivers, wrong_receiver
 from plugrad.tensor.arguments import int_argument, memory_format_argument
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.overridable import OVERRIDES, declare_subclass
@@ -33,6 +34,7 @@ class AccumulateGrad(accumulate_grad.AccumulateGradBase):
     """The node at a leaf; the leaf refers to it weakly."""
 
 
+@explain_receivers
 class Tensor(TensorAttributes, TensorMethods):
     """A multi-dimensional array of one dtype on one device, which autograd can follow."""
 
@@ -93,9 +95,12 @@ class Tensor(TensorAttributes, TensorMethods):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length along one dimension."""
+        try:
+            sizes = self.sizes()
+        except AttributeError:
+            raise wrong_receiver("size", self) from None
         if dim is None:
-            return as_size(self.sizes())
-        sizes = self.sizes()
+            return as_size(sizes)
         dim = int_argument(dim, "size", "dim", 1)
         if not -len(sizes) <= dim < max(len(sizes), 1):
             raise IndexError(

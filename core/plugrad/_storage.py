@@ -9,9 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from plugrad._generated import functions as F
-from plugrad.device import CPU, as_device
+from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
-from plugrad.dtype import DType, uint8
+from plugrad.dtype import DType, get_default_dtype, uint8
+from plugrad.tensor.arguments import type_name
+from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import as_tensor
 from plugrad.tensor.functionalize import group_of, memory_of
 from plugrad.tensor.interop import host_array, share_numpy
@@ -290,8 +292,21 @@ class TypedStorage(_Storage):
 
     __module__ = "plugrad"
 
-    def __init__(self, tensor: Any) -> None:
-        super().__init__(tensor, tensor.dtype, slice(None))
+    def __init__(
+        self, data: Any = 0, *, dtype: DType | None = None, device: Device | str = "cpu"
+    ) -> None:
+        if isinstance(data, TensorBase):
+            made: Any = data
+        elif isinstance(data, int) and not isinstance(data, bool):
+            made = F.empty((data,), dtype=dtype, device=device)
+        elif isinstance(data, (list, tuple)):
+            made = as_tensor(data, dtype=dtype or get_default_dtype(), device=device)
+        else:
+            raise TypeError(
+                "TypedStorage(): argument 'data' (position 1) must be int or sequence, not "
+                f"{type_name(data)}"
+            )
+        super().__init__(made, made.dtype, slice(None))
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""

@@ -13,7 +13,7 @@ from plugrad.autograd.resizing import resize_, set_
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.memory_format import MemoryFormat, preserve_format
-from plugrad.tensor.annotations import explains
+from plugrad.tensor.annotations import explain_receivers, explains
 from plugrad.tensor.arguments import (
     MISSING,
     gather_varargs,
@@ -36,6 +36,7 @@ def _format(value: Any, function: str) -> MemoryFormat | None:
     return optional_memory_format_argument(value, function, "memory_format", 0)
 
 
+@explain_receivers
 class TensorAttributes:
     """Mixed into `Tensor`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plugrad.codegen.groups import Group
-from plugrad.codegen.model import ELEMENTWISE, Entry
+from plugrad.codegen.model import Entry
 from plugrad.codegen.signature import (
     Parameter,
     parameters,
@@ -198,7 +198,7 @@ def python_header(entry: Entry, group: Group, has_out: bool, is_method: bool = F
 
 def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, ...]) -> None:
     """Check and normalise each argument; `skip` names those that are right already."""
-    taken = _emit_operands(out, entry, group.name)
+    taken = _emit_operands(out, entry, group.name, skip)
     receivers = 0
     for index, parameter in enumerate(parameters(entry)):
         # Positions count what is given between the parentheses.
@@ -218,19 +218,21 @@ def emit_conversions(out: Source, entry: Entry, group: Group, skip: tuple[str, .
         emit_conversion(out, parameter, group.name, index, position)
 
 
-def _emit_operands(out: Source, entry: Entry, function: str) -> list[str]:
-    """An elementwise function takes numbers for tensors. Returns the names of such arguments."""
-    if entry.structure != ELEMENTWISE:
+def _emit_operands(out: Source, entry: Entry, function: str, skip: tuple[str, ...]) -> list[str]:
+    """Some functions take numbers for tensors. Returns the names of such arguments."""
+    if not entry.numbers:
         return []
     found = [(i, p) for i, p in enumerate(parameters(entry)) if p.argument.type.base == "Tensor"]
     names = [parameter.name for _, parameter in found]
+    values = ["self" if name in skip else name for name in names]
+    asked = [name for name in names if name not in skip]
     locals_ = ", ".join(f"a{index}" for index, _ in found)
-    with out.block(f"if {' and '.join(f'isinstance({name}, TensorBase)' for name in names)}:"):
-        for index, parameter in found:
-            out.line(f"a{index} = {parameter.name}")
+    with out.block(f"if {' and '.join(f'isinstance({name}, TensorBase)' for name in asked)}:"):
+        for (index, _), value in zip(found, values, strict=True):
+            out.line(f"a{index} = {value}")
     with out.block("else:"):
-        given = ", ".join(names)
-        out.line(f"{locals_}, = operands(({given},), {function!r}, {tuple(names)!r})")
+        given, count = ", ".join(values), len(names) - len(asked)
+        out.line(f"{locals_}, = operands(({given},), {function!r}, {tuple(names)!r}, {count})")
     return names
 
 

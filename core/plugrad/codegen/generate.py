@@ -78,6 +78,7 @@ from plugrad.tensor.arguments import (
     any_argument,
     bool_argument,
     bool_list_argument,
+    defaulted_int_list_argument,
     deprecated_order,
     device_argument,
     dtype_argument,

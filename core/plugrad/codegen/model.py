@@ -32,6 +32,7 @@ ENTRY_KEYS = (
     "overwrites",
     "deprecated",
     "number_first",
+    "numbers",
     "node",
     "doc",
     "example",
@@ -77,6 +78,7 @@ class Entry:
         functional: for an in-place operator made by `variants`, the entry it was made from.
         deprecated: orders of arguments that PyTorch still takes by position.
         number_first: whether the function takes a number for its first tensor.
+        numbers: whether it takes numbers for any of its tensors, but not for all.
         level: "core" if every backend must be able to compute it, else "full".
     """
 
@@ -95,6 +97,7 @@ class Entry:
     overwrites: tuple[str, ...] = ()
     deprecated: tuple[tuple[str, ...], ...] = ()
     number_first: bool = False
+    numbers: bool = False
     node: str = ""
     doc: str = ""
     example: str = ""
@@ -191,6 +194,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
         overwrites=tuple(item.get("overwrites", ())),
         deprecated=tuple(tuple(order) for order in item.get("deprecated", ())),
         number_first=bool(item.get("number_first", False)),
+        numbers=bool(item.get("numbers", False)) or item.get("structure") == ELEMENTWISE,
         node=item.get("node", ""),
         doc=str(item.get("doc", "")).strip(),
         example=str(item.get("example", "")).strip("\n"),

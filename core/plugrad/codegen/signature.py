@@ -45,8 +45,13 @@ class Parameter:
     argument: Argument
 
 
-def python_parameter(argument: Argument) -> Parameter:
+# (function, argument) -> its name in Python, where PyTorch has another one than in the schema.
+_PYTHON_NAMES = {("copy_", "src"): "other"}
+
+
+def python_parameter(argument: Argument, function: str = "") -> Parameter:
     name = "input" if argument.name == "self" else argument.name
+    name = _PYTHON_NAMES.get((function, name), name)
     if keyword.iskeyword(name):
         name += "_"
     return Parameter(
@@ -54,13 +59,14 @@ def python_parameter(argument: Argument) -> Parameter:
         default_source(argument) if argument.has_default else "",
         argument.kwarg_only,
         stub_type(argument.type),
-        converter(argument.type),
+        ("" if argument.default != () else "defaulted_") + converter(argument.type),
         argument,
     )
 
 
 def parameters(entry: Entry) -> list[Parameter]:
-    return [python_parameter(argument) for argument in entry.schema.arguments]
+    name = entry.python_name
+    return [python_parameter(argument, name) for argument in entry.schema.arguments]
 
 
 def default_source(argument: Argument) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plugrad.codegen.groups import Group, group_entries
 from plugrad.codegen.methods import UNARY_DUNDERS, dunders
-from plugrad.codegen.model import ELEMENTWISE, Entry, parse_entries
+from plugrad.codegen.model import Entry, parse_entries
 from plugrad.codegen.signature import (
     parameters,
     return_stub,
@@ -89,7 +89,7 @@ def _signature(entry: Entry, method: bool) -> str:
     for parameter in parameters(entry):
         if method and parameter.name == "input":
             continue
-        numbers = entry.structure == ELEMENTWISE and len(entry.tensor_arguments()) > 1
+        numbers = entry.numbers and len(entry.tensor_arguments()) > 1
         kind = "Tensor | Number" if numbers and parameter.stub_type == "Tensor" else ""
         text = f"{parameter.name}: {kind or parameter.stub_type}"
         if parameter.default:

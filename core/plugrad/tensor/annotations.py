@@ -157,6 +157,40 @@ def _unmet(annotation: Any, value: Any) -> str:
     return " or ".join(names)
 
 
+# Methods that are called too often for a frame more. They begin with compiled code that checks.
+_QUICK = frozenset({"size", "stride", "backward"})
+
+
+def explain_receivers(cls: type[R]) -> type[R]:
+    """Decorator of a class of tensors: its public methods name what is no tensor when they are
+    called on it through the class."""
+    for name, member in list(vars(cls).items()):
+        if inspect.isfunction(member) and not name.startswith("_") and name not in _QUICK:
+            setattr(cls, name, _explained_receiver(member))
+    return cls
+
+
+def _explained_receiver(method: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(method)
+    def explained(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except AttributeError:
+            if args and not isinstance(args[0], TensorBase):
+                raise wrong_receiver(method.__name__, args[0]) from None
+            raise
+
+    return explained
+
+
+def wrong_receiver(method: str, value: object) -> TypeError:
+    """The error for a method of tensors that is called on something else."""
+    return TypeError(
+        f"descriptor '{method}' for 'plugrad.TensorBase' objects doesn't apply to a "
+        f"'{type_name(value)}' object"
+    )
+
+
 def explain_constructors(classes: Iterable[Any]) -> None:
     """`explains` for the constructors of classes, in place."""
     for cls in classes:

@@ -282,6 +282,13 @@ def int_list_argument(
     raise_argument_error(function, name, position, "tuple of ints", value)
 
 
+def defaulted_int_list_argument(
+    value: Any, function: str, name: str, position: int, size: int = 0
+) -> tuple[int, ...]:
+    """One whose default is an empty list, for which None stands too."""
+    return () if value is None else int_list_argument(value, function, name, position, size)
+
+
 def _raise_unpacking(function: str, name: str, index: int, error: str) -> NoReturn:
     raise TypeError(
         f"{function}(): argument '{name}' failed to unpack the object at pos {index + 1} with "

@@ -50,10 +50,14 @@ class PromoteAll:
         return tuple(prepared)
 
 
-def operands(values: tuple[Any, ...], function: str, names: tuple[str, ...]) -> list[TensorBase]:
-    """The operands of an elementwise function, with 0-dim tensors in place of numbers.
+def operands(
+    values: tuple[Any, ...], function: str, names: tuple[str, ...], receivers: int = 0
+) -> list[TensorBase]:
+    """The operands of a function, with 0-dim tensors in place of numbers.
 
     A number has no say in the dtype beyond its kind, so it gets the dtype of the result.
+
+    The first `receivers` are what a method was called on, which positions leave out.
 
     Raises TypeError if an operand is neither a Tensor nor a number, or none is a Tensor.
     """
@@ -65,7 +69,8 @@ def operands(values: tuple[Any, ...], function: str, names: tuple[str, ...]) -> 
         elif accept_foreign(value):
             foreign = True
         elif not is_scalar(value):
-            raise_argument_error(function, names[position], position + 1, "Tensor", value)
+            place = position + 1 - receivers
+            raise_argument_error(function, names[position], place, "Tensor", value)
     if foreign:
         return [value if isinstance(value, TensorBase) else stand_in() for value in values]
     if first is None:

@@ -7,7 +7,7 @@ fits, the error lists them all.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Final
 
 from plugrad.device import Device, as_device
 from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
@@ -87,10 +87,31 @@ def call_overload(
     )
 
 
+# PyTorch's names of the types, where they are not the schema's.
+_TYPE_NAMES: Final[dict[str, str]] = {
+    "Scalar": "Number",
+    "ScalarType": "plugrad.dtype",
+    "Device": "plugrad.device",
+    "Generator": "plugrad.Generator",
+    "Layout": "plugrad.layout",
+    "MemoryFormat": "plugrad.memory_format",
+}
+
+
 def _signature(schema: FunctionSchema) -> str:
-    text = str(schema)
-    inside = text[text.index("(") + 1 : text.rindex(" -> ") - 1]
-    return inside.replace("Tensor self", "Tensor input")
+    """The parameters of an overload, as PyTorch writes them."""
+    parts: list[str] = []
+    for argument in schema.arguments:
+        if argument.kwarg_only and "*" not in parts:
+            parts.append("*")
+        base = argument.type.base
+        words = _TYPE_NAMES.get(base, base)
+        if argument.type.is_list:
+            words = f"tuple of {words}s"
+        name = "input" if argument.name == "self" and base == "Tensor" else argument.name
+        default = f" = {argument.default}" if argument.has_default else ""
+        parts.append(f"{words} {name}{default}")
+    return ", ".join(parts)
 
 
 def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -115,6 +136,8 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             if not argument.has_default:
                 raise NoFit
             values.append(default_of(argument))
+        elif value is None and argument.default == ():
+            values.append(())
         else:
             values.append(convert(value, argument.type))
     if used < len(kwargs):

@@ -117,8 +117,17 @@ def float_result(dtype: DType) -> DType:
     return dtype if dtype.category >= FLOATING else get_default_dtype()
 
 
-def result_type(*operands: object) -> Any:
+# PyTorch's names for the two operands, overload by overload.
+_NAMES: Final = (
+    ("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2"),
+)  # fmt: skip
+
+
+def result_type(*operands: object, **named: object) -> Any:
     """The dtype that an arithmetic operation on `operands`, tensors and numbers, gives.
+
+    Two of them may be given by PyTorch's names: `tensor` and `other`, `scalar` and `tensor`,
+    `scalar1` and `scalar2`.
 
     Raises TypeError if an operand is neither a Tensor nor a number.
 
@@ -126,6 +135,8 @@ def result_type(*operands: object) -> Any:
     >>> plugrad.result_type(plugrad.tensor([1, 2], dtype=plugrad.int8), 1.5)
     plugrad.float32
     """
+    if len(named) > 0:
+        operands = _by_name(operands, named)
     if OVERRIDES.active:
         handled = override_call(result_type, operands, operands, {})
         if handled is not PROCEED:
@@ -134,6 +145,14 @@ def result_type(*operands: object) -> Any:
         if not isinstance(operand, TensorBase) and accept_foreign(operand):
             return override_call(result_type, operands, operands, {})
     return common_dtype(operands)
+
+
+def _by_name(operands: tuple[object, ...], named: dict[str, object]) -> tuple[object, ...]:
+    for names in _NAMES:
+        rest = names[len(operands) :]
+        if len(rest) == len(named) and all([name in named for name in rest]):
+            return operands + tuple([named[name] for name in rest])
+    raise TypeError(f"result_type() got an unexpected keyword argument '{next(iter(named))}'")
 
 
 def common_dtype(operands: tuple[Any, ...]) -> DType:

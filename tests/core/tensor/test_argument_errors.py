@@ -40,6 +40,11 @@ SAME: list[Any] = [
     lambda lib: lib.tensordot(lib.ones(2, 3), lib.ones(3, 2), dims="a"),
     lambda lib: lib.ones(2).size("a"),
     lambda lib: lib.Generator().manual_seed("a"),
+    lambda lib: lib.copysign(lib.ones(2, 3), lib.ones(4)),
+    lambda lib: lib.ones(2).copy_("a"),
+    lambda lib: lib.meshgrid(),
+    lambda lib: lib.tensor([[1, 2], [3, 4]]).matrix_power(-1),
+    lambda lib: lib.func.functional_call(lib.nn.Linear(2, 1), {"a": 1}, lib.ones(2)),
 ]
 
 

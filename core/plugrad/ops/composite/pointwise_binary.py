@@ -27,7 +27,8 @@ from plugrad.ops.composite.scalars import number_beside as number_beside
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.creation import check_parts
 from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.broadcasting import broadcast_shapes
 from plugrad.tensor.kernels import check_alpha
 from plugrad.tensor.promotion import (
     float_result,
@@ -196,6 +197,7 @@ def copysign(self: Tensor, other: Tensor) -> Tensor:
     if dtype.is_complex:
         raise not_implemented("copysign_cpu", dtype)
     magnitude = F.abs(to_dtype(self, dtype))
+    broadcast_shapes(sizes_of(self), sizes_of(other))
     return F.where(F.signbit(other), -magnitude, magnitude)
 
 

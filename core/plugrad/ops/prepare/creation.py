@@ -90,7 +90,11 @@ def _real(number: Any) -> Any:
 def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None) -> Prepared:
     """First number, step, count, dtype and device."""
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None:
+        raise TypeError('arange() missing 1 required positional arguments: "end"')
+    if start is None:
+        start = 0
     numbers = (_real(start), _real(end), _real(step))
     floating = any(isinstance(number, float) for number in numbers)
     if dtype is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.scope import Scope, SwappedItems
+from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase, needs_grad
 
 _TABLES = ("_parameters", "_buffers")
@@ -51,6 +52,14 @@ def functional_call(
     tensor([[1., 1.]])
     """
     given = _merged(parameter_and_buffer_dicts)
+    if not hasattr(module, "named_modules"):
+        raise TypeError(
+            "functional_call(): argument 'module' (position 1) must be Module, not "
+            f"{type_name(module)}"
+        )
+    for value in given.values():
+        if value is not None and not isinstance(value, TensorBase):
+            raise TypeError(f"{value!r} is not an instance of plugrad.Tensor")
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, given, tie_weights, strict):
         return module(*positional, **(kwargs or {}))

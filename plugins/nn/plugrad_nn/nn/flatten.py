@@ -28,6 +28,17 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
+            )
+        for place, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {place}"
+                )
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)
 
