@@ -225,14 +225,18 @@ def _emit_operands(out: Source, entry: Entry, function: str, skip: tuple[str, ..
     found = [(i, p) for i, p in enumerate(parameters(entry)) if p.argument.type.base == "Tensor"]
     names = [parameter.name for _, parameter in found]
     values = ["self" if name in skip else name for name in names]
-    asked = [name for name in names if name not in skip]
-    locals_ = ", ".join(f"a{index}" for index, _ in found)
-    with out.block(f"if {' and '.join(f'isinstance({name}, TensorBase)' for name in asked)}:"):
-        for (index, _), value in zip(found, values, strict=True):
-            out.line(f"a{index} = {value}")
+    asked = [
+        (index, name) for (index, _), name in zip(found, names, strict=True) if name not in skip
+    ]
+    receivers = len(names) - len(asked)
+    with out.block(f"if {' and '.join(f'isinstance({name}, TensorBase)' for _, name in asked)}:"):
+        for index, name in asked:
+            out.line(f"a{index} = {name}")
     with out.block("else:"):
-        given, count = ", ".join(values), len(names) - len(asked)
-        out.line(f"{locals_}, = operands(({given},), {function!r}, {tuple(names)!r}, {count})")
+        locals_ = ", ".join(f"a{index}" for index, _ in asked)
+        given = f"({', '.join(values)},), {function!r}, {tuple(names)!r}, {receivers}"
+        rest = f"[{receivers}:]" if receivers else ""
+        out.line(f"{locals_}, = operands({given}){rest}")
     return names
 
 

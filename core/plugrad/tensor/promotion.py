@@ -150,7 +150,7 @@ def result_type(*operands: object, **named: object) -> Any:
 def _by_name(operands: tuple[object, ...], named: dict[str, object]) -> tuple[object, ...]:
     for names in _NAMES:
         rest = names[len(operands) :]
-        if len(rest) == len(named) and all([name in named for name in rest]):
+        if len(rest) == len(named) and named.keys() == set(rest):
             return operands + tuple([named[name] for name in rest])
     raise TypeError(f"result_type() got an unexpected keyword argument '{next(iter(named))}'")
 
