@@ -1,6 +1,6 @@
 """Hard use of what is installed, at random, until time is up: `make torture MINUTES=5`.
 
-Prints a program for each finding. Ends with 1 if there was one.
+Prints a program for each finding. Ends with 1 if there was one, but for `--report`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--only", nargs="+", metavar="FAMILY", default=[], help="only these families")
     add("--case", metavar="FAMILY:SEED", help="one case, in this process")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: cores)")
+    add(
+        "--report", nargs="+", metavar="FAMILY", default=[],
+        help="show findings of these families, but do not fail for them, unless a process ends",
+    )  # fmt: skip
     add("--log", type=Path, help="a file for findings and figures, one JSON object a line")
     return parser.parse_args(arguments)
 
@@ -125,7 +129,11 @@ def main() -> int:
     report.summary(runner)
     if runner.groups:
         print(f"{len(runner.groups)} findings; SEED={seed} repeats the run")
-    return bool(runner.groups)
+    reported = {family.name for family in chosen(options.report)} if options.report else set()
+    return any(
+        group.family.name not in reported or group.finding.ends_process
+        for group in runner.groups.values()
+    )
 
 
 if __name__ == "__main__":

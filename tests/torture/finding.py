@@ -21,11 +21,13 @@ class Finding:
         program: Python text that shows the fault when it is pasted into a file and run.
         group: findings of one group are shown once. By default the summary's first line without
             its numbers.
+        ends_process: whether the process ended by itself.
     """
 
     summary: str
     program: str
     group: str = ""
+    ends_process: bool = False
 
     @property
     def key(self) -> str:

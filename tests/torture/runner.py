@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import re
 import signal
 import tempfile
 import time
@@ -23,6 +24,9 @@ from typing import Any
 from tests.torture.families import Family
 from tests.torture.finding import Finding
 from tests.torture.worker import IDLE, work
+
+# What Python says of a crash whose innermost frame is PyTorch's.
+_TORCH_FIRST = re.compile(r"most recent call first\):\s+File \"[^\"]*[/\\]torch[/\\]")
 
 # One thread per worker: there are as many workers as cores.
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -92,8 +96,11 @@ class Worker:
         self.asked = False
 
     def said(self) -> str:
-        text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return text[-3000:].strip()
+        """The end of what it printed."""
+        return self.printed()[-3000:].strip()
+
+    def printed(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def hangs(self) -> bool:
         return self.running[0] != IDLE and (
@@ -235,7 +242,7 @@ class Runner:
             code = worker.process.exitcode
             name = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
             what = f"ends the process: {name}"
-        if seed != IDLE and worker.running[2]:
+        if seed != IDLE and (worker.running[2] or _TORCH_FIRST.search(worker.printed())):
             worker.turn.tally.counts[f"PyTorch {what.partition(':')[0]}"] += 1
             return False
         if seed == IDLE:
@@ -246,7 +253,7 @@ class Runner:
         summary = f"{family.name}: a case {what}\n{worker.said()}"
         # Cases that end the same way are told apart by the last line of their programs.
         group = f"{what} {program.strip().splitlines()[-1].partition('(')[0]}"
-        self.found(worker.turn.tally, seed, Finding(summary, program, group))
+        self.found(worker.turn.tally, seed, Finding(summary, program, group, not hangs))
         return False
 
     def found(self, tally: Tally, seed: int, finding: Finding) -> None:
