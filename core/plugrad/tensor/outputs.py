@@ -12,7 +12,7 @@ from typing import Any, Final
 from plugrad.device import Device, as_device
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
-from plugrad.dtype import DType
+from plugrad.dtype import DType, uint8
 from plugrad.tensor.arguments import dtype_argument, type_name
 from plugrad.tensor.base import TensorBase, bump_version, needs_grad, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
@@ -113,6 +113,8 @@ JOINING: Final = frozenset(
     ]
 )
 # Of these only the results of a reduction, which are several.
+# Truth values that bytes hold as well.
+TRUTHS: Final = frozenset(("all", "any"))
 EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 
 
@@ -147,7 +149,12 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             "cross-device copies are not allowed!"
         )
     exact = function in EXACT or (several and function in EXACT_IF_SEVERAL)
-    if exact and out.dtype is not result.dtype:
+    if function in TRUTHS and out.dtype is not result.dtype:
+        if out.dtype is not uint8:
+            raise RuntimeError(
+                f"{function} only supports bool tensor for result, got: {out.dtype.scalar_name}"
+            )
+    elif exact and out.dtype is not result.dtype:
         raise RuntimeError(
             f"Expected out tensor to have dtype {CPP_NAMES[result.dtype.name]}, but got "
             f"{CPP_NAMES[out.dtype.name]} instead"

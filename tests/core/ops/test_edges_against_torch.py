@@ -261,6 +261,38 @@ NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {
 del NUMBERS["index_fill[0]"]
 
 
+ARGUMENTS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{
+        f"scatter_reduce of a number along {dim}": (
+            lambda L, dim=dim: L.tensor(2.0).scatter_reduce(dim, L.tensor([0]), L.ones(1), "sum")  # type: ignore[misc]
+        )
+        for dim in (-2, -1, 0, 3)
+    },
+    **{
+        f"scatter_reduce at {dtype}": (
+            lambda L, dtype=dtype: L.ones(2).scatter_reduce(  # type: ignore[misc]
+                0, L.tensor([1, 0, 1], dtype=getattr(L, dtype)), L.ones(3), "sum"
+            )
+        )
+        for dtype in ("int32", "int16", "float32")
+    },
+    **{
+        f"{name} into {dtype}": (
+            lambda L, name=name, dtype=dtype: getattr(L, name)(  # type: ignore[misc]
+                L.tensor([[0, 2], [3, 4]]), 1, out=L.empty(2, dtype=getattr(L, dtype))
+            )
+        )
+        for name in ("all", "any")
+        for dtype in ("bool", "uint8", "int8", "float32")
+    },
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_are_taken_or_refused_as_in_pytorch(torch_oracle: Any, name: str) -> None:
+    assert outcome(plugrad, ARGUMENTS[name]) == outcome(torch_oracle, ARGUMENTS[name])
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_edges_are_those_of_pytorch(torch_oracle: Any, name: str) -> None:
     assert outcome(plugrad, PROGRAMS[name]) == outcome(torch_oracle, PROGRAMS[name])

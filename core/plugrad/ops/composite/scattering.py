@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING, bool_, iinfo, int64
+from plugrad.dtype import FLOATING, bool_, iinfo, int32, int64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.overlap import check_operands
@@ -26,11 +26,14 @@ def scatter_reduce(
 ) -> Tensor:
     if reduce not in _REDUCTIONS:
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin.")
+    if index.dtype is int32:
+        index = index.to(int64)
     if index.dtype is not int64:
-        raise RuntimeError("scatter_reduce(): Expected dtype int64 for index")
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
     if self.dtype is not src.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
     if self.ndim == 0:
+        wrap_dim(dim, 0)
         flat = (index.reshape((-1,)), src.reshape((-1,)))
         return scatter_reduce(self.reshape((1,)), 0, *flat, reduce, include_self).reshape(())
     place = wrap_dim(dim, self.ndim)
