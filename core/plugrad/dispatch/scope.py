@@ -169,9 +169,15 @@ class SetAtOnce(Scope):
                 self._entries = entries
             entries.append(entry)
             state.scopes.append(entry)
-            self.change(state)
-        self._pending = False
-        return self.value()
+        try:
+            if not self._pending:
+                self.change(state)
+            self._pending = False
+            return self.value()
+        except BaseException:
+            # `with` does not know of the block yet.
+            self.__exit__()
+            raise
 
 
 def _is_made_for_with() -> bool:
