@@ -17,6 +17,7 @@ from plugrad.amp.thread_state import (
 from plugrad.device import as_device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dispatch.autocast_state import AutocastRegion
+from plugrad.dispatch.scope import Within
 from plugrad.dtype import FLOATING, DType, float32, float64
 from plugrad.ops.autocast import autocast_dtypes
 from plugrad.tensor.base import TensorBase
@@ -142,7 +143,7 @@ class autocast(AutocastRegion):
 
         @functools.wraps(func)
         def with_autocast(*args: Any, **kwargs: Any) -> Any:
-            with self:
+            with Within(self):
                 return func(*args, **kwargs)
 
         return with_autocast

@@ -84,10 +84,9 @@ class set_detect_anomaly(SetAtOnce):
     False
     """
 
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+    def prepare(self, mode: bool, check_nan: bool = True) -> None:
         self.enabled = _checked("enabled", 1, mode)
         self.check_nan = _checked("check_nan", 2, check_nan)
-        self.set_now()
 
     def read(self, state: LocalState) -> Any:
         return is_anomaly_enabled(), is_anomaly_check_nan_enabled()

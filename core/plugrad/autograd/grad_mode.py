@@ -88,14 +88,13 @@ class enable_grad(_Decorates, GradScope):
 class _SetAtOnce(_Decorates, SetAtOnce):
     """Sets a mode when it is made; as a context manager or decorator it puts the old one back."""
 
-    def __init__(self, mode: bool) -> None:
+    def prepare(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(
                 f"{type(self).__name__}(): argument 'enabled' (position 1) must be bool, not "
                 f"{type(mode).__name__}"
             )
         self.mode = mode
-        self.set_now()
 
     def clone(self) -> Any:
         """Another manager of the same mode."""

@@ -118,14 +118,23 @@ class Scope:
 class SetAtOnce(Scope):
     """Changes the state when it is made; as a context manager it puts the former state back.
 
-    Subclasses call `set_now` at the end of their `__init__`. What a program makes for a `with` is
-    entered at once, so that an interrupt before `__enter__` puts the state back as well.
+    Subclasses have `prepare` in place of `__init__`, after which nothing interpreted runs. What a
+    program makes for a `with` is entered at once, so that an interrupt before `__enter__` puts the
+    state back as well.
     """
 
     # What `read` returned when it was made.
     prev: Any = None
     _is_set: bool = False
     _pending: bool = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.prepare(*args, **kwargs)
+        self.set_now()
+
+    def prepare(self, *args: Any, **kwargs: Any) -> None:
+        """Check the arguments of the constructor, and keep them."""
+        raise NotImplementedError
 
     def set_now(self) -> None:
         """Change the state."""

@@ -105,7 +105,7 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
     'cpu'
     """
 
-    def __init__(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+    def prepare(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         where = "plugrad.config.set()"
         if settings is not None and not isinstance(settings, Mapping):
             raise TypeError(f"{where}: settings must be a mapping, got {shown(settings)}")
@@ -115,7 +115,6 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
             for key, value in flat.items()
         }
         Config(from_code=(self._layer,)).device()  # device and backend may contradict each other
-        self.set_now()
 
     def read(self, state: LocalState) -> Any:
         return None
