@@ -39,7 +39,7 @@ def write_functionally(
         result = _result(op, values)
         if result.dtype is not former.dtype:
             check_inplace_cast(result.dtype, former.dtype)
-            result = _call("plugrad::_to_copy", result, former.dtype, None)
+            result = _call("plugrad::_to_copy", result, former.dtype)
         if sizes_of(result) != sizes_of(former):
             result = _call("plugrad::expand", result, sizes_of(former), False)
         if result is former:
@@ -55,7 +55,7 @@ def _result(op: Operator, values: tuple[Any, ...]) -> TensorBase:
     functional = _functional_of(op)
     if op.name == "copy_":
         target: TensorBase = values[0]
-        source = _call("plugrad::_to_copy", values[1], target.dtype, None)
+        source = _call("plugrad::_to_copy", values[1], target.dtype)
         if source.device is not target.device:
             source = _call("plugrad::_to_device", source, target.device)
         return source
