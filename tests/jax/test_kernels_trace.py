@@ -71,6 +71,12 @@ REFUSED: Final = {
     "repeat_interleave": shaped_by_values(
         "without output_size the repeats say how many there are", 3, 4, 6
     ),
+    "tensor_split": Refused(
+        "the number of parts is an element",
+        (3,),
+        jax.errors.TracerArrayConversionError,
+        "__array__",
+    ),
 }
 
 

@@ -47,7 +47,10 @@ def made(case: OpCase, device: str = "cpu") -> Any:
 def test_samples_run_again(case: OpCase) -> None:
     function = resolve(case.op)
     for args, kwargs, leaves in made(case):
-        if case.op in VALUES:
+        splits_at_elements = case.op == "tensor_split" and (
+            isinstance(args[1], plugrad.Tensor) and args[1].ndim == 0
+        )
+        if case.op in VALUES or splits_at_elements:
             with pytest.raises(CaptureError, match=r"asked for|gives Python a value"):
                 plugrad.capture(function, *args, **kwargs)
             continue

@@ -26,9 +26,16 @@ def multigammaln(x: Tensor, p: int) -> Tensor:
     return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
+def log_of_power(base: Tensor, exponent: Tensor) -> Tensor:
+    """log(base^exponent); 0 where the exponent is 0, and so are its derivatives by the base."""
+    flat = exponent == 0
+    one = plugrad.ones((), dtype=base.dtype, device=base.device)
+    return plugrad.xlogy(exponent, plugrad.where(flat, one, base))
+
+
 def gamma_density(a: Tensor, x: Tensor) -> Tensor:
     """x^(a - 1) exp(-x) / gamma(a), DLMF 8.8.13; nan for x < 0, as `gammainc` is there."""
-    density = (plugrad.xlogy(a - 1, x) - x - special.gammaln(a)).exp()
+    density = (log_of_power(x, a - 1) - x - special.gammaln(a)).exp()
     return plugrad.where(x < 0, math.nan, density)
 
 

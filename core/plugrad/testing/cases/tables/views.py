@@ -245,10 +245,13 @@ CASES = [
     case(
         "tensor_split",
         calls(
-            (T((7, 2)), T(values=3, dtype="int64")), (T((7,)), T(values=[2, 5], dtype="int64"))
+            (T((7, 2)), 3),
+            (T((7,)), (2, 5)),
+            (T((2, 7)), (1, 9), 1),
+            (T((7, 2)), T(values=3, dtype="int64")),
+            (T((7,)), T(values=[2, 5], dtype="int64")),
         ),
     ),
-    case("tensor_split", calls((T((7, 2)), 3), (T((7,)), (2, 5)), (T((2, 7)), (1, 9), 1))),
     case(
         "unbind",
         calls((M,), (CUBE, 1), (CUBE, -1), (TURNED, 2)),
