@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dtype import DType
+from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import equal_parts, unfolded
 from plugrad.tensor.base import TensorBase
@@ -115,3 +116,14 @@ def unfold_backward(
     window, steps = unfolded(input_sizes, strides, dimension, size, step)
     result: Tensor = F._strided_sum(grad, window, steps, 0, input_sizes, strides, 0)
     return result
+
+
+def complex_of_pairs(grad: Tensor) -> Tensor:
+    """Complex numbers of pairs in the last dimension; made by arithmetic where the backend has no
+    such view."""
+    try:
+        return F.view_as_complex(grad.contiguous())
+    except OperatorNotFoundError:
+        pairs: Any = grad
+        made: Tensor = pairs.select(-1, 0) + pairs.select(-1, 1) * 1j
+        return made
