@@ -48,7 +48,8 @@ from plugrad.dispatch.keys import (
 )
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import dtype_by_name
-from plugrad.dispatch.operator import BelowAutograd, Operator, WithoutKeyset, declare
+from plugrad.dispatch.adapters import BelowAutograd, WithoutKeyset
+from plugrad.dispatch.operator import Operator, declare
 from plugrad.graph.history import (
     any_needs_grad,
     check_inplace,

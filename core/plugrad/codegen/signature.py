@@ -6,7 +6,7 @@ import keyword
 from dataclasses import dataclass
 
 from plugrad.codegen.model import Entry
-from plugrad.dispatch.operator import DTYPE_NAMES
+from plugrad.dispatch.binding import DTYPE_NAMES
 from plugrad.dispatch.schema import Argument, SchemaType
 
 # Schema type -> (converter in plugrad.tensor.arguments, its type in stubs).

@@ -16,7 +16,6 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from plugrad.device import as_device
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import (
     ActiveBackend,
@@ -24,15 +23,20 @@ from plugrad.dispatch.active_backends import (
     set_change_listener,
     set_operator_names,
 )
+from plugrad.dispatch.binding import bind
 from plugrad.dispatch.kernel_hooks import KERNEL_HOOKS, keyset_of_arguments
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.missing_kernels import (
+    declined_kernels,
+    inactive_backend,
+    missing_kernel,
+    no_key_served,
+)
 from plugrad.dispatch.plugin_hooks import load_operators, maker_of, note
 from plugrad.dispatch.registration import LOCK, RegistrationHandle
-from plugrad.dispatch.schema import Argument, FunctionSchema, parse_schema
-from plugrad.dtype import dtype_by_name
+from plugrad.dispatch.schema import FunctionSchema, parse_schema
 from plugrad.errors import DuplicateDefinitionError, OperatorNotFoundError
-from plugrad.memory_format import memory_format_by_name
 
 
 @final
@@ -47,48 +51,6 @@ FALLTHROUGH: Final = _Fallthrough()
 
 
 @final
-class WithoutKeyset:
-    """Adapts a function of the operator's arguments alone to the kernel calling convention."""
-
-    def __init__(self, function: Any, op: Operator) -> None:
-        self.function = function
-        self.op = op
-
-    def __call__(self, keyset: i64, *args: Any) -> Any:
-        try:
-            return self.function(*args)
-        except OperatorNotFoundError as error:
-            raise _needed_by(self.op, error) from None
-
-
-@final
-class BelowAutograd:
-    """Adapts a function that calls other operators and whose gradient is known already.
-
-    It runs where autograd has had its turn, so the operators it calls must not record again. Those
-    that plugrad's own are made of do not autocast, either: kernels would not.
-    """
-
-    def __init__(self, function: Any, op: Operator) -> None:
-        self.function = function
-        self.op = op
-        self.kept: i64 = ~keys.AUTOGRAD_KEYS
-        if op.namespace == "plugrad":
-            self.kept = ~(keys.AUTOGRAD_KEYS | keys.AUTOCAST_BIT)
-
-    def __call__(self, keyset: i64, *args: Any) -> Any:
-        state = current_state()
-        kept = state.kept
-        state.kept = kept & self.kept
-        try:
-            return self.function(*args)
-        except OperatorNotFoundError as error:
-            raise _needed_by(self.op, error) from None
-        finally:
-            state.kept = kept
-
-
-@final
 class FallbackFor:
     """A key's fallback, told which operator it stands in for."""
 
@@ -98,25 +60,6 @@ class FallbackFor:
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         return self.function(self.op, keyset, *args)
-
-
-# Schemas name default dtypes as C does.
-DTYPE_NAMES: Final = {"long": "int64", "int": "int32", "float": "float32", "double": "float64"}
-
-
-def default_of(argument: Argument) -> Any:
-    """An argument's default as a kernel expects it: `int[2] stride=1` means (1, 1)."""
-    default = argument.default
-    size = argument.type.list_size
-    if argument.type.is_list and size is not None and isinstance(default, int):
-        return (default,) * size
-    if argument.type.base == "ScalarType" and isinstance(default, str):
-        return dtype_by_name(DTYPE_NAMES.get(default, default))
-    if argument.type.base == "Device" and isinstance(default, str):
-        return as_device(default)
-    if argument.type.base == "MemoryFormat" and isinstance(default, str):
-        return memory_format_by_name(default)
-    return default
 
 
 @final
@@ -267,41 +210,7 @@ class Operator:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in schema order, defaults filled in; TypeError as Python would raise."""
-        arguments = self.schema.arguments
-        values: list[Any] = []
-        positional = 0
-        used = 0
-        for argument in arguments:
-            if not argument.kwarg_only and positional < len(args):
-                if argument.name in kwargs:
-                    raise TypeError(
-                        f"{self.full_name}() got multiple values for argument '{argument.name}'"
-                    )
-                values.append(args[positional])
-                positional += 1
-            elif argument.name in kwargs:
-                values.append(kwargs[argument.name])
-                used += 1
-            elif argument.has_default:
-                values.append(default_of(argument))
-            else:
-                raise TypeError(
-                    f"{self.full_name}() missing required argument '{argument.name}' "
-                    f"(schema: {self.schema_text})"
-                )
-        if positional < len(args):
-            raise TypeError(
-                f"{self.full_name}() takes {positional} positional arguments but {len(args)} "
-                f"were given (schema: {self.schema_text})"
-            )
-        if used < len(kwargs):
-            names = {argument.name for argument in arguments}
-            unknown = next((name for name in kwargs if name not in names), "")
-            raise TypeError(
-                f"{self.full_name}() got an unexpected keyword argument '{unknown}' "
-                f"(schema: {self.schema_text})"
-            )
-        return tuple(values)
+        return bind(self.full_name, self.schema, self.schema_text, args, kwargs)
 
     def register(self, key: DispatchKey, kernel: Any) -> RegistrationHandle:
         """Add a kernel that follows the calling convention `kernel(keyset, *args)`.
@@ -431,9 +340,7 @@ class Operator:
             if found is None:
                 name = self.qualified_name
                 raise OperatorNotFoundError(
-                    f"Could not run '{name}' with arguments from the '{active.key_name}' backend: "
-                    f"{active.kernels_of(name)} declined by returning NotImplemented, and there "
-                    "is no other kernel for it, nor a decomposition.",
+                    declined_kernels(name, active.key_name, active.kernels_of(name)),
                     operator=name,
                     backend=active.name,
                     primitive=name,
@@ -469,23 +376,18 @@ class Operator:
             if key.functionality == keys.DENSE:
                 active = backend_by_number(key.backend)
                 if active is None and key.backend != keys.META:
-                    return OperatorNotFoundError(
-                        f"Could not run '{name}' with arguments from the '{key.name}' backend: "
-                        "the backend is not active any more, since its plugin was unloaded; load "
-                        "it again, and make new tensors on it",
-                        operator=name,
-                    )
+                    return OperatorNotFoundError(inactive_backend(name, key.name), operator=name)
                 backend = key.name if active is None else active.name
+                is_view = self.schema.is_view
+                registered = self._registered_for()
                 return OperatorNotFoundError(
-                    missing_kernel(name, name, backend, key.name, self._registered_for()),
+                    missing_kernel(name, name, backend, key.name, is_view, registered),
                     operator=name,
                     backend=backend,
                     primitive=name,
                 )
         return OperatorNotFoundError(
-            f"Could not run '{name}' for the dispatch keys {keys.KeySet(keyset)}: there is no "
-            f"kernel for them and it has no decomposition. {self._registered_for()}",
-            operator=name,
+            no_key_served(name, keys.KeySet(keyset), self._registered_for()), operator=name
         )
 
     def _registered_for(self) -> str:
@@ -495,44 +397,6 @@ class Operator:
     def __repr__(self) -> str:
         overload = self.overload or "default"
         return f"<OpOverload(op='{self.namespace}.{self.name}', overload='{overload}')>"
-
-
-def missing_kernel(name: str, primitive: str, backend: str, key: str, registered: str = "") -> str:
-    """The message about an operator that a backend cannot compute for want of a primitive."""
-    if backend == "meta":
-        return (
-            f"Could not run '{name}' with arguments from the 'Meta' backend: no fake is registered "
-            f"for '{primitive}'. plugrad.library.register_fake says what its results look like. "
-            f"{registered}".rstrip()
-        )
-    if name == primitive:
-        what = "the backend has no kernel for it and it has no decomposition. " + registered
-    else:
-        what = f"it is made of '{primitive}', for which the backend has no kernel."
-    remedy = f"Give backend '{backend}' a kernel named '{primitive.removeprefix('plugrad::')}'"
-    op = find_operator(primitive)
-    # The host is no remedy for itself, nor for views, which share memory.
-    if backend != "cpu" and (op is None or not op.schema.is_view):
-        remedy += f', or have the host compute it: fallback = "cpu" under [backends.{backend}] in'
-        remedy += " plugrad.toml"
-    return (
-        f"Could not run '{name}' with arguments from the '{key}' backend: {what.strip()} {remedy}."
-    )
-
-
-def _needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundError:
-    """The error of a primitive, told about the operator that is made of it."""
-    if not error.primitive:
-        return error
-    number = keys.backend_number(error.backend)
-    active = backend_by_number(number) if number >= 0 else None
-    key = error.backend if active is None else active.key_name
-    return OperatorNotFoundError(
-        missing_kernel(op.qualified_name, error.primitive, error.backend, key),
-        operator=op.qualified_name,
-        backend=error.backend,
-        primitive=error.primitive,
-    )
 
 
 _operators: Final[dict[str, Operator]] = {}

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any, NoReturn, final
 
 from plugrad.dispatch import keys
+from plugrad.dispatch.adapters import BelowAutograd
 from plugrad.dispatch.local_state import LocalState
-from plugrad.dispatch.operator import BelowAutograd, Operator, find_operator
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.levels.arguments import like, tensors_of, values_at
 from plugrad.levels.loop import call_in_loop
 from plugrad.levels.randomness import call_random, draws

@@ -5,7 +5,8 @@ from __future__ import annotations
 # Interpreted: such calls are few, and mostly go to kernels in Python.
 from typing import Any, Final, NoReturn
 
-from plugrad.dispatch.operator import Operator, default_of, find_operator
+from plugrad.dispatch.binding import default_of
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dispatch.schema import Argument, SchemaType
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase

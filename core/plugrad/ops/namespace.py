@@ -7,8 +7,9 @@ import inspect
 from typing import Any, Final
 
 from plugrad.dispatch.active_backends import find_key
+from plugrad.dispatch.binding import default_of
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator, all_operators, default_of, find_operator
+from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.plugin_hooks import load_operators
 from plugrad.dispatch.schema import Argument, FunctionSchema
 from plugrad.ops.arguments import (

@@ -10,7 +10,8 @@ from plugrad.device import Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, find_backend
 from plugrad.dispatch.caller import warn_at_caller
-from plugrad.dispatch.operator import Operator, find_operator, missing_kernel
+from plugrad.dispatch.missing_kernels import missing_kernel
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.errors import BackendNotFoundError, HostFallbackWarning, OperatorNotFoundError
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.transfer import moved
@@ -70,7 +71,9 @@ class HostFallbackKernel:
 
     def _not_even_there(self, error: OperatorNotFoundError) -> OperatorNotFoundError:
         name = self.op.qualified_name
-        message = missing_kernel(name, name, self.active.name, self.active.key_name)
+        message = missing_kernel(
+            name, name, self.active.name, self.active.key_name, self.op.schema.is_view
+        )
         return OperatorNotFoundError(
             f"{message.partition(' Give backend')[0]} Its fallback {self.helper.name!r} cannot "
             f"compute it either: {error}",

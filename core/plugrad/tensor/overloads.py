@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from plugrad.device import Device, as_device
 from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
-from plugrad.dispatch.operator import Operator, default_of
+from plugrad.dispatch.binding import default_of
+from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
 from plugrad.memory_format import MemoryFormat

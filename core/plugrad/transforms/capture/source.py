@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad.device import Device
-from plugrad.dispatch.operator import default_of
+from plugrad.dispatch.binding import default_of
 from plugrad.dtype import DType
 from plugrad.transforms.capture.node import Node, Ref
 from plugrad.transforms.capture.trees import paths, source

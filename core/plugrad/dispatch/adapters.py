@@ -1,0 +1,76 @@
+"""Functions of an operator's arguments alone, made kernels.
+
+Where what they call lacks a kernel, the error names the operator that was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from mypy_extensions import i64
+
+from plugrad.dispatch import keys
+from plugrad.dispatch.active_backends import backend_by_number
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.missing_kernels import missing_kernel
+from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.errors import OperatorNotFoundError
+
+
+@final
+class WithoutKeyset:
+    """Adapts a function of the operator's arguments alone to the kernel calling convention."""
+
+    def __init__(self, function: Any, op: Operator) -> None:
+        self.function = function
+        self.op = op
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        try:
+            return self.function(*args)
+        except OperatorNotFoundError as error:
+            raise _needed_by(self.op, error) from None
+
+
+@final
+class BelowAutograd:
+    """Adapts a function that calls other operators and whose gradient is known already.
+
+    It runs where autograd has had its turn, so the operators it calls must not record again. Those
+    that plugrad's own are made of do not autocast, either: kernels would not.
+    """
+
+    def __init__(self, function: Any, op: Operator) -> None:
+        self.function = function
+        self.op = op
+        self.kept: i64 = ~keys.AUTOGRAD_KEYS
+        if op.namespace == "plugrad":
+            self.kept = ~(keys.AUTOGRAD_KEYS | keys.AUTOCAST_BIT)
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        state = current_state()
+        kept = state.kept
+        state.kept = kept & self.kept
+        try:
+            return self.function(*args)
+        except OperatorNotFoundError as error:
+            raise _needed_by(self.op, error) from None
+        finally:
+            state.kept = kept
+
+
+def _needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundError:
+    """The error of a primitive, told about the operator that is made of it."""
+    if not error.primitive:
+        return error
+    number = keys.backend_number(error.backend)
+    active = backend_by_number(number) if number >= 0 else None
+    key = error.backend if active is None else active.key_name
+    primitive = find_operator(error.primitive)
+    is_view = primitive is not None and primitive.schema.is_view
+    return OperatorNotFoundError(
+        missing_kernel(op.qualified_name, error.primitive, error.backend, key, is_view),
+        operator=op.qualified_name,
+        backend=error.backend,
+        primitive=error.primitive,
+    )
