@@ -41,6 +41,21 @@ def pytest_addoption(parser: Any) -> None:
         metavar="PATH",
         help="write the certificate to a file that ends in .json or .html",
     )
+    group.addoption(
+        "--plugrad-share",
+        type=float,
+        default=1.0,
+        metavar="PART",
+        help="run this part of the kit's tests, such as 0.25, chosen by chance; that certifies "
+        "nothing",
+    )
+    group.addoption(
+        "--plugrad-seed",
+        type=int,
+        default=None,
+        metavar="N",
+        help="which share: repeat the one whose seed a run has printed",
+    )
 
 
 def pytest_configure(config: Any) -> None:

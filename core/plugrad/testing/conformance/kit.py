@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import random
+import zlib
 from collections.abc import Generator
 from typing import Any, Final
 
@@ -44,6 +46,12 @@ def install(config: Any) -> None:
     for path in option.plugrad_report:
         if not path.endswith((".json", ".html")):
             raise pytest.UsageError(f"--plugrad-report={path}: it must end in .json or .html")
+    if not 0 < option.plugrad_share <= 1:
+        raise pytest.UsageError(
+            f"--plugrad-share={option.plugrad_share}: expected more than 0 and at most 1"
+        )
+    if option.plugrad_seed is None:  # before processes of pytest-xdist start, which get it too
+        option.plugrad_seed = random.randrange(100_000)
     names = [name for given in option.plugrad_backend for name in given.split(",")]
     try:
         subjects = [Subject(name) for name in names or _usable_backends()]
@@ -75,10 +83,17 @@ class Kit:
         self.selection = selection
         self.reports: list[str] = list(option.plugrad_report)
         self.required: str = option.plugrad_level or ""
+        self.share: float = option.plugrad_share
+        self.seed: int = option.plugrad_seed
         self.certificates = {
             subject.name: Certificate.begin(subject, selection) for subject in subjects
         }
         self.whole = True
+
+    def pytest_report_header(self) -> list[str]:
+        if self.share == 1:
+            return []
+        return [f"the kit: {self.share:.0%} of its tests, --plugrad-seed={self.seed}"]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
         """One test for each backend and row."""
@@ -120,6 +135,15 @@ class Kit:
             item.user_properties.append((PROPERTY, about))
             # Kernels warn of nan and the like, and other runs make errors of warnings.
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+        if self.share < 1:
+            left_out = [item for item in items if not self._is_chosen(item)]
+            items[:] = [item for item in items if self._is_chosen(item)]
+            self.pytest_deselected(left_out)
+
+    def _is_chosen(self, item: Any) -> bool:
+        if "plugrad_row" not in _params(item):
+            return True
+        return zlib.crc32(f"{self.seed} {item.nodeid}".encode()) < self.share * 2**32
 
     def pytest_collection_finish(self) -> None:
         """Leave the tests, and all that is imported, out of collections of garbage: a tenth of

@@ -20,12 +20,14 @@ class Run:
 
     Attributes:
         code: pytest's exit code.
+        nodes: which tests passed.
         failures: of tests, by name, with the reason.
         whole: whether no test was deselected.
     """
 
     code: int = -1
     passed: int = 0
+    nodes: set[str] = field(default_factory=set)
     failures: dict[str, str] = field(default_factory=dict)
     whole: bool = True
     certificates: dict[str, Certificate] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Watcher:
             self.run.failures[report.nodeid.rpartition("::")[2]] = str(report.longrepr)
         elif report.when == "call" and report.passed:
             self.run.passed += 1
+            self.run.nodes.add(report.nodeid)
 
     def pytest_sessionfinish(self, session: Any) -> None:
         kit = session.config.pluginmanager.get_plugin("plugrad-kit")

@@ -86,9 +86,23 @@ def test_deselecting_certifies_nothing() -> None:
     assert not certificate.whole
 
 
+def test_a_share_is_chosen_by_its_seed_and_certifies_nothing() -> None:
+    everything = "--plugrad-backend=cpu", "--plugrad-op=exp", "--plugrad-op=sum"
+    all_of_it = run_kit(*everything, topics=("values",))
+    quarter = (*everything, "--plugrad-share=0.25")
+    first, again, other = (
+        run_kit(*quarter, f"--plugrad-seed={seed}", topics=("values",)) for seed in (1, 1, 2)
+    )
+    assert 0 < first.passed < all_of_it.passed / 2
+    assert first.nodes == again.nodes != other.nodes
+    assert all_of_it.whole
+    assert not first.whole
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--plugrad-backend=cpu", "--plugrad-share=25"), "expected more than 0 and at most 1"),
         (("--pyargs", PACKAGE), "say which, --plugrad-backend=NAME. Installed: .*cpu"),
         (("--plugrad-backend=nowhere",), "No backend named 'nowhere'"),
         (("--plugrad-op=no_such_operator",), "there are no cases of no_such_operator"),
