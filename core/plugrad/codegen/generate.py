@@ -120,7 +120,7 @@ from plugrad.tensor.elementwise import operands
 from plugrad.tensor.kernel_factory import BackendSelectKernel
 from plugrad.tensor.foreign_operands import foreign_operand, operand_of_array
 from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
-from plugrad.tensor.outputs import like_out, write_out, write_outs
+from plugrad.tensor.outputs import accumulated_dtype, like_out, write_out, write_outs
 from plugrad.tensor.creation import tensor_first
 from plugrad.tensor.overloads import call_overload
 from plugrad.tensor.overridable import (

@@ -35,6 +35,7 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.functionalize import extend, rebind
 from plugrad.tensor.interop import storage_offset, strides
 from plugrad.tensor.kernel_failures import explained
@@ -69,6 +70,9 @@ class InplaceKernel:
         self.makes_real: bool = functional.result == "real"
         self.scale: Any = active.raw_kernel("mul", "Scalar")
         self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
+        # Where among the other arguments the dtype of the computation is, if there is one.
+        names = [argument.name for argument in op.schema.arguments[1:]]
+        self.dtype_at: i64 = names.index("dtype") if "dtype" in names else -1
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         return self.compute(target, args)
@@ -83,6 +87,8 @@ class InplaceKernel:
             if self._run_raw(target, args) is not DECLINED:
                 return target
             note_alone(self.op, self.active, self.raw)
+        if self.dtype_at >= 0:
+            args = self._in_own_dtype(target, args)
         result: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
         if result.device is not target.device:
             raise_device_mismatch(result.device, target.device)
@@ -90,6 +96,16 @@ class InplaceKernel:
         check_inplace_shape(target, result)
         self._write(target, result)
         return target
+
+    def _in_own_dtype(self, target: TensorBase, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the target's dtype; RuntimeError if another was asked for."""
+        wanted = args[self.dtype_at]
+        if wanted is not None and wanted is not target.dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {CPP_NAMES[target.dtype.name]} and output "
+                f"tensor dtype {CPP_NAMES[wanted.name]} should match"
+            )
+        return (*args[: self.dtype_at], target.dtype, *args[self.dtype_at + 1 :])
 
     def _runs_directly(self, target: TensorBase, args: tuple[Any, ...]) -> bool:
         if self.op.result != "promote" and target.dtype.category < FLOATING:

@@ -112,9 +112,13 @@ JOINING: Final = frozenset(
         "vstack",
     ]
 )
-# Of these only the results of a reduction, which are several.
 # Truth values that bytes hold as well.
 TRUTHS: Final = frozenset(("all", "any"))
+# Functions that compute in the dtype of `out`.
+ACCUMULATING: Final = frozenset(("cumprod", "cumsum", "prod", "sum"))
+# Functions that write into `out` as it is, if it has as many elements as the result.
+SEQUENCES: Final = frozenset(("arange", "linspace", "logspace", "range"))
+# Of these only the results of a reduction, which are several.
 EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 
 
@@ -170,6 +174,9 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             f"{out.dtype.scalar_name}"
         )
     target: Any = out
+    if function in SEQUENCES and out.numel() == result.numel():
+        sequence: Any = result
+        result = sequence.reshape(sizes_of(out))
     if sizes_of(out) != sizes_of(result):
         if out.numel() != 0 and function not in FACTORIES:
             warnings.warn(
@@ -210,6 +217,25 @@ def write_outs(function: str, out: Any, results: Any) -> Any:
     pairs = zip(out, results, strict=True)
     written = [write_out(function, item, result, True) for item, result in pairs]
     return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
+
+
+def accumulated_dtype(function: str, out: Any, dtype: Any) -> Any:
+    """The dtype that a reduction computes in, given `out=` and perhaps `dtype=`.
+
+    Raises:
+        RuntimeError: `out` has another dtype than was asked for.
+    """
+    if not isinstance(out, TensorBase):
+        return dtype
+    if dtype is None:
+        return out.dtype if function in ACCUMULATING else None
+    wanted = dtype_argument(dtype, function, "dtype", 0)
+    if wanted is not out.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {CPP_NAMES[wanted.name]}, but got "
+            f"{CPP_NAMES[out.dtype.name]} instead"
+        )
+    return wanted
 
 
 def like_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[DType, Device]:

@@ -63,9 +63,10 @@ def addmm(c: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     product = widen(a).dot(widen(b))
     dtype = product.dtype
     if alpha != 1:
-        run_quiet(np.multiply, product, np.array(alpha, dtype), product)
+        run_quiet(np.multiply, product, np.array(alpha).astype(dtype), product)
     if beta != 0:
-        addend = c if beta == 1 else run_quiet(np.multiply, widen(c), np.array(beta, dtype))
+        factor = np.array(beta).astype(dtype)
+        addend = c if beta == 1 else run_quiet(np.multiply, widen(c), factor)
         run_quiet(np.add, product, addend, product)
     return product.astype(a.dtype, copy=False)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dtype import bool_
 from plugrad.tensor.arguments import int_list_argument, raise_argument_error
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
@@ -356,6 +357,13 @@ def _contract_pair(
 ) -> tuple[Tensor, list[int]]:
     left, left_labels = _sum_out(a, kept | set(b[1]))
     right, right_labels = _sum_out(b, kept | set(left_labels))
+    for label in [label for label in left_labels if label in right_labels and label not in kept]:
+        # Nothing is contracted where one of both has size 1: the other is summed beforehand.
+        one = sizes_of(left)[left_labels.index(label)] == 1
+        other = sizes_of(right)[right_labels.index(label)] == 1
+        if one or other:
+            left, left_labels = _without(left, left_labels, label, one)
+            right, right_labels = _without(right, right_labels, label, other)
     batch: list[int] = []
     inner: list[int] = []
     rows: list[int] = []
@@ -371,10 +379,26 @@ def _contract_pair(
         return _multiply(left, left_labels, right, right_labels, batch + rows + columns)
     left = _arrange(left, left_labels, batch, rows, inner, sizes)
     right = _arrange(right, right_labels, batch, inner, columns, sizes)
-    product = F.mm(left, right) if not batch else F.bmm(left, right)
+    product = F.bmm(left, right) if batch else _mm(left, right)
     labels = batch + rows + columns
     # A label of which both operands have size 1 keeps that size in the product.
     return product.reshape(tuple([sizes[label] for label in labels])), labels
+
+
+def _without(
+    tensor: Tensor, labels: list[int], label: int, has_size_one: bool
+) -> tuple[Tensor, list[int]]:
+    dim = labels.index(label)
+    reduced = tensor.squeeze(dim) if has_size_one else tensor.sum(dim=(dim,))
+    return reduced, [item for item in labels if item != label]
+
+
+def _mm(left: Tensor, right: Tensor) -> Tensor:
+    """A batch of one product, unless dtypes agree: so refused dtypes are refused alike."""
+    if left.dtype is right.dtype and left.dtype is not bool_:
+        return F.mm(left, right)
+    product: Tensor = F.bmm(left.unsqueeze(0), right.unsqueeze(0)).squeeze(0)
+    return product
 
 
 def _arrange(

@@ -259,7 +259,8 @@ def index_put(self: Tensor, indices: list[Any], values: Tensor, accumulate: bool
         if values.device is not CPU or values.ndim > 0:
             raise_device_mismatch(self.device, values.device)
         values = F._to_device(values, self.device)
-    prepare.index_put(self, indices, values, accumulate)
+    checked: tuple[Any, ...] = prepare.index_put(self, indices, values, accumulate)
+    values = checked[2]
     places = _read_indices(self, indices)
     try:
         spread = values.expand(places.shape)

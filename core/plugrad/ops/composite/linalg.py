@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def bmm_by_mm(self: Tensor, mat2: Tensor) -> Tensor:
-    prepare.bmm(self, mat2)
+    checked: Any = prepare.bmm(self, mat2)
+    self = checked[0]
     a, b = sizes_of(self), sizes_of(mat2)
     if a[0] == 0:
         return F.empty((0, a[1], b[2]), dtype=self.dtype, device=self.device)

@@ -315,18 +315,19 @@ def max_pool2d(
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
     rows, columns = pair("adaptive_avg_pool2d: output_size", output_size)
-    if self.ndim != 3 and self.ndim != 4:
-        raise RuntimeError(
-            f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(sizes_of(self))}"
-        )
     if rows < 0 or columns < 0:
         raise RuntimeError(
             "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but "
             f"received {{{rows}, {columns}}}"
         )
-    height, width = sizes_of(self)[-2:]
     if rows == 1 and columns == 1:
+        # The mean of each image, however many dimensions there are before it.
         return self.mean(dim=(-2, -1), keepdim=True)
+    if self.ndim != 3 and self.ndim != 4:
+        raise RuntimeError(
+            f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(sizes_of(self))}"
+        )
+    height, width = sizes_of(self)[-2:]
     if rows > 0 and columns > 0 and height % rows == 0 and width % columns == 0:
         window = (height // rows, width // columns)
         return F.avg_pool2d(self, window, window)

@@ -46,19 +46,18 @@ def prod(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Any:
 
 
 def cumsum(self: Tensor, dim: int, dtype: DType | None) -> Any:
-    return _running(self, dim, dtype, F.add)
+    return _running(prepare.cumsum(self, dim, dtype), F.add)
 
 
 def cumprod(self: Tensor, dim: int, dtype: DType | None) -> Any:
-    return _running(self, dim, dtype, F.mul)
+    return _running(prepare.cumprod(self, dim, dtype), F.mul)
 
 
-def _running(self: Tensor, dim: int, dtype: DType | None, combine: Callable[..., Any]) -> Any:
+def _running(checked: Any, combine: Callable[..., Any]) -> Any:
     """After n rounds each element stands for the 2 ** n that end at it.
 
     Source: W. D. Hillis and G. L. Steele, Data Parallel Algorithms, 1986.
     """
-    checked: Any = prepare.cumulate(self, dim, dtype)
     operand, place, kind = checked
     x: Any = to_dtype(operand, float32 if is_narrow(kind) else kind)
     if x.ndim == 0:

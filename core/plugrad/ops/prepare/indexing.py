@@ -269,12 +269,20 @@ def index_put(
     self: TensorBase, indices: list[TensorBase | None], values: TensorBase, accumulate: bool
 ) -> tuple[object, ...]:
     if values.dtype is not self.dtype:
+        if not accumulate and values.numel() == 1 and _is_one_mask(indices):
+            # One value where a mask is true is a fill, which casts.
+            return (self, check_indices(self, indices), to_dtype(values, self.dtype), False)
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{self.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
             "source."
         )
     return (self, check_indices(self, indices), values, accumulate)
+
+
+def _is_one_mask(indices: list[TensorBase | None]) -> bool:
+    given = [index for index in indices if index is not None]
+    return len(given) == 1 and given[0].dtype is bool_
 
 
 def _check_mask(mask: TensorBase, function: str, names: dict[str, str] | None = None) -> None:

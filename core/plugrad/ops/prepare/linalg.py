@@ -8,7 +8,7 @@ from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
-from plugrad.tensor.promotion import check_scalar_fits
+from plugrad.tensor.promotion import check_scalar_fits, to_dtype
 
 
 def reject_bool(kernel: str, dtype: DType, a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -62,9 +62,12 @@ def bmm(self: TensorBase, mat2: TensorBase) -> tuple[object, ...]:
             f"but got: [{b[0]}, {b[1]}]."
         )
     if self.dtype is not mat2.dtype:
-        raise RuntimeError(
-            f"expected scalar type {self.dtype.scalar_name} but found {mat2.dtype.scalar_name}"
-        )
+        if 0 not in a and 0 not in b:
+            raise RuntimeError(
+                f"expected scalar type {self.dtype.scalar_name} but found {mat2.dtype.scalar_name}"
+            )
+        # Where there is nothing to multiply, the result has the dtype of the second.
+        self = to_dtype(self, mat2.dtype)
     reject_bool("bmm", self.dtype, a, b)
     return (self, mat2)
 

@@ -224,9 +224,19 @@ def vector_norm(
     return (self, order, dims, keepdim)
 
 
-def cumulate(self: TensorBase, dim: int, dtype: DType | None) -> tuple[object, ...]:
+def cumsum(self: TensorBase, dim: int, dtype: DType | None) -> tuple[object, ...]:
+    return _cumulated("cumsum_out_cpu", self, dim, dtype)
+
+
+def cumprod(self: TensorBase, dim: int, dtype: DType | None) -> tuple[object, ...]:
+    return _cumulated("cumprod_out_cpu", self, dim, dtype)
+
+
+def _cumulated(kernel: str, self: TensorBase, dim: int, dtype: DType | None) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
     result = _sum_dtype(self, dtype)
+    if result.category == BOOL:
+        raise not_implemented(kernel, result)
     if self.dtype.category >= FLOATING or result is not int64:
         self = to_dtype(self, result)
     return (self, wrapped, result)

@@ -252,12 +252,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     linear function is the transpose of the backward pass, which is linear in its cotangents.
 
     Args:
-        func: a function of trees of tensors that returns a tree of tensors.
+        func: a function of trees of tensors that returns a tree.
         primals: its arguments.
 
     Returns:
         ``(outputs, jvp_fn)``; `jvp_fn` takes tangents in the form of `primals` and gives the
-        products in the form of the outputs.
+        products in the form of the outputs. Integers among the outputs have products of zeros,
+        what is no tensor is passed through.
 
     Raises:
         RuntimeError: tangents do not have the form, the shapes or the dtypes of `primals`.
@@ -269,8 +270,19 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor(2.)
     """
     leaves, structure = flatten(primals)
-    outputs, vjp_fn = vjp_with_hooks(func, primals, None, False)
-    cotangents = map_leaves(F.zeros_like, outputs)
+    form: Any = None
+    returned: list[Any] = []
+
+    def tensors_of(*args: Any) -> Any:
+        """The tensors among the outputs: those that have derivatives, at least one, and all."""
+        nonlocal form, returned
+        returned, form = flatten(func(*args))
+        tensors = [item for item in returned if isinstance(item, TensorBase)]
+        smooth = [item for item in tensors if item.dtype.is_differentiable]
+        return smooth or [F.zeros(())], tensors
+
+    values, vjp_fn, tensors = vjp_with_hooks(tensors_of, primals, None, True)
+    cotangents = map_leaves(F.zeros_like, values)
     _, transposed = vjp_with_hooks(vjp_fn, (cotangents,), None, False)
 
     def jvp_fn(*tangents: Any) -> Any:
@@ -288,6 +300,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"tangent:{place} with {what} {given} in flattened pytree doesn't match "
                         f"the {what} {wanted} of the corresponding primal."
                     )
-        return transposed(tangents)[0]
+        products = iter(transposed(tangents)[0])
+        return among_others(
+            [next(products) if x.dtype.is_differentiable else F.zeros_like(x) for x in tensors]
+        )
 
-    return outputs, jvp_fn
+    def among_others(found: list[Any]) -> Any:
+        """A tree like the outputs, with other tensors in it."""
+        rest = iter(found)
+        items = [next(rest) if isinstance(item, TensorBase) else item for item in returned]
+        return unflatten(form, items)
+
+    return among_others(tensors), jvp_fn

@@ -137,9 +137,12 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
 
     A size of None keeps the input's.
     """
-    if output_size is None or isinstance(output_size, int):
-        output_size = (output_size, output_size)
-    sizes = zip(output_size, input.shape[-2:], strict=True)
+    if isinstance(output_size, int):
+        return plugrad.adaptive_avg_pool2d(input, (output_size, output_size))
+    wanted = (None, None) if output_size is None else tuple(output_size)
+    if input.ndim <= len(wanted):
+        raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
+    sizes = zip(wanted, input.shape[-len(wanted) :], strict=True)
     return plugrad.adaptive_avg_pool2d(input, tuple(s if w is None else w for w, s in sizes))
 
 

@@ -1,0 +1,123 @@
+"""Programs of one line and their results beside PyTorch's: values, dtypes, gradients, refusals."""
+
+# ruff: noqa: E501  # a table
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+import plugrad
+from tests.core.ops.test_edges_against_torch import outcome
+
+# By topic; statements before the last `;` run first, the last is what is compared.
+PROGRAMS: Final[dict[str, str]] = {
+    "reductions compute in the dtype of out": """
+        L.sum(L.full((3,), 2.5), 0, out=L.empty((), dtype=L.int64))
+        L.sum(L.full((3,), 0.5), 0, out=L.empty((), dtype=L.bool))
+        L.sum(L.full((3,), 2.5 + 1j), 0, out=L.empty((), dtype=L.float32))
+        L.prod(L.full((3,), 2.5), 0, out=L.empty((), dtype=L.int64))
+        L.prod(L.ones(3, dtype=L.bool), 0, out=L.empty((), dtype=L.bool))
+        L.cumsum(L.full((3,), 2.5), 0, out=L.empty(3, dtype=L.int64))
+        L.cumprod(L.full((3,), 2.5), 0, out=L.empty(3, dtype=L.int64))
+        L.cumsum(L.ones(3), 0, out=L.empty(3, dtype=L.bool))
+        L.cumprod(L.ones(3), 0, out=L.empty(3, dtype=L.bool))
+        L.mean(L.ones(3), 0, out=L.empty((), dtype=L.bool))
+        L.sum(L.ones(3), 0, dtype=L.float64, out=L.empty(()))
+        L.cumprod(L.ones(3), 0, dtype=L.int64, out=L.empty(3))
+        L.mean(L.ones(3), 0, dtype=L.float64, out=L.empty(()))
+    """,
+    "running sums and products": """
+        L.cumsum(L.ones(3), 0, dtype=L.bool)
+        L.cumprod(L.ones(3), 0, dtype=L.bool)
+        L.full((3,), 2).cumsum_(0, dtype=L.float32)
+        L.full((3,), 2.5).cumsum_(0, dtype=L.int64)
+        L.full((3,), 2.5).cumsum_(0, dtype=L.float32)
+        L.full((3,), 2.5).cumprod_(0, dtype=L.float64)
+        L.full((3,), 2, dtype=L.int32).cumprod_(0)
+        L.full((3,), True).cumsum_(0)
+        x = L.full((3,), 2.5, requires_grad=True); (x * 1).cumsum_(0, dtype=L.float64)
+        x = L.full((3,), 2.5, requires_grad=True); (x * 1).cumprod_(0, dtype=L.float32).sum().backward(); x.grad
+    """,
+    "sequences keep the shape of out": """
+        L.linspace(0, 1, 3, out=L.empty(3, 1))
+        L.linspace(0, 1, 0, out=L.empty(2, 0))
+        L.linspace(0, 1, 1, out=L.empty(()))
+        L.linspace(0, 1, 3, out=L.empty(0))
+        L.logspace(0, 1, 4, out=L.empty(2, 2))
+        L.arange(4, out=L.empty(2, 4)[:, ::2])
+        L.arange(4, out=L.empty(4).view(2, 2).t())
+        L.arange(3, out=L.empty(4))
+        L.arange(0, out=L.empty(2, 0))
+    """,
+    "products": """
+        a = L.ones(2, 2, dtype=L.uint8); L.addmm(a, a, a, beta=-1, alpha=-2)
+        a = L.ones(2, 2, dtype=L.uint8); L.addmm(a, a, a, beta=300)
+        a = L.ones(2, 2, dtype=L.int64); L.addmm(a, a, a, beta=1.5, alpha=2.7)
+        L.bmm(L.ones(0, 2, 3), L.ones(0, 3, 2, dtype=L.float64))
+        L.bmm(L.ones(2, 2, 0), L.ones(2, 0, 2, dtype=L.int64))
+        L.matmul(L.ones(2, 0, 3, dtype=L.float64), L.ones(2, 3, 2))
+        L.bmm(L.ones(1, 2, 3), L.ones(1, 3, 2, dtype=L.float64))
+        L.mm(L.ones(2, 0), L.ones(0, 2, dtype=L.float64))
+        x = L.ones(2, 2, 0, requires_grad=True); L.bmm(x, L.ones(2, 0, 2, dtype=L.float64)).sum().backward(); x.grad
+    """,
+    "einsum of several dtypes": """
+        L.einsum('ij,jk->ik', L.ones(2, 2), L.ones(2, 2, dtype=L.float64))
+        L.einsum('ij,jk->ik', L.ones(2, 2, dtype=L.bool), L.ones(2, 2, dtype=L.bool))
+        L.einsum('ij,jk->ik', L.ones(2, 0), L.ones(0, 2, dtype=L.float64))
+        L.einsum('i,i->', L.ones(2, dtype=L.int64), L.ones(2, dtype=L.float64))
+        L.einsum('i,i->', L.ones(1), L.ones(2, dtype=L.float64))
+        L.einsum('i,i->', L.ones(1, dtype=L.complex64), L.ones(2, dtype=L.float64))
+        L.einsum('ij,j->i', L.ones(2, 1), L.ones(1, dtype=L.float64))
+        L.einsum('ij,ij->j', L.tensor([[1., 2.]]), L.tensor([[1., 2.], [3., 4.]]))
+        L.einsum('ij,jk->ik', L.tensor([[1.], [2.]]), L.tensor([[1., 2.], [3., 4.]]))
+        x = L.tensor([[1.], [2.]], requires_grad=True); L.einsum('ij,jk->i', x, L.tensor([[1., 2.], [3., 4.]])).sum().backward(); x.grad
+    """,
+    "one value where a mask is true is cast": """
+        L.ones(3).index_put((L.tensor([True, False, False]),), L.tensor([2.], dtype=L.float64))
+        L.ones(3).index_put((L.tensor([True, False, False]),), L.tensor(2))
+        L.ones(3, dtype=L.int64).index_put_((L.tensor([True, False, False]),), L.tensor(2.5))
+        L.ones(3, 2).index_put((L.ones(3, 2, dtype=L.bool),), L.tensor(1.5, dtype=L.float64))
+        L.ones(3).index_put((L.tensor([True, False, False]),), L.tensor(2), accumulate=True)
+        L.ones(3).index_put((L.tensor([True, True, False]),), L.tensor([2, 3]))
+        L.ones(3).index_put((L.tensor([0]),), L.tensor([2]))
+        x = L.ones(3); x[L.tensor([True, False, False])] = L.tensor([1.5], dtype=L.float64); x
+        v = L.tensor([2.], dtype=L.float64, requires_grad=True); L.ones(3).index_put((L.tensor([True, False, True]),), v).sum().backward(); v.grad
+    """,
+    "adaptive_avg_pool2d of any rank": """
+        L.nn.functional.adaptive_avg_pool2d(L.ones(2, 3), 1)
+        L.nn.functional.adaptive_avg_pool2d(L.ones(2, 3), (1, 1))
+        L.nn.functional.adaptive_avg_pool2d(L.ones(2, 2, 2, 2, 3), (1, 1))
+        L.nn.functional.adaptive_avg_pool2d(L.ones(2, 4, 4), (2, 2, 2))
+        L.nn.functional.adaptive_avg_pool2d(L.ones(4), 1)
+        L.nn.functional.adaptive_avg_pool2d(L.ones(2, 3, dtype=L.int64), 1)
+        L.nn.functional.adaptive_avg_pool2d(L.ones(2, 0, 3), 1)
+    """,
+    "linearize of other outputs": """
+        L.func.linearize(lambda x: (x * x, 1), L.ones(2))[0]
+        L.func.linearize(lambda x: (x * x, 1), L.ones(2))[1](L.ones(2))
+        L.func.linearize(lambda x: (x > 0, x * 3), L.ones(2))[1](L.ones(2))
+        L.func.linearize(lambda x: None, L.ones(2))[1](L.ones(2))
+        L.func.linearize(lambda x: (), L.ones(2))[1](L.ones(2))
+    """,
+}
+
+
+def run(text: str) -> Any:
+    *before, last = text.split("; ")
+
+    def program(library: Any) -> Any:
+        names = {"L": library, "nan": float("nan"), "inf": float("inf")}
+        for statement in before:
+            exec(statement, names)
+        return eval(last, names)
+
+    return program
+
+
+@pytest.mark.parametrize("topic", PROGRAMS)
+def test_programs_give_what_they_give_in_pytorch(torch_oracle: Any, topic: str) -> None:
+    for line in PROGRAMS[topic].strip().splitlines():
+        program = run(line.strip())
+        assert outcome(plugrad, program) == outcome(torch_oracle, program), line.strip()
