@@ -185,7 +185,8 @@ def python_header(entry: Entry, group: Group, has_out: bool, is_method: bool = F
         before.append(f"    dtype, device = like_out({group.name!r}, out, dtype, device)")
     elif has_out and any(argument.name == "dtype" for argument in entry.schema.arguments):
         before.append("if out is not None:")
-        before.append(f"    dtype = accumulated_dtype({group.name!r}, out, dtype)")
+        first = parameters(entry)[0].name
+        before.append(f"    dtype = accumulated_dtype({group.name!r}, {first}, out, dtype)")
     if has_out:
         keyword_only.append("out: Any = None")
         keyword_values.append("out")

@@ -7,7 +7,7 @@ resized if its shape differs.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from plugrad.device import Device, as_device
 from plugrad.dispatch.keys import FORWARD_AD_BIT
@@ -138,10 +138,7 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
         raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
     state = current_state()
     if state.grad_enabled and (needs_grad(out) or needs_grad(result)):
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+        raise_requires_grad(function)
     if (out.keyset | result.keyset) & state.kept & FORWARD_AD_BIT:
         raise NotImplementedError(
             f"Trying to use forward AD with {function}_out that does not support it because it is "
@@ -198,6 +195,13 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
     return out
 
 
+def raise_requires_grad(function: str) -> NoReturn:
+    raise RuntimeError(
+        f"{function}(): functions with out=... arguments don't support automatic "
+        "differentiation, but one of the arguments requires grad."
+    )
+
+
 def write_outs(function: str, out: Any, results: Any) -> Any:
     """Put several results into the tensors given as `out=`, a tuple of as many.
 
@@ -219,16 +223,21 @@ def write_outs(function: str, out: Any, results: Any) -> Any:
     return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
 
 
-def accumulated_dtype(function: str, out: Any, dtype: Any) -> Any:
-    """The dtype that a reduction computes in, given `out=` and perhaps `dtype=`.
+def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
+    """The dtype that a reduction of `given` computes in, with `out=` and perhaps `dtype=`.
 
     Raises:
-        RuntimeError: `out` has another dtype than was asked for.
+        RuntimeError: `out` has another dtype than was asked for, or `given` requires grad.
     """
     if not isinstance(out, TensorBase):
         return dtype
     if dtype is None:
-        return out.dtype if function in ACCUMULATING else None
+        if function not in ACCUMULATING:
+            return None
+        # A result of integers would not tell.
+        if isinstance(given, TensorBase) and needs_grad(given) and current_state().grad_enabled:
+            raise_requires_grad(function)
+        return out.dtype
     wanted = dtype_argument(dtype, function, "dtype", 0)
     if wanted is not out.dtype:
         raise RuntimeError(

@@ -24,6 +24,7 @@ PROGRAMS: Final[dict[str, str]] = {
         L.cumsum(L.ones(3), 0, out=L.empty(3, dtype=L.bool))
         L.cumprod(L.ones(3), 0, out=L.empty(3, dtype=L.bool))
         L.mean(L.ones(3), 0, out=L.empty((), dtype=L.bool))
+        L.sum(L.ones(3, requires_grad=True), 0, out=L.empty((), dtype=L.int64))
         L.sum(L.ones(3), 0, dtype=L.float64, out=L.empty(()))
         L.cumprod(L.ones(3), 0, dtype=L.int64, out=L.empty(3))
         L.mean(L.ones(3), 0, dtype=L.float64, out=L.empty(()))
