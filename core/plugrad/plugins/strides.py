@@ -9,6 +9,7 @@ from plugrad.tensor.strides import (
     reach,
     strided_positions,
     summed_positions,
+    viewed_strides,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "strided_positions",
     "reach",
     "summed_positions",
+    "viewed_strides",
 ]

@@ -63,6 +63,46 @@ def may_overlap(size: Sizes, stride: Sizes) -> bool:
     return False
 
 
+def viewed_strides(sizes: Sizes, strides: Sizes, target: Sizes) -> Sizes | None:
+    """Strides that show the same elements in another shape; None if there are none.
+
+    There is an element, and there are as many of them in both shapes.
+
+    >>> from plugrad.plugins.strides import viewed_strides
+    >>> viewed_strides((2, 3, 4), (12, 1, 3), (2, 12)), viewed_strides((2, 3), (3, 1), (3, 2))
+    (None, (2, 1))
+    """
+    blocks = _blocks(sizes, strides)
+    found: list[int] = []
+    count, step = blocks.pop(0) if blocks else (1, 1)
+    covered = 1
+    for length in reversed(target):
+        if length == 1:
+            found.append(step * covered)
+            continue
+        while covered == count and blocks:
+            count, step = blocks.pop(0)
+            covered = 1
+        if count % (covered * length) != 0:
+            return None
+        found.append(step * covered)
+        covered *= length
+    return tuple(reversed(found))
+
+
+def _blocks(sizes: Sizes, strides: Sizes) -> list[tuple[int, int]]:
+    """Runs of dimensions that lie one behind the other, from the last: elements and step."""
+    blocks: list[tuple[int, int]] = []
+    for length, stride in reversed(list(zip(sizes, strides, strict=True))):
+        if length == 1:
+            continue
+        if blocks and stride == blocks[-1][0] * blocks[-1][1]:
+            blocks[-1] = (blocks[-1][0] * length, blocks[-1][1])
+        else:
+            blocks.append((length, stride))
+    return blocks
+
+
 def diagonal_run(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
     """Of a matrix' diagonal: its first row, its first column and how many elements it has."""
     row, column = max(-offset, 0), max(offset, 0)

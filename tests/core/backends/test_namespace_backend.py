@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import plugrad
+from plugrad.dispatch.active_backends import find_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.plugins import ArrayNamespaceBackend, Backend, kernel
 from tests.core.backends.conftest import activated
@@ -191,6 +192,90 @@ def test_mutable_arrays_are_written_to() -> None:
         x[0].mul_(5)
         assert x.array is array
         assert x.tolist() == [[0.0, 10.0, 10.0], [0.0, 2.0, 2.0]]
+
+
+@pytest.fixture(params=["numpy", "strict"])
+def mutable(request: pytest.FixtureRequest) -> Iterator[str]:
+    """NumPy tells strides itself, the strict namespace by DLPack only."""
+    xp = {"numpy": np, "strict": array_api_strict}[request.param]
+    with activated(Backend.from_array_namespace(xp, "zz_mutable", mutable=True)) as name:
+        yield name
+
+
+def geometry(device: str) -> list[Any]:
+    x = plugrad.arange(24.0, device=device).reshape(2, 3, 4)
+    found = [
+        *(x.transpose(0, 2), x[:, ::2], x[1], x[1, 2, 3], x[:, None], x.flip(0), x.view(6, 4)),
+        *(x[:, :1].expand(2, 5, 4), x.diagonal(1, 0, 2), x.select(2, 1), x.movedim(0, 1).clone()),
+        *(x.mT.contiguous(), x.mT * 2, plugrad.empty_like(x.mT), x[0].t().double(), x[:0]),
+    ]
+    return [(tuple(each.shape), each.stride(), each.is_contiguous()) for each in found]
+
+
+def test_mutable_arrays_tell_where_their_elements_are(mutable: str) -> None:
+    assert geometry(mutable) == geometry("cpu")
+    assert find_backend(mutable).backend.capabilities() >= {"mutable", "strides"}
+
+
+def test_views_of_mutable_arrays_share_memory(mutable: str) -> None:
+    def written(device: str) -> list[Any]:
+        x = plugrad.arange(12.0, device=device).reshape(3, 4)
+        flipped = x.flip(0)
+        views = (x[0, 1], x.view(12)[5], x[1].unbind()[3], x.t()[2], flipped[0])
+        for number, view in enumerate(views):
+            view.fill_(-number)
+        return [x.tolist(), flipped.tolist()]
+
+    assert written(mutable) == written("cpu")
+
+
+def test_what_numpy_calls_read_only_is_written_to() -> None:
+    with activated(Backend.from_array_namespace(np, "zz_mutable", mutable=True)) as name:
+        x = plugrad.zeros(2, 2, device=name)
+        x.diagonal().fill_(3)
+        row = plugrad.zeros(1, device=name)
+        row.expand(3).fill_(5)
+        assert x.tolist() == [[3.0, 0.0], [0.0, 3.0]]
+        assert row.tolist() == [5.0]
+
+
+def test_no_view_of_a_mutable_array_is_a_copy(mutable: str) -> None:
+    x = plugrad.zeros(2, 3, device=mutable)
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        x.t().view(6)
+    assert x.t().reshape(6).shape == (6,)
+
+
+def test_a_view_as_real_shares_memory() -> None:
+    with activated(Backend.from_array_namespace(np, "zz_mutable", mutable=True)) as name:
+        z = plugrad.zeros(2, 3, dtype=plugrad.complex64, device=name)
+        plugrad.view_as_real(z.t())[1, 0, 1] = 7
+        assert z[0, 1].item() == 7j
+
+
+@pytest.mark.parametrize("dtype", [plugrad.int8, plugrad.uint8, plugrad.int64])
+def test_integer_powers_are_those_of_the_cpu(device: str, dtype: plugrad.dtype) -> None:
+    def said(device: str) -> list[str]:
+        x = plugrad.tensor([-3, -1, 0, 1, 2, 5], device=device).to(dtype)
+        found = []
+        for call in (
+            lambda: x**-1,
+            lambda: x.clone().pow_(-3),
+            lambda: x**2,
+            lambda: x ** (x - 3),
+            lambda: x**x,
+            lambda: 2**x,
+            lambda: (-1) ** (x - 3),
+            lambda: (x > 0) ** True,
+            lambda: (x > 0) ** (x > 1),
+        ):
+            try:
+                found.append(str(call().tolist()))
+            except (RuntimeError, NotImplementedError) as error:
+                found.append(str(error).partition(": ")[0])
+        return found
+
+    assert said(device) == said("cpu")
 
 
 def test_immutable_arrays_are_not(device: str) -> None:

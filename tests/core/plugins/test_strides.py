@@ -93,3 +93,14 @@ def test_the_order_of_copies() -> None:
     assert strides.copy_order(dense) == "C"
     assert strides.copy_order(dense.T) == "K"
     assert strides.copy_order(np.broadcast_to(dense[:, :1], (2, 3))) == "C"
+
+
+@pytest.mark.parametrize("target", [(24,), (2, 12), (6, 4), (3, 2, 4), (1, 24), (4, 1, 6), (8, 3)])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 1, 0)])
+def test_viewed_strides_are_those_of_numpy_s_views(order: Shape, target: Shape) -> None:
+    array = np.zeros((2, 3, 4), np.int8).transpose(order)
+    found = strides.viewed_strides(array.shape, array.strides, target)
+    try:
+        assert found == array.reshape(target, copy=False).strides
+    except ValueError:
+        assert found is None

@@ -12,11 +12,12 @@ from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.kernel_table import marked_kernels
 from plugrad.dtype import DType
 from plugrad.plugins.array_namespace import host
-from plugrad.plugins.array_namespace.creation import Creation, Writing
+from plugrad.plugins.array_namespace.creation import Creation
 from plugrad.plugins.array_namespace.elementwise import Elementwise
 from plugrad.plugins.array_namespace.family import Family, Kernel
 from plugrad.plugins.array_namespace.indexing import Indexing, Sorting, Strides
 from plugrad.plugins.array_namespace.linalg import Linalg
+from plugrad.plugins.array_namespace.memory import Writing, offset_of, strides_of
 from plugrad.plugins.array_namespace.namespace import Array, Namespace
 from plugrad.plugins.array_namespace.reductions import Reductions
 from plugrad.plugins.array_namespace.views import Views
@@ -108,11 +109,16 @@ class ArrayNamespaceBackend(Backend):
                     if type(value) is self.array_type:
                         dtype = self.namespace.dtype(value)
                         raise NotImplementedError(
-                            f"\"{name}\" not implemented for '{dtype.scalar_name}': {error}"
+                            f"\"{name.partition('.')[0]}\" not implemented for '{dtype.scalar_name}': {error}"
                         ) from error
                 raise
 
         return refusing
+
+    def capabilities(self) -> frozenset[str]:
+        """Memory has a layout where arrays are written to."""
+        found = super().capabilities()
+        return found if self.mutable else found - {"strides"}
 
     def device_count(self) -> int:
         return len(self.namespace.devices)
@@ -130,6 +136,14 @@ class ArrayNamespaceBackend(Backend):
 
     def dtype_of(self, array: Array) -> DType:
         return self.namespace.dtype(array)
+
+    def strides(self, array: Array) -> tuple[int, ...]:
+        """Strides in elements, as the library tells them; by DLPack if it does not."""
+        return strides_of(array) if self.mutable else super().strides(array)
+
+    def storage_offset(self, array: Array) -> int:
+        """Where the first element is in memory, as far as the library tells."""
+        return offset_of(array) if self.mutable else 0
 
     def from_host(self, array: np.ndarray[Any, Any], index: int) -> Array:
         """A copy on device `index`; TypeError for a dtype that the namespace lacks."""

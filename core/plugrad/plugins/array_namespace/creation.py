@@ -45,11 +45,3 @@ class Creation(Family):
     @kernel("_to_copy")
     def to_copy(self, a: Array, dtype: Any) -> Array:
         return self.ns.cast(a, dtype)
-
-
-class Writing(Family):
-    """What only arrays that can be written to have."""
-
-    @kernel("copy_")
-    def copy_(self, target: Array, source: Array) -> None:
-        target[...] = source if source.dtype == target.dtype else self.ns.cast(source, target.dtype)

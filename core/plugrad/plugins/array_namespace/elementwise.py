@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from plugrad.dispatch.kernel_table import kernel
-from plugrad.dtype import INTEGER
+from plugrad.dtype import BOOL, INTEGER
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array
 
@@ -27,7 +27,6 @@ BINARY: Final = {
     "sub": "subtract",
     "div.Tensor": "divide",
     "div.Scalar": "divide",
-    "pow": "pow",
     "atan2": "atan2",
     "hypot": "hypot",
     "logaddexp": "logaddexp",
@@ -198,6 +197,34 @@ class Elementwise(Family):
         signed = xp.where(x < zero, zero - rest, rest)
         # Nothing is left of -0.0 either, but its sign.
         return xp.where(rest == zero, x * zero, signed)
+
+    @kernel("pow.Tensor_Scalar")
+    @needs("pow", "ones")
+    def power_by_number(self, a: Array, exponent: Any) -> Array:
+        kind = self.ns.dtype(a).category
+        if kind == BOOL:
+            ones = self.xp.ones(a.shape, dtype=a.dtype, device=a.device)
+            return self.xp.asarray(a, copy=True) if exponent else ones
+        if kind == INTEGER and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return self.xp.pow(a, self.ns.scalar(exponent, a))
+
+    @kernel("pow.Tensor_Tensor", "pow.Scalar")
+    @needs("pow", "where", "bitwise_and", "abs")
+    def power(self, a: Any, b: Any) -> Array:
+        """What integers give for a negative exponent the standard leaves open; for PyTorch it is
+        the reciprocal without its fraction, and 0 for base 0."""
+        x, y = self.ns.operand(a, b), self.ns.operand(b, a)
+        dtype = self.ns.dtype(x)
+        if dtype.category == BOOL:
+            raise TypeError("bools have no powers")
+        if dtype.category != INTEGER or not dtype.is_signed:
+            return self.xp.pow(x, y)
+        zero, one = self.ns.scalar(0, y), self.ns.scalar(1, y)
+        # Of the bases 1 and -1 it matters whether the exponent is odd.
+        power = self.xp.pow(x, self.xp.where(y < zero, self.xp.bitwise_and(y, one), y))
+        unit = self.xp.abs(x) == one
+        return self.xp.where((y < zero) & ~unit, zero, power)
 
     @kernel("bitwise_left_shift")
     @needs("bitwise_left_shift", "logical_and", "where")

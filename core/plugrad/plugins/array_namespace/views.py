@@ -19,7 +19,8 @@ def at(a: Array, dim: int, part: Any) -> Array:
     """`a` indexed in one dimension only."""
     place = [slice(None)] * a.ndim
     place[dim] = part
-    return a[tuple(place)]
+    # With an ellipsis an element is an array, too, which shares memory.
+    return a[(*place, ...)]
 
 
 class Views(Family):

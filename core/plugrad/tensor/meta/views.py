@@ -8,49 +8,16 @@ from typing import Any, Final
 
 from plugrad.dispatch.kernel_errors import NOT_A_VIEW
 from plugrad.tensor.meta.array import MetaArray, Shape
-from plugrad.tensor.strides import contiguous_strides, diagonal_run
+from plugrad.tensor.strides import contiguous_strides, diagonal_run, viewed_strides
 
 
 def view(a: MetaArray, size: Shape) -> MetaArray:
     if a.size == 0 or a.strides == contiguous_strides(a.shape):
         return a.view(size, contiguous_strides(size))
-    strides = _viewed_strides(a, size)
+    strides = viewed_strides(a.shape, a.strides, size)
     if strides is None:
         raise RuntimeError(NOT_A_VIEW)
     return a.view(size, strides)
-
-
-def _viewed_strides(a: MetaArray, size: Shape) -> list[int] | None:
-    """Strides that show the same elements in another shape; None if there are none."""
-    blocks = _blocks(a)
-    strides: list[int] = []
-    count, step = blocks.pop(0) if blocks else (1, 1)
-    reach = 1
-    for length in reversed(size):
-        if length == 1:
-            strides.append(step * reach)
-            continue
-        while reach == count and blocks:
-            count, step = blocks.pop(0)
-            reach = 1
-        if count % (reach * length) != 0:
-            return None
-        strides.append(step * reach)
-        reach *= length
-    return strides[::-1]
-
-
-def _blocks(a: MetaArray) -> list[tuple[int, int]]:
-    """Runs of dimensions that lie one behind the other, from the last: elements and step."""
-    blocks: list[tuple[int, int]] = []
-    for length, stride in reversed(list(zip(a.shape, a.strides, strict=True))):
-        if length == 1:
-            continue
-        if blocks and stride == blocks[-1][0] * blocks[-1][1]:
-            blocks[-1] = (blocks[-1][0] * length, blocks[-1][1])
-        else:
-            blocks.append((length, stride))
-    return blocks
 
 
 def unsafe_view(a: MetaArray, size: Shape) -> MetaArray:
