@@ -15,6 +15,7 @@ from plugrad.codegen.generate import PYTHON_NAMES, entries_of, generate_family
 from plugrad.codegen.groups import group_entries
 from plugrad.codegen.model import Entry, EntryError
 from plugrad.dispatch.fork import hold_while_forking
+from plugrad.dispatch.plugin_hooks import note
 from plugrad.dispatch.scope import Locked
 
 if TYPE_CHECKING:
@@ -90,14 +91,20 @@ def load(
     ]
     code = generate_family(family, entries, groups, formula_functions, namespace)
     code += "\nfrom plugrad._generated.unpack import unpack, unpack_optional\n"
+    note(module)
     try:
         exec(compile(code, f"<plugrad.codegen: {namespace}.{family}>", "exec"), scope)
+        with Locked(_lock):
+            _families[namespace] = [*_families.get(namespace, ()), module]
     except BaseException:
         unload(module)
         raise
-    with Locked(_lock):
-        _families[namespace] = [*_families.get(namespace, ()), module]
     return module
+
+
+def is_loaded(module: types.ModuleType) -> bool:
+    """Whether `load` made a module, and `unload` has not undone it."""
+    return any(module is family for families in list(_families.values()) for family in families)
 
 
 def _gathered(functions: Functions | Iterable[Functions] | None) -> dict[str, Any]:

@@ -212,18 +212,25 @@ class Operator:
         """All arguments in schema order, defaults filled in; TypeError as Python would raise."""
         return bind(self.full_name, self.schema, self.schema_text, args, kwargs)
 
-    def register(self, key: DispatchKey, kernel: Any) -> RegistrationHandle:
+    def register(
+        self, key: DispatchKey, kernel: Any, kept: list[Any] | None = None
+    ) -> RegistrationHandle:
         """Add a kernel that follows the calling convention `kernel(keyset, *args)`.
 
         A later registration for the same key takes precedence until its handle removes it.
+
+        Args:
+            kept: gets the handle before the kernel is there.
         """
-        with LOCK:
-            self._kernels[key] = [*self._kernels.get(key, ()), kernel]
-            self.forget_resolved()
         handle = RegistrationHandle(
             self._kernels, key, kernel, self.forget_resolved, self.qualified_name
         )
+        if kept is not None:
+            kept.append(handle)
         note(handle)
+        with LOCK:
+            self._kernels[key] = [*self._kernels.get(key, ()), kernel]
+            self.forget_resolved()
         return handle
 
     def kernel_for(self, key: DispatchKey) -> Any:
@@ -421,6 +428,7 @@ set_operator_names(_core_names)
 
 def declare(op: Operator) -> Operator:
     """Make an operator known under its qualified name; RuntimeError if the name is taken."""
+    note(op)
     with LOCK:
         if op.qualified_name in _operators:
             raise DuplicateDefinitionError(
@@ -430,7 +438,6 @@ def declare(op: Operator) -> Operator:
                 op.qualified_name,
             )
         _operators[op.qualified_name] = op
-    note(op)
     return op
 
 
@@ -459,16 +466,23 @@ def all_operators() -> list[Operator]:
     return list(_operators.values())
 
 
-def register_fallback(key: DispatchKey, kernel: Any) -> RegistrationHandle:
+def register_fallback(
+    key: DispatchKey, kernel: Any, kept: list[Any] | None = None
+) -> RegistrationHandle:
     """A kernel for every operator that has none of its own for a key.
 
     It is called as `kernel(op, keyset, *args)`; `FALLTHROUGH` lets dispatch go on.
+
+    Args:
+        kept: gets the handle before the kernel is there.
     """
     if key.is_alias:
         raise ValueError(f"a fallback needs a key of its own, got the alias {key.name}")
+    handle = RegistrationHandle(_fallbacks, key, kernel, _forget_resolved)
+    if kept is not None:
+        kept.append(handle)
+    note(handle)
     with LOCK:
         _fallbacks.setdefault(key, []).append(kernel)
         _forget_resolved()
-    handle = RegistrationHandle(_fallbacks, key, kernel, _forget_resolved)
-    note(handle)
     return handle

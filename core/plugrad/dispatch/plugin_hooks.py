@@ -29,8 +29,9 @@ def set_registration_listener(
     guard: Callable[[Operator], None],
     maker: Callable[[str], str],
 ) -> None:
-    """`listener(made)` is told of every operator, `RegistrationHandle` and `Library` that owns
-    a namespace, from now on; `guard(op)` raises if an operator must not be defined anew;
+    """`listener(made)` is told of every operator, module of a family, `Library` that owns a
+    namespace, and handle with `remove()`, before they take effect, from now on;
+    `guard(op)` raises if an operator must not be defined anew;
     `maker(name)` says whose the registration of that name is."""
     _plugins.listener = listener
     _plugins.guard = guard
@@ -73,6 +74,8 @@ def maker_of(name: str) -> str:
 
 
 def note(made: Any) -> None:
-    """Tell the plugin floor of what was defined or registered, which can be undone."""
+    """Tell the plugin floor of what is about to be defined or registered, which can be undone.
+
+    Before and not after: or an interrupt in between would leave what nobody knows of."""
     if _plugins.listener is not None:
         _plugins.listener(made)

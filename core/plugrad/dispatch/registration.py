@@ -53,7 +53,7 @@ class RegistrationHandle:
                 return
             self._kernels = None
             # Readers take no lock: they must find a list that stays as it is.
-            stack = list(kernels[self._key])
+            stack = list(kernels.get(self._key, ()))
             for position in range(len(stack) - 1, -1, -1):
                 if stack[position] is self._kernel:
                     del stack[position]
@@ -61,7 +61,7 @@ class RegistrationHandle:
             if stack:
                 kernels[self._key] = stack
             else:
-                del kernels[self._key]
+                kernels.pop(self._key, None)
             self._forget()
 
     def __enter__(self) -> RegistrationHandle:

@@ -11,7 +11,7 @@ from typing import Any, Final, overload
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator
+from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dispatch.plugin_hooks import check_replaceable
 from plugrad.dispatch.schema import parse_schema
 from plugrad.dispatch.scope import Scope, Swapped
@@ -35,6 +35,7 @@ from plugrad.library.kernels import (
 from plugrad.library.library import Library
 from plugrad.library.schema_inference import infer_schema
 from plugrad.library.schemas import (
+    check_tags,
     has_keyword_tensor,
     has_tensor_argument,
     is_functional,
@@ -134,7 +135,11 @@ def custom_op(
         if schema is not None:
             _check_mutates(op_name + schema, schema, mutates_args)
         made = CustomOpDef(namespace, op_name, text, function, chosen)
-        made.register_kernel(device_types)(function)
+        try:
+            made.register_kernel(device_types)(function)
+        except BaseException:
+            made._lib._destroy()
+            raise
         return made
 
     return define if fn is None else define(fn)
@@ -162,8 +167,9 @@ _definitions: Final[dict[str, CustomOpDef]] = {}
 
 
 def definition_of(qualified_name: str) -> CustomOpDef | None:
-    """The CustomOpDef of an operator that `custom_op` made."""
-    return _definitions.get(qualified_name)
+    """The CustomOpDef of an operator that `custom_op` made, as long as the operator is known."""
+    found = _definitions.get(qualified_name)
+    return found if found is not None and find_operator(qualified_name) is found._op else None
 
 
 class CustomOpDef:
@@ -199,22 +205,18 @@ class CustomOpDef:
                 "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
                 f"Got: {name}{schema}"
             )
+        check_tags(parsed, tags)  # before the former definition goes
         former = _definitions.get(self._qualname)
         if former is not None:
             check_replaceable(former._op)
             del _definitions[self._qualname]
             former._lib._destroy()
         self._lib: Library = Library(namespace, "FRAGMENT")
-        self._lib.define(name + schema, tags=tags)
-        self._opoverload: OpOverload = find_overload(self._qualname)
-        self._op: Operator = self._opoverload.op
-        self._op.doc = inspect.cleandoc(fn.__doc__ or "")
-        self.__doc__ = self._op.doc or None
-        self.__name__ = getattr(fn, "__name__", name)
-        self.__qualname__ = getattr(fn, "__qualname__", name)
-        self.__module__ = getattr(fn, "__module__", __name__)
-        self.__wrapped__ = fn
-        self._register()
+        try:
+            self._define(name + schema, fn)
+        except BaseException:
+            self._lib._destroy()
+            raise
         _definitions[self._qualname] = self
         if former is not None:
             former._successor = self
@@ -222,6 +224,18 @@ class CustomOpDef:
     @property
     def _qualname(self) -> str:
         return f"{self._namespace}::{self._name}"
+
+    def _define(self, schema: str, fn: Callable[..., object]) -> None:
+        self._lib.define(schema, tags=self._tags)
+        self._opoverload: OpOverload = find_overload(self._qualname)
+        self._op: Operator = self._opoverload.op
+        self._op.doc = inspect.cleandoc(fn.__doc__ or "")
+        self.__doc__ = self._op.doc or None
+        self.__name__ = getattr(fn, "__name__", self._name)
+        self.__qualname__ = getattr(fn, "__qualname__", self._name)
+        self.__module__ = getattr(fn, "__module__", __name__)
+        self.__wrapped__ = fn
+        self._register()
 
     def _register(self) -> None:
         """Everything that does not depend on a backend."""
@@ -278,6 +292,11 @@ class CustomOpDef:
             if device_types is None or isinstance(device_types, str)
             else list(device_types)
         )
+        for name in names:
+            if name is not None and not (isinstance(name, str) and name.isidentifier()):
+                raise ValueError(
+                    f"register_kernel(): expected a backend's name such as 'cpu', got {name!r}"
+                )
         if raw and None in names:
             raise ValueError(
                 "register_kernel(None, raw=True): arrays belong to a backend; name the device "
@@ -290,9 +309,12 @@ class CustomOpDef:
             for name in names:
                 kernel = self._kernels.get(name)
                 if kernel is None:
-                    kernel = self._kernels[name] = _DeviceKernel(self, name)
+                    kernel = _DeviceKernel(self, name)
+                    kernel.use(function, raw)
                     self._lib._add(self._op, kernel.key, kernel)
-                kernel.use(function, raw)
+                    self._kernels[name] = kernel
+                else:
+                    kernel.use(function, raw)
             return function
 
         return register if fn is None else register(fn)
@@ -390,7 +412,7 @@ class CustomOpDef:
         """Say how the operator acts on a batch; may be a decorator. See `library.register_vmap`."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            self._lib._handles.append(add_vmap_rule(self._op, function))
+            add_vmap_rule(self._op, function, self._lib._handles)
             return function
 
         return register if func is None else register(func)

@@ -17,6 +17,7 @@ from plugrad.dispatch.operator import (
     FALLTHROUGH,
     Operator,
     declare,
+    find_operator,
     find_or_load,
     register_fallback,
     retract,
@@ -65,13 +66,6 @@ class Library(Scope):
             raise ValueError(f"a library's namespace must be an identifier, got {ns!r}")
         if ns == "plugrad" and kind == "DEF":
             raise ValueError("plugrad is a reserved namespace; use kind 'FRAGMENT' or 'IMPL'")
-        if kind == "DEF" and _owners.setdefault(ns, self) is not self:
-            raise DuplicateDefinitionError(
-                f"Only a single library can be a DEF for the namespace {ns!r}, and there is "
-                "one already; use kind 'FRAGMENT'",
-                "namespace",
-                ns,
-            )
         self.ns = ns
         self.kind = kind
         self.dispatch_key = dispatch_key
@@ -80,6 +74,13 @@ class Library(Scope):
         self._families: list[types.ModuleType] = []
         if kind == "DEF":
             note(self)
+        if kind == "DEF" and _owners.setdefault(ns, self) is not self:
+            raise DuplicateDefinitionError(
+                f"Only a single library can be a DEF for the namespace {ns!r}, and there is "
+                "one already; use kind 'FRAGMENT'",
+                "namespace",
+                ns,
+            )
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator by its schema; returns its name.
@@ -106,9 +107,11 @@ class Library(Scope):
                 f"{self.ns!r}"
             )
         check_tags(parsed, chosen)
-        op = declare(Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True))
-        TAGS[op.qualified_name] = chosen
+        op = Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True)
+        # Kept before it is known: whatever interrupts this, the library can undo it.
         self._operators.append(op)
+        declare(op)
+        TAGS[op.qualified_name] = chosen
         if op.schema.mutates:
             # Or autograd would not notice what kernels on arrays write.
             op.register(keys.AD_INPLACE_OR_VIEW_KEY, CountsWrites(op))
@@ -200,9 +203,7 @@ class Library(Scope):
 
     def _add(self, op: Operator, key: DispatchKey, kernel: Any) -> RegistrationHandle:
         """Register what follows the calling convention of kernels already."""
-        handle = op.register(key, kernel)
-        self._handles.append(handle)
-        return handle
+        return op.register(key, kernel, self._handles)
 
     def _register_fake(
         self, op_name: Any, fn: Any, _stacklevel: int = 1, *, allow_override: bool = True
@@ -265,17 +266,16 @@ class Library(Scope):
         if not name:
             raise ValueError("fallback(): a dispatch key is needed")
         kernel = fn if with_keyset or fn is FALLTHROUGH else _FallbackWithoutKeyset(fn)
-        handle = register_fallback(find_key(name), kernel)
-        self._handles.append(handle)
-        return handle
+        return register_fallback(find_key(name), kernel, self._handles)
 
     def _destroy(self) -> None:
         """Undo everything the library defined and registered."""
         for handle in reversed(self._handles):
             handle.remove()
         for op in self._operators:
-            retract(op)
-            TAGS.pop(op.qualified_name, None)
+            if find_operator(op.qualified_name) is op:
+                retract(op)
+                TAGS.pop(op.qualified_name, None)
         for family in self._families:
             unload(family)
         self._families = []

@@ -253,8 +253,7 @@ def register_vmap(
         return target.register_vmap(func)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        handle = add_vmap_rule(target, function)
-        _library_for(target.namespace, lib, "IMPL")._handles.append(handle)
+        add_vmap_rule(target, function, _library_for(target.namespace, lib, "IMPL")._handles)
         return function
 
     return register if func is None else register(func)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.dispatch.plugin_hooks import note
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
 from plugrad.ops.batching import VmapInfo, add_rule, remove_rule
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -73,20 +74,22 @@ _rules: Final[dict[str, list[VmapRule]]] = {}
 
 
 class VmapHandle:
-    """Takes a rule out again; an earlier one is back."""
+    """Takes a rule out again; an earlier one is back. Idempotent."""
 
     def __init__(self, rule: VmapRule) -> None:
         self._rule = rule
+        self.is_removed = False
 
     def remove(self) -> None:
+        self.is_removed = True
         rules = _rules.get(self._rule.op.qualified_name, [])
         if self._rule in rules:
             rules.remove(self._rule)
         remove_rule(self._rule.op, self._rule)
 
 
-def add_vmap_rule(op: Operator, function: Callable[..., Any]) -> VmapHandle:
-    """Keep a rule; the latest one counts.
+def add_vmap_rule(op: Operator, function: Callable[..., Any], kept: list[Any]) -> VmapHandle:
+    """Keep a rule; the latest one counts. `kept` gets its handle before it does.
 
     Raises:
         NotImplementedError: the operator has tensors among its keyword-only arguments.
@@ -100,9 +103,12 @@ def add_vmap_rule(op: Operator, function: Callable[..., Any]) -> VmapHandle:
     if not callable(function):
         raise TypeError(f"register_vmap(): the rule must be callable, got {type(function)}")
     rule = VmapRule(op, function)
+    handle = VmapHandle(rule)
+    kept.append(handle)
+    note(handle)
     _rules.setdefault(op.qualified_name, []).append(rule)
     add_rule(op, rule)
-    return VmapHandle(rule)
+    return handle
 
 
 def get_vmap_rule(op: Any) -> VmapRule | None:

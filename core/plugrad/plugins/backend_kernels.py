@@ -57,8 +57,8 @@ class BackendKernels:
             ConfigError: such a choice.
         """
         claiming = [plugin for plugin in plugins if active.name in plugin.kernels]
-        for plugin in claiming:  # imports their modules, so without the lock
-            _make_table(plugin, active)
+        # This imports their modules, so it is without the lock.
+        told = [text for plugin in claiming for text in _make_table(plugin, active)]
         with Locked(self._lock):
             owners = by_owner(plugins)
             for owner, plugin in owners.items():
@@ -82,6 +82,8 @@ class BackendKernels:
 
             chosen = chosen_owners(active, plugins, strict)
             active.settle_kernels(brought, chosen, conflicting)
+        for text in told:  # now, since a warning may be an error
+            warnings.warn(text, PluginWarning, stacklevel=2)
 
     def check_key(self, backend: Backend, plugin: Plugin, plugins: list[Plugin]) -> None:
         """PluginConflictError if the backend's dispatch key is another plugin's."""
@@ -103,14 +105,14 @@ def _has_key(backend: Backend) -> bool:
     return number >= 0 and dispatch_key(key_name(backend)).backend == number
 
 
-def _make_table(plugin: Plugin, active: ActiveBackend) -> None:
-    """A plugin's kernels for a backend as one table; an error is kept, and told once.
+def _make_table(plugin: Plugin, active: ActiveBackend) -> list[str]:
+    """Make a plugin's kernels for a backend one table; an error is kept.
 
-    Kernels for operators that do not exist are left out, with a warning.
+    Kernels for operators that do not exist are left out. Returns what is to be warned of, once.
     """
     name = active.name
     if name in plugin.kernel_tables or name in plugin.kernel_errors:
-        return
+        return []
     table: dict[str, Any] = {}
     try:
         with made_by(plugin):
@@ -118,19 +120,18 @@ def _make_table(plugin: Plugin, active: ActiveBackend) -> None:
                 table.update(kernel_table(_resolved(source)))
     except FAILURES as error:
         plugin.kernel_errors[name] = error
-        warnings.warn(
+        return [
             f"the kernels of {plugin.origin} for backend {name!r} cannot be used: "
-            f"{type(error).__name__}: {error}",
-            PluginWarning,
-            stacklevel=2,
-        )
-        return
+            f"{type(error).__name__}: {error}"
+        ]
+    told: list[str] = []
     for unknown, what in active.unknown_names(table).items():
         del table[unknown]
         text = f"{plugin.origin} has, for backend {name!r}, {what}"
         plugin.unknown_kernels.setdefault(name, []).append(text)
-        warnings.warn(f"{text} (it is left out)", PluginWarning, stacklevel=2)
+        told.append(f"{text} (it is left out)")
     plugin.kernel_tables[name] = table
+    return told
 
 
 def _resolved(source: object) -> object:

@@ -136,6 +136,7 @@ def take_down(plugin: Plugin, module: object | None, hooks: Hooks, others: list[
         module: its module, if that was imported.
         others: the other plugins, whose packages' modules and definitions stay.
     """
+    plugin.is_going = True
     for active in active_backends():
         if plugin.backends.get(active.name) is active.backend:
             deactivate_backend(active.name)

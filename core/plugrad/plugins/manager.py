@@ -13,18 +13,19 @@ import threading
 from collections.abc import Callable, Container
 from functools import partial
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, active_backends
 from plugrad.dispatch.backend import Backend
 from plugrad.dispatch.scope import Locked
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import messages
+from plugrad.plugins.at_work import circle, exclusively, is_at_work
 from plugrad.plugins.backend_kernels import BackendKernels
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.conflicts import Conflict, claims_of_several, conflict, settle_names
 from plugrad.plugins.discovery import installed_plugins, merged
-from plugrad.plugins.exclusive import Circle, is_deadlock, run_exclusively
+from plugrad.plugins.exclusive import is_deadlock
 from plugrad.plugins.kernel_choice import chosen_plugins
 from plugrad.plugins.kernel_conflicts import kernel_conflicts
 from plugrad.plugins.loading import FAILURES, Hooks, explained, take_down, take_up
@@ -33,15 +34,6 @@ from plugrad.plugins.plugin import Plugin, in_order
 from plugrad.plugins.registrations import REGISTRATIONS, made_by
 
 __all__ = ["Plugin", "PluginManager"]
-
-
-class _Local(threading.local):
-    """The plugins that the thread is loading or unloading just now."""
-
-    at_work: tuple[Plugin, ...] = ()
-
-
-_local: Final = _Local()
 
 
 class PluginManager:
@@ -148,20 +140,26 @@ class PluginManager:
         with Locked(self._lock):
             assert self._plugins is not None
             self._plugins.append(plugin)
-        self._load(plugin)
+        try:
+            self._load(plugin)
+        except BaseException:
+            self._forget(plugin)
+            raise
         if plugin.error is not None:
-            with Locked(self._lock):
-                self._plugins.remove(plugin)
+            self._forget(plugin)
             raise PluginError(f"plugin {name!r}: {plugin.problem}") from plugin.error
         return plugin
+
+    def _forget(self, plugin: Plugin) -> None:
+        with Locked(self._lock):
+            assert self._plugins is not None
+            self._plugins.remove(plugin)
 
     def unregister(self, name: str) -> None:
         """Unload a plugin that `register` added, and forget it."""
         plugin = self._named(name)
         self.unload(name)
-        with Locked(self._lock):
-            assert self._plugins is not None
-            self._plugins.remove(plugin)
+        self._forget(plugin)
 
     def load(self, name: str) -> Plugin:
         """Import a plugin, unless that was done or tried before; its `error` says how it went.
@@ -195,7 +193,7 @@ class PluginManager:
 
     def _unload(self, plugin: Plugin) -> None:
         done: list[bool] = []
-        while not done and self._exclusively(plugin, partial(self._unload_now, plugin, done)):
+        while not done and exclusively(self, plugin, partial(self._unload_now, plugin, done)):
             pass
 
     def reload(self, name: str) -> Plugin:
@@ -209,8 +207,15 @@ class PluginManager:
         self.rescan()
         if isinstance(plugin.by_hand, ModuleType) and plugin.by_hand.__spec__ is not None:
             sys.modules.setdefault(plugin.by_hand.__name__, plugin.by_hand)
-            with made_by(plugin):
-                plugin.by_hand = importlib.reload(plugin.by_hand)
+            try:
+                with made_by(plugin):
+                    plugin.by_hand = importlib.reload(plugin.by_hand)
+            except BaseException as raised:
+                exclusively(self, plugin, partial(self._clear, plugin))
+                if not isinstance(raised, FAILURES):
+                    raise
+                said = f"{type(raised).__name__}: {raised}"
+                raise PluginError(f"plugin {name!r} ({plugin.origin}): {said}") from raised
         self.load(name)
         if plugin.problem:
             error = plugin.set_aside or plugin.error
@@ -228,6 +233,9 @@ class PluginManager:
 
     def _load(self, plugin: Plugin) -> Plugin:
         """Import and take up a plugin, unless it was done, or must not be."""
+        if plugin.is_going and not is_at_work(plugin):
+            # Another thread takes it down, or an interrupt came while that was done.
+            exclusively(self, plugin, partial(self._clear, plugin))
         if not plugin.is_to_load():
             return plugin
         self._load_preferred(plugin)
@@ -238,33 +246,19 @@ class PluginManager:
                     module = plugin.by_hand or importlib.import_module(plugin.target)
                 except FAILURES as error:
                     if is_deadlock(error):
-                        raise _circle(plugin) from error
+                        raise circle(plugin) from error
                     work = partial(self._fail, plugin, None, error)
+                except BaseException:
+                    exclusively(self, plugin, partial(self._clear, plugin))
+                    raise
                 else:
                     if getattr(getattr(module, "__spec__", None), "_initializing", False):
                         return plugin  # the module's own code asks: its import has to end first
                     work = partial(self._take_up, plugin, module)
-            if not self._exclusively(plugin, work):
+            if not exclusively(self, plugin, work):
                 return plugin
         self._load_additions(plugin)
         return plugin
-
-    def _exclusively(self, plugin: Plugin, work: Callable[[], object]) -> bool:
-        """Do the work, or wait for what another thread does with the plugin.
-
-        Returns False if the calling thread is within such work, or must not wait for it: as in an
-        import in a circle, it has to go on with what is there by now.
-        """
-        if plugin in _local.at_work:
-            return False
-        _local.at_work = (*_local.at_work, plugin)
-        try:
-            run_exclusively(f"plugin {id(self)} {plugin.name} of {plugin.origin}", work)
-        except Circle:
-            return False
-        finally:
-            _local.at_work = _local.at_work[:-1]
-        return True
 
     def _take_up(self, plugin: Plugin, module: object) -> None:
         if plugin.is_settled or plugin.unloaded:
@@ -275,12 +269,28 @@ class PluginManager:
             take_up(plugin, module, self._hooks)
         except FAILURES as error:
             self._fail(plugin, module, error)
+            return
         except BaseException:
             take_down(plugin, module, self._hooks, self._others(plugin))
             raise
-        else:
-            if plugin.kernels:
+        if plugin.kernels:
+            try:
                 self.refresh_kernels()
+            except Exception:
+                raise  # of a warning, such as that a kernel is left out
+            except BaseException:
+                self._retire(plugin)
+                raise
+
+    def _clear(self, plugin: Plugin) -> None:
+        """Undo what the loading of a plugin did that was interrupted."""
+        if plugin.is_going or not plugin.is_settled:
+            self._retire(plugin)
+
+    def _retire(self, plugin: Plugin) -> None:
+        """Take a plugin down that may have been in use."""
+        take_down(plugin, plugin.module, self._hooks, self._others(plugin))
+        self.refresh_kernels()
 
     def _fail(self, plugin: Plugin, module: object | None, error: BaseException) -> None:
         """Keep the error of a plugin, and nothing else of it."""
@@ -298,9 +308,8 @@ class PluginManager:
             for active in active_backends()
             if plugin.backends.get(active.name) is active.backend
         )
-        take_down(plugin, plugin.module, self._hooks, self._others(plugin))
         plugin.unloaded = True
-        self.refresh_kernels()
+        self._retire(plugin)
 
     def _load_preferred(self, plugin: Plugin) -> None:
         """Preferred plugins define first, since of two definitions the first one stands."""
@@ -444,10 +453,10 @@ class PluginManager:
                 try:
                     self._hooks.ask(plugin.module, "plugrad_cli", app=app)
                 except FAILURES as error:
-                    self._exclusively(plugin, partial(self._fail_late, plugin, error))
+                    exclusively(self, plugin, partial(self._fail_late, plugin, error))
 
     def _fail_late(self, plugin: Plugin, error: BaseException) -> None:
-        take_down(plugin, plugin.module, self._hooks, self._others(plugin))
+        self._retire(plugin)
         plugin.error = error
 
     def _usable(self) -> list[Plugin]:
@@ -491,10 +500,3 @@ class PluginManager:
         for active in active_backends():
             found += kernel_conflicts(active, plugins, preferred)
         return found
-
-
-def _circle(plugin: Plugin) -> PluginError:
-    return PluginError(
-        f"plugin {plugin.name!r} is being loaded by another thread, which waits for a module that "
-        "this thread imports: ask for what the plugin provides in functions, not at import"
-    )

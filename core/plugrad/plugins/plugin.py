@@ -28,6 +28,7 @@ class Plugin:
             its name.
         by_hand: the module that `PluginManager.register` was given.
         was_active: its backends that were active when it was unloaded.
+        is_going: whether it is being taken down; it stays so if an interrupt comes meanwhile.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Plugin:
     unloaded: bool = False
     by_hand: object | None = None
     was_active: tuple[str, ...] = ()
+    is_going: bool = False
     backends: dict[str, Backend] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
     libraries: list[object] = field(default_factory=list)
@@ -122,6 +124,7 @@ class Plugin:
             self.libraries,
         ):
             provided.clear()
+        self.is_going = False
 
 
 def preference(plugin: Plugin, preferred: tuple[str, ...]) -> int:

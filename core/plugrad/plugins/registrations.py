@@ -9,22 +9,30 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, Final
 
+from plugrad.codegen.load import is_loaded, unload
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.operator import Operator, find_operator, retract
 from plugrad.dispatch.registration import RegistrationHandle
 from plugrad.dispatch.scope import Locked, Scope, Swapped
 from plugrad.errors import DuplicateDefinitionError
+from plugrad.ops.namespace import TAGS
 
 # Frames of the core, and of what its generator made, say nothing about who asked.
 _CORE: Final = "plugrad"
 _GENERATED: Final = "<plugrad.codegen: "
+# How many registrations may be under way at a time.
+_NEWEST: Final = 100
 
 
 class _Registration:
-    """One thing that was made: whose it is, and in which package's code."""
+    """One thing that was made: whose it is, and in which package's code.
+
+    It is an operator, the module of a family, a library that owns its namespace, or a handle:
+    something with `remove()` and `is_removed`.
+    """
 
     __slots__ = ("made", "owner", "package")
 
@@ -38,9 +46,11 @@ class _Registration:
         made = self.made
         if isinstance(made, Operator):
             return find_operator(made.qualified_name) is not made
-        if isinstance(made, RegistrationHandle):
-            return made.is_removed
-        return not made.owns_namespace
+        if isinstance(made, ModuleType):
+            return not is_loaded(made)
+        if hasattr(made, "owns_namespace"):
+            return not made.owns_namespace
+        return bool(made.is_removed)
 
     def is_called(self, what: str, name: str) -> bool:
         made = self.made
@@ -48,17 +58,20 @@ class _Registration:
             return what == "operator" and made.qualified_name == name
         if isinstance(made, RegistrationHandle):
             return what == "kernel" and made.name == name
-        return what == "namespace" and made.ns == name
+        return what == "namespace" and getattr(made, "ns", None) == name
 
     def undo(self) -> None:
         made = self.made
         if isinstance(made, Operator):
             retract(made)
+            TAGS.pop(made.qualified_name, None)
             _forget_function(made)
-        elif isinstance(made, RegistrationHandle):
-            made.remove()
-        else:
+        elif isinstance(made, ModuleType):
+            unload(made)
+        elif hasattr(made, "owns_namespace"):
             made._destroy()
+        else:
+            made.remove()
 
 
 class _Local(threading.local):
@@ -80,16 +93,18 @@ class Registrations:
         self._prune_at = 1000
 
     def note(self, made: Any) -> None:
-        """Remember something that was made just now."""
+        """Remember something that is about to be made."""
         package = _calling_package()
         owner = _local.owner
         if package == _CORE and owner is None:
             return
         with Locked(_lock):
-            self._made.append(_Registration(made, owner, package))
             if len(self._made) >= self._prune_at:
-                self._made = [one for one in self._made if not one.is_undone]
+                # The newest are about to be made by other threads.
+                old, new = self._made[:-_NEWEST], self._made[-_NEWEST:]
+                self._made = [one for one in old if not one.is_undone] + new
                 self._prune_at = 2 * len(self._made) + 1000
+            self._made.append(_Registration(made, owner, package))
 
     def of(self, owner: object, package: str, foreign: Iterable[str] = ()) -> list[_Registration]:
         """What belongs to a plugin, in the order in which it was made.

@@ -107,9 +107,9 @@ class ArrayNamespaceBackend(Backend):
             except TypeError as error:
                 for value in args:
                     if type(value) is self.array_type:
-                        dtype = self.namespace.dtype(value)
+                        operator, dtype = name.partition(".")[0], self.namespace.dtype(value)
                         raise NotImplementedError(
-                            f"\"{name.partition('.')[0]}\" not implemented for '{dtype.scalar_name}': {error}"
+                            f"\"{operator}\" not implemented for '{dtype.scalar_name}': {error}"
                         ) from error
                 raise
 

@@ -1,5 +1,5 @@
-"""What arrays that are written to need beside other kernels: where their elements lie in memory, views
-that share it, and copies that do not.
+"""What arrays that are written to need: where their elements lie in memory, views that share it,
+and copies that do not.
 
 The standard has neither strides nor offsets. Libraries have: as NumPy, as PyTorch, or by DLPack.
 """
@@ -79,9 +79,8 @@ def _seen_from_host(array: Array) -> np.ndarray[Any, Any] | None:
 
 def _writable(array: Array) -> Array:
     """NumPy calls some views read-only; what is written to is for the core to say."""
-    flags = getattr(array, "flags", None)
-    if getattr(flags, "writeable", True) is False:
-        flags.writeable = True
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        array.flags.writeable = True
     return array
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from plugrad.dispatch.plugin_hooks import note
 from plugrad.errors import PluginError
 from plugrad.plugins import get_manager
 from plugrad.testing.cases.descriptors import OpCase
@@ -18,6 +19,22 @@ FAMILIES: Final = (
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []
+
+
+class _Added:
+    """Cases that `register` added; they go with the plugin that did so, if one did."""
+
+    def __init__(self, cases: list[OpCase]) -> None:
+        self.cases = cases
+        self.is_removed = False
+
+    def remove(self) -> None:
+        self.is_removed = True
+        for case in self.cases:
+            for index, known in enumerate(_registered):
+                if known is case:
+                    del _registered[index]
+                    break
 
 
 def register(*cases: OpCase) -> Callable[[], None]:
@@ -34,17 +51,10 @@ def register(*cases: OpCase) -> Callable[[], None]:
     ['geometry::area']
     >>> remove()
     """
-    checked = [_checked(case, "register()") for case in cases]
-    _registered.extend(checked)
-
-    def remove() -> None:
-        for case in checked:
-            for index, known in enumerate(_registered):
-                if known is case:
-                    del _registered[index]
-                    break
-
-    return remove
+    added = _Added([_checked(case, "register()") for case in cases])
+    note(added)
+    _registered.extend(added.cases)
+    return added.remove
 
 
 def core_cases() -> list[OpCase]:
