@@ -8,25 +8,20 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.dtype import DType
-from plugrad.plugins import Backend, package_kernels
+from plugrad.plugins import Backend, InContext, package_kernels
 from plugrad_cpu.facts import describe_host
 from plugrad_cpu.generator import CpuGenerator
-from plugrad_cpu.kernels.floating_errors import quiet_kernel
+from plugrad_cpu.kernels.floating_errors import SILENT
 from plugrad_cpu.memory import element_offset, element_strides
 
 Array = np.ndarray[Any, Any]
 
-
-# A call around these would be felt in every small step.
-_BARE: Final = ("add", "sub", "mul", "add_", "sub_", "mul_", "sum")
-# Of these modules no kernel warns: they compute nothing, or are quiet in all parts.
-_SILENT: Final = ("views", "creation", "floating_errors")
+_VIEWS: Final = "plugrad_cpu.kernels.views"
 
 
-def _may_warn(name: str, kernel: Callable[..., Any]) -> bool:
-    if name.partition(".")[0] in _BARE or isinstance(kernel, np.ufunc):
-        return False
-    return kernel.__module__.rpartition(".")[2] not in _SILENT
+def _computes(name: str, kernel: Callable[..., Any]) -> bool:
+    """Whether it is more than a view of its argument."""
+    return getattr(kernel, "__module__", None) != _VIEWS or name.endswith("_backward")
 
 
 class CpuBackend(Backend):
@@ -38,7 +33,7 @@ class CpuBackend(Backend):
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Every kernel of `plugrad_cpu.kernels`; NumPy warns of nothing in them."""
         return {
-            name: quiet_kernel(kernel) if _may_warn(name, kernel) else kernel
+            name: InContext(kernel, SILENT) if _computes(name, kernel) else kernel
             for name, kernel in package_kernels("plugrad_cpu.kernels").items()
         }
 

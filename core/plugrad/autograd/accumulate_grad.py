@@ -14,7 +14,7 @@ from plugrad.autograd.engine.ownership import is_unshared
 from plugrad.dispatch.keys import FORWARD_AD_BIT, FUNCTIONALIZE_BIT, MATH_BITS
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import ALL_DTYPES
-from plugrad.graph.node import ANY_DTYPE, MAX_SEQUENCE_NR, InputMetadata, Node
+from plugrad.graph.node import ANY_DTYPE, MAX_SEQUENCE_NR, InputMetadata, Node, own_metadata
 from plugrad.graph.support import operators
 from plugrad.tensor.base import (
     ANY_GRAD_DTYPE,
@@ -65,7 +65,7 @@ class AccumulateGradBase(Node):
     def __init__(self, variable: TensorBase) -> None:
         super().__init__(MAX_SEQUENCE_NR)
         self.variable = variable
-        self._add_input_metadata(variable)
+        self._metadata0 = own_metadata(variable)
         self.update_grad_dtype()
 
     @final

@@ -80,11 +80,24 @@ class StreamMetadata(InputMetadata):
         self.stream: Any = stream
 
 
-def _metadata_on_streams(tensor: TensorBase) -> InputMetadata:
-    streams = streams_of(tensor.device)
+def own_metadata(tensor: TensorBase) -> InputMetadata:
+    """What a gradient of a tensor must look like, as an object that may be changed."""
+    streams = streams_of(tensor.device) if STREAMS.active else None
     if streams is None:
         return InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
     return StreamMetadata(sizes_of(tensor), tensor.dtype, tensor.device, streams.current())
+
+
+def _shared_metadata(tensor: TensorBase) -> InputMetadata:
+    """The metadata that was made last, if it fits: in a chain of operators that keep the shape,
+    tensors share one tuple of sizes."""
+    sizes = sizes_of(tensor)
+    last = _LAST.metadata
+    if last.shape is sizes and last.dtype is tensor.dtype and last.device is tensor.device:
+        return last
+    made = InputMetadata(sizes, tensor.dtype, tensor.device)
+    _LAST.metadata = made
+    return made
 
 
 @final
@@ -212,10 +225,7 @@ class Node:
         """Note how the next input looks; returns its number. None for an undefined input."""
         metadata: InputMetadata | None = None
         if tensor is not None:
-            if STREAMS.active:
-                metadata = _metadata_on_streams(tensor)
-            else:
-                metadata = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)
+            metadata = own_metadata(tensor) if STREAMS.active else _shared_metadata(tensor)
         if self._more_metadata is not None:
             self._more_metadata.append(metadata)
             return len(self._more_metadata)
@@ -380,6 +390,17 @@ ANY_DTYPE: Final = DType("any", "Any", 0, 2, -1)
 UNDEFINED_INPUT: Final = InputMetadata(
     (), DType("undefined", "Undefined", 0, 0, -1), Device("", None)
 )
+
+
+@final
+class _Last:
+    """The metadata that was made last; nobody changes it."""
+
+    def __init__(self) -> None:
+        self.metadata = InputMetadata((), ANY_DTYPE, Device("", None))
+
+
+_LAST: Final = _Last()
 
 
 def wanted_edges(node: Node) -> tuple[Edge, ...]:

@@ -19,6 +19,7 @@ from plugrad.dispatch.active_backends import (
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
 from plugrad.dispatch.fork import InFirstUse, hold_while_forking
+from plugrad.dispatch.kernel_context import InContext
 from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
@@ -52,6 +53,7 @@ __all__ = [
     "DeviceQueue",
     "Generator",
     "HostFallbackWarning",
+    "InContext",
     "Kernel",
     "KernelSource",
     "OperatorNotFoundError",

@@ -19,6 +19,7 @@ from plugrad.dispatch.active_backends import (
     generator_of,
 )
 from plugrad.dispatch.backend import Backend, class_name
+from plugrad.dispatch.kernel_context import InContext, is_busy
 from plugrad.dispatch.kernel_sources import DECLINED
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_
@@ -97,6 +98,22 @@ def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:
     raise error
 
 
+def run_again_or_fail(
+    op: Operator,
+    context: InContext | None,
+    arrays: tuple[Any, ...],
+    args: tuple[Any, ...],
+    error: Exception,
+) -> Any:
+    """Run a kernel whose context could not be entered; raise any other error as `fail` does."""
+    if context is not None and is_busy(error):
+        try:
+            return context.run_in_copy(arrays)
+        except Exception as its_own:
+            error = its_own
+    fail(op, args, error)
+
+
 @final
 class UnaryKernel:
     """An elementwise operator of one tensor."""
@@ -112,6 +129,7 @@ class UnaryKernel:
         self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
+        self.context: InContext | None = raw if isinstance(raw, InContext) else None
         self.result: int = _RESULTS[op.result]
 
     def __call__(self, keyset: i64, a: TensorBase) -> TensorBase:
@@ -123,10 +141,11 @@ class UnaryKernel:
         if self.result == FLOAT and dtype.category < FLOATING:
             dtype = float_result(dtype)
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
+        context = self.context
         try:
-            out = self.raw(array)
+            out = self.raw(array) if context is None else context.run(context.kernel, array)
         except Exception as error:
-            fail(self.op, (a,), error)
+            out = run_again_or_fail(self.op, context, (array,), (a,), error)
         if self.result == BOOL_RESULT:
             dtype = bool_
         elif self.result == REAL:
@@ -162,6 +181,7 @@ class BinaryKernel:
         self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
+        self.context: InContext | None = raw if isinstance(raw, InContext) else None
         self.result: int = _RESULTS[op.result]
         # Where the backend multiplies arrays only, a factor is made one.
         self.scale: Any = active.raw_kernel("mul", "Scalar")
@@ -193,7 +213,13 @@ class BinaryKernel:
         dtype = a.dtype
         device = a.device
         if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
-            return self._finish(a, b, a.array, b.array, alpha, dtype, device)
+            out = self._finish(a, b, a.array, b.array, alpha, dtype, device)
+            if self.context is not None:
+                # Its own kernel, which broadcasts: no need to ask the array what its shape is.
+                sizes = b._sizes
+                if sizes is not None and (sizes is a._sizes or sizes == a._sizes):
+                    out._sizes = sizes
+            return out
         if self.check is not None:
             self.check(a, b, alpha)
         dtype = promote_pair(a, b)
@@ -211,10 +237,11 @@ class BinaryKernel:
         if alpha is not ONE and alpha != 1:
             check_alpha(alpha, dtype)
             y = y * alpha if isinstance(y, (int, float, complex)) else self._times(y, alpha, device)
+        context = self.context
         try:
-            out = self.raw(x, y)
+            out = self.raw(x, y) if context is None else context.run(context.kernel, x, y)
         except Exception as error:
-            self._explain(a, b, error)
+            out = self._run_again(a, b, x, y, error)
         if self.result == BOOL_RESULT:
             dtype = bool_
         if type(out) is not self.array_type:
@@ -249,6 +276,14 @@ class BinaryKernel:
             return b.device
         raise_device_mismatch(a.device, b.device)
 
+    def _run_again(self, a: Any, b: Any, x: Any, y: Any, error: Exception) -> Any:
+        if self.context is not None and is_busy(error):
+            try:
+                return self.context.run_in_copy((x, y))
+            except Exception as its_own:
+                error = its_own
+        return self._explain(a, b, error)
+
     def _explain(self, a: Any, b: Any, error: Exception) -> NoReturn:
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):
             broadcast_shapes(sizes_of(a), sizes_of(b))
@@ -277,6 +312,7 @@ class RawKernel:
         self.array_type: Any = active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
+        self.context: InContext | None = raw if isinstance(raw, InContext) else None
         self.prepare: Any = op.prepare
         self.inplace: bool = op.schema.is_inplace
         self.generator_position: int = position_of(op, "Generator")
@@ -309,10 +345,14 @@ class RawKernel:
         if prepared is DECLINED:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
+        context = self.context
         try:
-            out = self.raw(*raw_args)
+            if context is not None:
+                raw_args.insert(0, context.kernel)
+            run: Any = self.raw if context is None else context.run
+            out = run(*raw_args)
         except Exception as error:
-            fail(self.op, args, error)
+            out = run_again_or_fail(self.op, context, tuple(raw_args[1:]), args, error)
         if out is DECLINED:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         if self.inplace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +12,17 @@ import numpy as np
 import pytest
 
 import plugrad
+from plugrad.plugins import InContext
+from plugrad.testing.cases import (
+    FAMILIES,
+    Arguments,
+    OpCase,
+    family_cases,
+    flatten,
+    lay_out,
+    resolve,
+)
+from plugrad_cpu.kernels.floating_errors import SILENT
 
 HOSTILE = [float("inf"), -float("inf"), float("nan"), 0.0, -0.0, 6e4, -1.0]
 DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -92,15 +104,105 @@ def test_the_users_own_warnings_stay() -> None:
         np.ones(1) / np.zeros(1)
 
 
-def test_a_kernel_that_raises_runs_once() -> None:
-    from plugrad_cpu.kernels.floating_errors import quiet_kernel
+class Hostile(Arguments):
+    """Arguments whose floating point and integer tensors have the worst values among theirs."""
 
-    calls: list[int] = []
+    def tensor_of(self, values: Any, layout: str) -> Any:
+        tensor = super().tensor_of(values, layout)
+        worst = WORST[tensor.dtype.is_floating_point or tensor.dtype.is_complex]
+        if tensor.dtype is plugrad.bool:
+            return tensor
+        with plugrad.no_grad(), np.errstate(all="ignore"):
+            array = lay_out(np.resize(worst, values.shape).astype(values.dtype), layout)
+        return plugrad.from_numpy(array)
 
-    def kernel() -> None:
-        calls.append(1)
-        raise RuntimeError("its own")
 
-    with pytest.raises(RuntimeError, match="its own"):
-        quiet_kernel(kernel)()
-    assert calls == [1]
+WORST = {
+    True: np.array([np.inf, -1e38, np.nan, 0.0, 1e38, -0.0, 1e-44, -np.inf, 60000.0]),
+    False: np.array([0, -1, 127, -128, 2, 1]),
+}
+
+
+def hostile_results(case: OpCase, dtype: str) -> None:
+    """Call an operator, and its gradient, with such values; positions must stay what they are."""
+    function = resolve(case.op)
+    for sample in case.all_samples():
+        arguments = Hostile(dtype, 0)
+        args, kwargs = arguments.make(tuple(sample.args)), arguments.make(dict(sample.kwargs))
+        try:
+            out = function(*args, **kwargs)
+            tensors = [x for x in flatten(out) if isinstance(x, plugrad.Tensor) and x.requires_grad]
+            if tensors:
+                plugrad.autograd.backward(tensors, [plugrad.full_like(x, 1e38) for x in tensors])
+        except FloatingPointError as error:
+            pytest.fail(f"{case.op}, {sample.name!r}, {dtype}: {error}")
+        except RuntimeWarning as error:
+            pytest.fail(f"{case.op}, {sample.name!r}, {dtype}: {error}")
+        except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError) as error:
+            # Refused: some arguments are positions, sizes or probabilities.
+            assert "encountered" not in str(error), case.op
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int8"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_kernel_tells_of_what_it_computes(family: str, dtype: str) -> None:
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error", RuntimeWarning)
+        for case in family_cases(family):
+            hostile_results(case, dtype)
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: -x - y,
+    "multiply": lambda x, y: x * y,
+    "multiply by a number": lambda x, y: x * 1e30,
+    "add in place": lambda x, y: x.clone().add_(y, alpha=1e10),
+    "subtract in place": lambda x, y: x.clone().neg_().sub_(y),
+    "multiply in place": lambda x, y: x.clone().mul_(y),
+    "multiply by a number in place": lambda x, y: x.clone().mul_(1e30),
+    "sum": lambda x, y: x.sum(),
+}
+
+
+@pytest.mark.usefixtures("strict")
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_overflows_silently(name: str) -> None:
+    x = plugrad.full((3, 3), 3e38)
+    assert ARITHMETIC[name](x, x).isinf().all()
+
+
+class TestContexts:
+    def test_a_kernel_that_raises_runs_once(self) -> None:
+        calls: list[int] = []
+
+        def kernel() -> None:
+            calls.append(1)
+            raise RuntimeError("its own")
+
+        with pytest.raises(RuntimeError, match="its own"):
+            InContext(kernel, contextvars.Context())()
+        assert calls == [1]
+
+    def test_a_context_that_is_entered_is_copied(self) -> None:
+        seen = contextvars.ContextVar("seen", default=0)
+        context = contextvars.Context()
+        context.run(seen.set, 7)
+        inner = InContext(seen.get, context)
+        assert inner() == 7
+        assert InContext(lambda: (inner(), seen.get()), context)() == (7, 7)
+
+    @pytest.mark.parametrize("name", ["mul", "exp", "sum"])
+    def test_operators_run_while_the_context_is_entered(self, name: str) -> None:
+        x = plugrad.full((2,), 200.0)
+        call = {"mul": lambda: x * 3e38, "exp": x.exp, "sum": lambda: (x * 1e36).sum()}[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert SILENT.run(call).isinf().all()
+
+    def test_a_kernels_error_is_explained_while_the_context_is_entered(self) -> None:
+        def multiply() -> Any:
+            return plugrad.ones(2) * plugrad.ones(3)
+
+        with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+            SILENT.run(multiply)

@@ -15,7 +15,6 @@ import numpy as np
 from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_cpu.kernels.adapters import as_operand
 from plugrad_cpu.kernels.erf import erf
-from plugrad_cpu.kernels.floating_errors import run_quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
 Array = Any
@@ -58,8 +57,8 @@ def floating(name: str, kernel: Kernel) -> Kernel:
             wide = [widen(x) if isinstance(x, np.ndarray) else x for x in rest]
             return checked(widen(a), *wide).astype(a.dtype)
         if a.size > 2 * _BLOCK:
-            return run_quiet(_by_blocks, kernel, a, rest)
-        return run_quiet(kernel, a, *rest)
+            return _by_blocks(kernel, a, rest)
+        return kernel(a, *rest)
 
     return checked
 
@@ -274,8 +273,8 @@ def _along(kernel: Kernel) -> Kernel:
         if a.size == 0:
             return a.copy()
         if a.ndim == 0:
-            return run_quiet(kernel, a.reshape(1), 0).reshape(())
-        return run_quiet(kernel, a, dim)
+            return kernel(a.reshape(1), 0).reshape(())
+        return kernel(a, dim)
 
     return along
 
@@ -284,7 +283,7 @@ def softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any) -> 
     if output.itemsize == 2:
         grad, output = widen(grad), widen(output)
     if output.ndim == 0:
-        return run_quiet(np.multiply, output, 0.0).astype(input_dtype)
+        return np.multiply(output, 0.0).astype(input_dtype)
     out = np.multiply(grad, output)
     np.subtract(out, output * _total(out, dim, None, None, True), out)
     return out if out.dtype is input_dtype else out.astype(input_dtype, copy=False)
@@ -294,18 +293,11 @@ def log_softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any)
     if output.itemsize == 2:
         grad, output = widen(grad), widen(output)
     if output.ndim == 0:
-        return run_quiet(np.multiply, output, 0.0).astype(input_dtype)
+        return np.multiply(output, 0.0).astype(input_dtype)
     out = np.exp(output)
     np.multiply(out, _total(grad, dim, None, None, True), out)
     np.subtract(grad, out, out)
     return out if out.dtype is input_dtype else out.astype(input_dtype, copy=False)
-
-
-def _quiet(kernel: Kernel) -> Kernel:
-    def quietly(*args: Any) -> Any:
-        return run_quiet(kernel, *args)
-
-    return quietly
 
 
 KERNELS: Final[dict[str, Kernel]] = {
@@ -328,6 +320,6 @@ KERNELS: Final[dict[str, Kernel]] = {
     "log_sigmoid": floating("log_sigmoid_cpu", log_sigmoid),
     "_softmax": _along(_softmax_of),
     "_log_softmax": _along(_log_softmax_of),
-    "_softmax_backward_data": _quiet(softmax_backward),
-    "_log_softmax_backward_data": _quiet(log_softmax_backward),
+    "_softmax_backward_data": softmax_backward,
+    "_log_softmax_backward_data": log_softmax_backward,
 }

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from plugrad.plugins.kernel_errors import not_implemented
-from plugrad_cpu.kernels.floating_errors import quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
 Array = Any
@@ -83,7 +82,7 @@ def wide_ternary(kernel: Kernel) -> Kernel:
         wide = [x.astype(np.float32) if isinstance(x, np.ndarray) else x for x in (a, b, c)]
         return kernel(*wide, *rest).astype(a.dtype)
 
-    return quiet(widened)
+    return widened
 
 
 def wide_throughout(kernel: Kernel) -> Kernel:
@@ -95,7 +94,7 @@ def wide_throughout(kernel: Kernel) -> Kernel:
         wide = [widen(x) if isinstance(x, np.ndarray) else x for x in (a, *rest)]
         return _narrowed(kernel(*wide), a.dtype)
 
-    return quiet(widened)
+    return widened
 
 
 def _narrowed(result: Any, dtype: Any) -> Any:

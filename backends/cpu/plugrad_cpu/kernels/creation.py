@@ -9,7 +9,6 @@ import numpy as np
 
 from plugrad.plugins.spacing import spaced
 from plugrad_cpu.generator import CpuGenerator
-from plugrad_cpu.kernels.floating_errors import run_quiet
 
 Array = np.ndarray[Any, Any]
 DTypeLike = Any
@@ -33,7 +32,7 @@ def ones(size: Shape, dtype: DTypeLike, device: int) -> Array:
 
 def _number(value: Any, dtype: DTypeLike) -> Array:
     """A number in a dtype that may cut it down, without NumPy's complaints."""
-    result: Array = run_quiet(np.array(value).astype, dtype)
+    result: Array = np.array(value).astype(dtype)
     return result
 
 

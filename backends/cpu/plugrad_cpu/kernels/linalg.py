@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.kernels.floating_errors import run_quiet
-
 Array = Any
 Kernel = Callable[..., Any]
 
@@ -37,8 +35,8 @@ def mm(a: Array, b: Array) -> Any:
 
 def bmm(a: Array, b: Array) -> Any:
     if a.itemsize == 2 and is_narrow(a):
-        return run_quiet(np.matmul, widen(a), widen(b)).astype(a.dtype)
-    return run_quiet(np.matmul, a, b)
+        return np.matmul(widen(a), widen(b)).astype(a.dtype)
+    return np.matmul(a, b)
 
 
 def _adjoint(a: Array) -> Array:
@@ -63,11 +61,11 @@ def addmm(c: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     product = widen(a).dot(widen(b))
     dtype = product.dtype
     if alpha != 1:
-        run_quiet(np.multiply, product, np.array(alpha).astype(dtype), product)
+        np.multiply(product, np.array(alpha).astype(dtype), product)
     if beta != 0:
         factor = np.array(beta).astype(dtype)
-        addend = c if beta == 1 else run_quiet(np.multiply, widen(c), factor)
-        run_quiet(np.add, product, addend, product)
+        addend = c if beta == 1 else np.multiply(widen(c), factor)
+        np.add(product, addend, product)
     return product.astype(a.dtype, copy=False)
 
 
@@ -85,7 +83,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Any:
         return x.dot(weight)
     out = x.reshape(-1, x.shape[-1]) if x.size else x.reshape(_rows(x), x.shape[-1])
     out = out.dot(weight.T).reshape(*x.shape[:-1], weight.shape[0])
-    return out if bias is None else run_quiet(np.add, out, bias)
+    return out if bias is None else np.add(out, bias)
 
 
 def _rows(a: Array) -> int:

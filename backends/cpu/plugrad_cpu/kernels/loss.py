@@ -9,7 +9,6 @@ import numpy as np
 
 from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
 from plugrad_cpu.kernels.adapters import as_operand
-from plugrad_cpu.kernels.floating_errors import quiet
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
 Array = Any
@@ -208,11 +207,11 @@ def bce_with_logits(
 
 
 KERNELS: Final[dict[str, Kernel]] = {
-    "nll_loss_forward": quiet(nll_loss_forward),
-    "nll_loss_backward": quiet(nll_loss_backward),
-    "mse_loss": quiet(mse_loss),
-    "mse_loss_backward": quiet(mse_loss_backward),
-    "binary_cross_entropy": quiet(binary_cross_entropy),
-    "binary_cross_entropy_backward": quiet(binary_cross_entropy_backward),
-    "binary_cross_entropy_with_logits": quiet(bce_with_logits),
+    "nll_loss_forward": nll_loss_forward,
+    "nll_loss_backward": nll_loss_backward,
+    "mse_loss": mse_loss,
+    "mse_loss_backward": mse_loss_backward,
+    "binary_cross_entropy": binary_cross_entropy,
+    "binary_cross_entropy_backward": binary_cross_entropy_backward,
+    "binary_cross_entropy_with_logits": bce_with_logits,
 }

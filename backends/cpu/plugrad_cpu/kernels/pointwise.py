@@ -24,12 +24,7 @@ from plugrad_cpu.kernels.adapters import (
     with_number,
     with_number_first,
 )
-from plugrad_cpu.kernels.floating_errors import (
-    quiet_binary,
-    quiet_unary,
-    run_integer_division,
-    run_quiet,
-)
+from plugrad_cpu.kernels.floating_errors import run_integer_division
 from plugrad_cpu.kernels.selection import (
     clamp,
     clamp_max,
@@ -56,7 +51,7 @@ def divide_rounded(a: Array, b: Any, rounding_mode: str | None) -> Any:
     if not isinstance(b, np.ndarray):
         b = as_operand(b, a.dtype)
     if rounding_mode is None:
-        return run_quiet(np.true_divide, a, b)
+        return np.true_divide(a, b)
     return floor_divide(a, b) if rounding_mode == "floor" else _divide_truncated(a, b)
 
 
@@ -72,7 +67,7 @@ def floor_divide(a: Array, b: Array) -> Any:
         return run_integer_division(np.floor_divide, a, b)
     if kind in "bc":
         raise not_implemented("div_floor_cpu", a.dtype)
-    return run_quiet(np.floor_divide, a, b)
+    return np.floor_divide(a, b)
 
 
 def _truncated_quotient(a: Array, b: Array) -> Any:
@@ -86,7 +81,7 @@ def _divide_truncated(a: Array, b: Array) -> Any:
         return run_integer_division(_truncated_quotient, a, b)
     if kind in "bc":
         raise not_implemented("div_trunc_cpu", a.dtype)
-    return np.trunc(run_quiet(np.true_divide, a, b))
+    return np.trunc(np.true_divide(a, b))
 
 
 def _modulo(ufunc: Kernel, name: str) -> Kernel:
@@ -96,7 +91,7 @@ def _modulo(ufunc: Kernel, name: str) -> Kernel:
             return run_integer_division(ufunc, a, b)
         if kind in "bc":
             raise not_implemented(name, a.dtype)
-        return run_quiet(ufunc, a, b)
+        return ufunc(a, b)
 
     return kernel
 
@@ -104,7 +99,7 @@ def _modulo(ufunc: Kernel, name: str) -> Kernel:
 def pow_tensors(a: Array, b: Array) -> Any:
     kind = a.dtype.kind
     if kind not in _INTEGRAL:
-        return run_quiet(np.power, a, b)
+        return np.power(a, b)
     if kind == "b":
         raise not_implemented("pow", a.dtype)
     try:
@@ -132,12 +127,12 @@ def _cube(a: Array) -> Any:
 
 
 _EASY_POWERS: Final[dict[Any, Kernel]] = {
-    2: quiet_unary(np.square),
-    3: quiet_unary(in_float32(_cube)),
-    0.5: quiet_unary(np.sqrt),
-    -1: quiet_unary(np.reciprocal),
-    -2: quiet_unary(in_float32(_reciprocal_square)),
-    -0.5: quiet_unary(in_float32(rsqrt)),
+    2: np.square,
+    3: in_float32(_cube),
+    0.5: np.sqrt,
+    -1: np.reciprocal,
+    -2: in_float32(_reciprocal_square),
+    -0.5: in_float32(rsqrt),
     1: np.positive,
     0: _one,
 }
@@ -156,7 +151,7 @@ def pow_number(a: Array, exponent: Any) -> Any:
         easy = _EASY_POWERS.get(exponent)
         if easy is not None:
             return easy(a)
-    return run_quiet(np.power, a, as_operand(exponent, a.dtype))
+    return np.power(a, as_operand(exponent, a.dtype))
 
 
 def sign(a: Array) -> Any:
@@ -175,12 +170,9 @@ def sgn(a: Array) -> Any:
     return a.copy() if a.dtype.kind == "b" else _signs(a)
 
 
-_sign_quiet: Final = quiet_unary(np.sign)
-
-
 def _signs(a: Array) -> Any:
     """Signs of numbers; PyTorch's sign of nan is 0, NumPy's is nan."""
-    signs = _sign_quiet(a)
+    signs = np.sign(a)
     kind = a.dtype.kind
     if kind in "iuc":
         return signs
@@ -205,8 +197,8 @@ def round_decimals(a: Array, decimals: int) -> Any:
         raise not_implemented("round_cpu", a.dtype)
     scale = as_operand(10.0 ** abs(decimals), a.dtype)
     if decimals < 0:
-        return run_quiet(np.multiply, np.rint(a / scale), scale)
-    return run_quiet(np.divide, np.rint(a * scale), scale)
+        return np.multiply(np.rint(a / scale), scale)
+    return np.divide(np.rint(a * scale), scale)
 
 
 def frac(a: Array) -> Any:
@@ -251,7 +243,7 @@ class _Special:
     def __call__(self, a: Array) -> Any:
         if self.function is None:
             self.function = in_float32(_load_special(self.name))
-        return run_quiet(self.function, a)
+        return self.function(a)
 
 
 def conj_physical(a: Array) -> Any:
@@ -293,20 +285,17 @@ def addcdiv(a: Array, b: Array, c: Array, value: Any) -> Any:
     return a + (b if value == 1 else as_operand(value, b.dtype) * b) / c
 
 
-_BARE_BINARY: Final[dict[str, Kernel]] = {
+_BINARY: Final[dict[str, Kernel]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
-}
-
-_QUIET_BINARY: Final[dict[str, Kernel]] = {
     "div": np.true_divide,
     "atan2": np.arctan2,
     "hypot": rejecting_binary("biuc", "hypot_cpu", np.hypot),
     "logaddexp": rejecting_binary("biuc", "logaddexp_cpu", np.logaddexp),
 }
 
-_QUIET_UNARY: Final[dict[str, Kernel]] = {
+_UNARY: Final[dict[str, Kernel]] = {
     "exp": np.exp,
     "exp2": np.exp2,
     "expm1": np.expm1,
@@ -356,9 +345,8 @@ _MODULO: Final[dict[str, Kernel]] = {
 }
 
 KERNELS: Final[dict[str, Kernel]] = {
-    **_BARE_BINARY,
-    **{name: quiet_binary(ufunc) for name, ufunc in _QUIET_BINARY.items()},
-    **{name: quiet_unary(ufunc) for name, ufunc in _QUIET_UNARY.items()},
+    **_BINARY,
+    **_UNARY,
     **_COMPARISONS,
     **_BITWISE,
     **_MODULO,
@@ -378,7 +366,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "trunc": rejecting("bc", "trunc_vml_cpu", np.trunc),
     "round": round_to_even,
     "round.decimals": round_decimals,
-    "frac": rejecting("biuc", "frac_cpu", quiet_unary(frac)),
+    "frac": rejecting("biuc", "frac_cpu", frac),
     "erf": rejecting("c", "erf_vml_cpu", _Special("erf")),
     "erfc": rejecting("c", "erfc_vml_cpu", _Special("erfc")),
     "conj_physical": conj_physical,
@@ -432,7 +420,7 @@ def _in_place_unary(ufunc: Kernel) -> Kernel:
     def kernel(a: Array) -> Any:
         return ufunc(a, out=a)
 
-    return quiet_unary(kernel)
+    return kernel
 
 
 def _in_place_with_number(ufunc: Kernel) -> Kernel:
@@ -443,11 +431,9 @@ def _in_place_with_number(ufunc: Kernel) -> Kernel:
 
 
 # What optimizers and gradient accumulation do in place. The others are derived by the core.
-for _name in ("add", "sub", "mul"):
-    KERNELS[f"{_name}_.Tensor"] = _in_place(_BARE_BINARY[_name])
-    KERNELS[f"{_name}_.Scalar"] = _in_place_with_number(_BARE_BINARY[_name])
-for _name, _function in _QUIET_UNARY.items():
+for _name in ("add", "sub", "mul", "div"):
+    KERNELS[f"{_name}_.Tensor"] = _in_place(_BINARY[_name])
+    KERNELS[f"{_name}_.Scalar"] = _in_place_with_number(_BINARY[_name])
+for _name, _function in _UNARY.items():
     if isinstance(_function, np.ufunc):
         KERNELS[f"{_name}_"] = _in_place_unary(_function)
-KERNELS["div_.Tensor"] = quiet_binary(_in_place(np.true_divide))
-KERNELS["div_.Scalar"] = quiet_binary(_in_place_with_number(np.true_divide))

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.kernels.floating_errors import run_quiet
-
 Array = Any
 Dims = tuple[int, ...]
 Kernel = Callable[..., Any]
@@ -47,8 +45,8 @@ def _accumulate(ufunc: Any) -> Kernel:
 
     def kernel(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
         wide = accumulator(dtype)
-        total = run_quiet(reduce, a, dims, wide, None, keepdim)
-        return total if wide is dtype else run_quiet(total.astype, dtype)
+        total = reduce(a, dims, wide, None, keepdim)
+        return total if wide is dtype else total.astype(dtype)
 
     return kernel
 
@@ -65,9 +63,9 @@ def nansum(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
 
 def mean(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     wide = accumulator(dtype)
-    total = run_quiet(_add, a, dims, wide, None, keepdim)
+    total = _add(a, dims, wide, None, keepdim)
     count = _count(a, dims)
-    result = total / count if count else run_quiet(np.true_divide, total, count)
+    result = total / count if count else np.true_divide(total, count)
     return result if wide is dtype else result.astype(dtype)
 
 
@@ -88,7 +86,7 @@ def _mean_and_var(a: Array, dims: Dims, correction: Any, keepdim: bool) -> tuple
 def var_mean(a: Array, dims: Dims, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Two passes: the mean, then the mean square of what deviates from it."""
     wide = a.astype(accumulator(a.dtype), copy=False)
-    center, variance = run_quiet(_mean_and_var, wide, dims, correction, keepdim)
+    center, variance = _mean_and_var(wide, dims, correction, keepdim)
     narrow = a.real.dtype if a.dtype.kind == "c" else a.dtype
     return variance.astype(narrow, copy=False), center.astype(a.dtype, copy=False)
 
@@ -99,11 +97,11 @@ def var(a: Array, dims: Dims, correction: Any, keepdim: bool) -> Any:
 
 def std_mean(a: Array, dims: Dims, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     variance, center = var_mean(a, dims, correction, keepdim)
-    return run_quiet(np.sqrt, variance), center
+    return np.sqrt(variance), center
 
 
 def std(a: Array, dims: Dims, correction: Any, keepdim: bool) -> Any:
-    return run_quiet(np.sqrt, var_mean(a, dims, correction, keepdim)[0])
+    return np.sqrt(var_mean(a, dims, correction, keepdim)[0])
 
 
 def amax(a: Array, dims: Dims, keepdim: bool) -> Any:
@@ -156,7 +154,7 @@ def _logsumexp(a: Array, dims: Dims, keepdim: bool) -> Any:
 def logsumexp(a: Array, dims: Dims, keepdim: bool) -> Any:
     """log of sum of exp, shifted by the maximum so that it does not overflow."""
     wide = a.astype(accumulator(a.dtype), copy=False)
-    return run_quiet(_logsumexp, wide, dims, keepdim).astype(a.dtype, copy=False)
+    return _logsumexp(wide, dims, keepdim).astype(a.dtype, copy=False)
 
 
 def _norm(a: Array, order: float, dims: Dims, keepdim: bool) -> Any:
@@ -180,7 +178,7 @@ def _norm(a: Array, order: float, dims: Dims, keepdim: bool) -> Any:
 def vector_norm(a: Array, order: Any, dims: Dims, keepdim: bool) -> Any:
     wide = a.astype(accumulator(a.dtype), copy=False)
     narrow = a.real.dtype if a.dtype.kind == "c" else a.dtype
-    return run_quiet(_norm, wide, float(order), dims, keepdim).astype(narrow, copy=False)
+    return _norm(wide, float(order), dims, keepdim).astype(narrow, copy=False)
 
 
 def _scan(ufunc: Any) -> Kernel:
@@ -190,7 +188,7 @@ def _scan(ufunc: Any) -> Kernel:
         if a.ndim == 0:
             return a.astype(dtype)
         wide = accumulator(dtype)
-        result = run_quiet(accumulate, a, dim, wide)
+        result = accumulate(a, dim, wide)
         return result if wide is dtype else result.astype(dtype)
 
     return kernel

@@ -9,7 +9,6 @@ import numpy as np
 
 from plugrad.plugins.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
 from plugrad.plugins.strides import copy_order, diagonal_sizes
-from plugrad_cpu.kernels.floating_errors import run_quiet
 from plugrad_cpu.kernels.views import diagonal
 
 Array = np.ndarray[Any, Any]
@@ -98,7 +97,7 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
     """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
-    result: Array = run_quiet(array.astype, dtype, copy_order(array))
+    result: Array = array.astype(dtype, copy_order(array))
     return result
 
 
@@ -107,7 +106,7 @@ def copy_(target: Array, source: Array) -> Array:
     if source.dtype is not target.dtype:
         if source.dtype.kind == "c" and kind not in "cb":
             source = source.real
-        run_quiet(_copy_casting, target, source)
+        _copy_casting(target, source)
     else:
         np.copyto(target, source)
     return target
