@@ -134,13 +134,12 @@ def hostile_results(case: OpCase, dtype: str) -> None:
             tensors = [x for x in flatten(out) if isinstance(x, plugrad.Tensor) and x.requires_grad]
             if tensors:
                 plugrad.autograd.backward(tensors, [plugrad.full_like(x, 1e38) for x in tensors])
-        except FloatingPointError as error:
-            pytest.fail(f"{case.op}, {sample.name!r}, {dtype}: {error}")
-        except RuntimeWarning as error:
+        except (FloatingPointError, RuntimeWarning) as error:
             pytest.fail(f"{case.op}, {sample.name!r}, {dtype}: {error}")
         except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError) as error:
             # Refused: some arguments are positions, sizes or probabilities.
-            assert "encountered" not in str(error), case.op
+            if "encountered" in str(error):
+                pytest.fail(f"{case.op}, {sample.name!r}, {dtype}: {error}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int8"])
