@@ -31,6 +31,7 @@ CASES = [
     ("Conv1d(2, 3, 3, padding='valid')", (2, 5)),
     ("MaxPool2d(2)", (2, 3, 6, 5)),
     ("MaxPool2d(3, stride=2, padding=1, dilation=1, ceil_mode=True)", (2, 3, 6, 6)),
+    ("AvgPool1d(3, 2, 1, ceil_mode=True, count_include_pad=False)", (2, 3, 7)),
     ("AvgPool2d(2)", (2, 3, 6, 5)),
     ("AvgPool2d(3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)", (2, 3, 6, 6)),
     ("AvgPool2d(2, divisor_override=3)", (2, 3, 6, 6)),

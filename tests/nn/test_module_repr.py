@@ -24,6 +24,7 @@ EXPRESSIONS = [
     "nn.GroupNorm(2, 4, affine=False)",
     "nn.MaxPool2d(2)",
     "nn.MaxPool2d(3, stride=(1, 2), padding=1, ceil_mode=True)",
+    "nn.AvgPool1d(2, 1)",
     "nn.AvgPool2d(2, 1)",
     "nn.Flatten()",
     "nn.BatchNorm1d(3)",

@@ -40,6 +40,11 @@ def not_implemented(name: str, dtype: Any) -> NotImplementedError:
     return NotImplementedError(f"\"{name}\" not implemented for '{known.scalar_name}'")
 
 
+def no_signs() -> NotImplementedError:
+    """The error of `signbit` for complex numbers."""
+    return NotImplementedError("signbit is not implemented for complex tensors.")
+
+
 def out_of_bounds(index: object, dim: int, size: int) -> str:
     """What most operators say of an index outside of a dimension."""
     return f"index {index} is out of bounds for dimension {dim} with size {size}"

@@ -53,7 +53,7 @@ _CPU: Final = _by_operator(
 _ACCELERATOR: Final = _by_operator(
     {
         "lower_precision_fp": """
-    _einsum _matmul_hn _matmul_nh addbmm addmm addmv baddbmm bmm conv1d conv2d
+    _einsum _matmul_hn _matmul_nh addbmm addmm addmv addr baddbmm bmm conv1d conv2d
     conv_transpose2d.input convolution linear matmul mm mv prelu
     """,
         "fp32": """
@@ -78,11 +78,11 @@ _ACCELERATOR: Final = _by_operator(
 # autocast.
 _WHOLE: Final = _names(
     """
-    addmv allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu deg2rad
+    addmv addr allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu deg2rad
     dist empty_strided glu isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor
     linalg_cross mish nonzero.as_tuple norm norm.str normal.Tensor_Tensor normal.Tensor_float
     normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor scatter.reduce
-    scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor signbit
+    scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor
     where
     """
 )
@@ -92,10 +92,10 @@ PARTS_DECIDE: Final = _names(
     """
     _einsum _tensordot absolute adaptive_avg_pool2d adjoint arccos arccosh arcsin arcsinh arctan
     arctan2 arctanh argsort argwhere atleast_1d atleast_1d.Sequence atleast_2d
-    atleast_2d.Sequence atleast_3d atleast_3d.Sequence batch_norm bfloat16 bool broadcast_to
-    byte cdouble cfloat char chunk clip clip.Tensor column_stack concat concatenate conj
-    contiguous conv1d.padding conv2d.padding cpu cross cross_entropy_loss det diag diagflat diff
-    divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode double dropout
+    atleast_2d.Sequence atleast_3d atleast_3d.Sequence avg_pool1d batch_norm bfloat16 bool
+    broadcast_to byte cdouble cfloat char chunk clip clip.Tensor column_stack concat concatenate
+    conj contiguous conv1d.padding conv2d.padding cpu cross cross_entropy_loss det diag diagflat
+    diff divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode double dropout
     dsplit.array dsplit.int dstack expand_as fix flatten.using_ints fliplr flipud float
     float_power.Scalar float_power.Tensor_Scalar float_power.Tensor_Tensor ger greater.Scalar
     greater.Tensor greater_equal.Scalar greater_equal.Tensor group_norm half hsplit.array
@@ -144,10 +144,10 @@ UNTOUCHED: Final = _names(
     native_batch_norm_backward native_dropout native_dropout_backward native_layer_norm_backward
     ne.Scalar ne.Tensor neg new_empty new_full new_ones new_zeros nll_loss_backward
     nll_loss_forward nonzero one_hot ones ones_like permute rand rand_like randint randint.low
-    randint_like randint_like.low_dtype randn randn_like randperm relu remainder.Scalar
+    randint_like randint_like.low_dtype randn randn_like randperm range relu remainder.Scalar
     remainder.Scalar_Tensor remainder.Tensor repeat repeat_interleave.Tensor roll round
     round.decimals rsub.Scalar scatter.src scatter.value select.int select_backward
-    select_scatter sgn sigmoid sign silu silu_backward sin sinc slice.Tensor slice_backward
+    select_scatter sgn sigmoid sign signbit silu silu_backward sin sinc slice.Tensor slice_backward
     slice_scatter softplus_backward sort split.Tensor split_with_sizes sqrt squeeze squeeze.dim
     squeeze.dims std.correction std_mean.correction sub.Scalar sub.Tensor t take tanh threshold
     threshold_backward topk transpose.int tril tril_indices triu triu_indices trunc unbind.int

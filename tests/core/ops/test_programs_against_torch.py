@@ -95,6 +95,69 @@ PROGRAMS: Final[dict[str, str]] = {
         L.nn.functional.adaptive_avg_pool2d(L.ones(2, 3, dtype=L.int64), 1)
         L.nn.functional.adaptive_avg_pool2d(L.ones(2, 0, 3), 1)
     """,
+    "addr": """
+        L.addr(L.ones(3, dtype=L.int64), L.ones(2), L.ones(3))
+        L.addr(L.ones(3), L.ones(2, dtype=L.float64), L.ones(3))
+        L.addr(L.ones(3, dtype=L.int64), L.ones(2, dtype=L.int64), L.ones(3, dtype=L.int64), beta=.5)
+        L.addr(L.ones(3, dtype=L.bool), L.ones(2, dtype=L.bool), L.ones(3, dtype=L.bool), beta=False, alpha=False)
+        L.addr(L.ones(3, dtype=L.uint8), L.ones(2, dtype=L.uint8), L.ones(3, dtype=L.uint8), beta=-1)
+        L.addr(L.full((3,), nan), L.ones(2), L.ones(3), beta=0)
+        L.addr(L.ones(4), L.ones(2), L.ones(3))
+        L.addr(2, L.ones(3), 3, L.ones(2), L.ones(3))
+        L.addr(L.ones(2, 3), L.ones(2), L.ones(3), out=L.empty(2, 3, dtype=L.float64))
+        L.ones(2, 3, dtype=L.int64).addr_(L.ones(2), L.ones(3), alpha=2)
+        x = L.ones(3, requires_grad=True); v = L.tensor([1., 2.], requires_grad=True); L.addr(x, v, x, beta=2, alpha=3).sum().backward(); (x.grad, v.grad)
+    """,
+    "an addend times 0 has a gradient of 0": """
+        x = L.full((2,), nan, requires_grad=True); L.addmv(x, L.ones(2, 3), L.ones(3), beta=0).sum().backward(); x.grad
+        x = L.full((3,), nan, requires_grad=True); L.addr(x, L.ones(2), L.ones(3), beta=0).sum().backward(); x.grad
+        x = L.full((3,), nan, requires_grad=True); L.addbmm(x, L.ones(1, 2, 3), L.ones(1, 3, 3), beta=0).sum().backward(); x.grad
+        x = L.full((3,), nan, requires_grad=True); L.baddbmm(x, L.ones(1, 2, 3), L.ones(1, 3, 3), beta=0)
+    """,
+    "signs of nan": """
+        L.signbit(L.tensor([nan, -nan, -0., 0.]))
+        L.signbit(-L.tensor([nan, -nan, -0.]))
+        L.signbit(L.tensor([nan, -nan], dtype=L.float16))
+        L.signbit(L.tensor([nan, -nan], dtype=L.bfloat16))
+        L.signbit(L.tensor([1j]))
+        L.signbit(L.tensor([True, False]))
+        L.copysign(L.tensor([1., 2., 3.]), L.tensor([nan, -nan, -0.]))
+        L.copysign(L.tensor([1, 2]), -nan)
+        L.copysign(L.tensor([1., 2.], dtype=L.bfloat16), L.tensor([nan, -nan], dtype=L.bfloat16))
+        x = L.tensor([1., -2., 0.], requires_grad=True); L.copysign(x, L.tensor([nan, -nan, -nan])).sum().backward(); x.grad
+        L.cdist(L.tensor([[nan, 1.]]), L.tensor([[1., 2.], [nan, nan]]), p=0)
+        x = L.tensor([[inf, 1.]], requires_grad=True); L.cdist(x, L.tensor([[1., 2.], [inf, nan]]), p=0).sum().backward(); x.grad
+    """,
+    "logaddexp of complex numbers": """
+        L.logaddexp(L.tensor([1 + 4j, 100 + 3j]), L.tensor([2 - 1j, 99 - 2j]))
+        L.logaddexp(L.tensor([-inf, inf + 1j, complex(-inf, 1)]), L.tensor([1j, 2j, -inf]))
+        L.logaddexp(L.tensor([nan + 1j, 1]), L.tensor([1, complex(1, nan)]))
+        L.logaddexp(L.tensor([1 + 1j]), L.tensor([2.]))
+        x = L.tensor([1 + 1j], requires_grad=True); y = L.tensor([2 - 1j], requires_grad=True); L.logaddexp(x, y).abs().sum().backward(); (x.grad, y.grad)
+    """,
+    "range includes its end": """
+        L.range(0, 3)
+        L.range(0, 1, .25)
+        L.range(5, 1, -1)
+        L.range(0.5, 3.2, dtype=L.int64)
+        L.range(0, 3, dtype=L.bool)
+        L.range(0, 3, dtype=L.complex64)
+        L.range(0, nan)
+        L.range(5, 1)
+        L.range(0, 3, requires_grad=True)
+        L.range(0, 3, out=L.empty(2, 2))
+        L.range(0, 3, out=L.empty(4, dtype=L.bfloat16))
+    """,
+    "avg_pool1d": """
+        L.avg_pool1d(L.arange(8.).view(1, 8), 3, 2, 1, True, False)
+        L.avg_pool1d(L.arange(8.).view(1, 8), (3,), stride=())
+        L.avg_pool1d(L.arange(8.).view(8), 3)
+        L.avg_pool1d(L.arange(8.).view(1, 8), 9)
+        L.avg_pool1d(L.arange(8.).view(1, 8), [3, 2])
+        L.avg_pool1d(L.ones(1, 0, 8), 3)
+        L.nn.AvgPool1d(3, 2, 1)(L.arange(8.).view(1, 8))
+        x = L.arange(8.).view(1, 8).requires_grad_(); L.avg_pool1d(x, 3, 2, 1, True, False).sum().backward(); x.grad
+    """,
     "linearize of other outputs": """
         L.func.linearize(lambda x: (x * x, 1), L.ones(2))[0]
         L.func.linearize(lambda x: (x * x, 1), L.ones(2))[1](L.ones(2))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.kernel_errors import not_implemented
+from plugrad.plugins.kernel_errors import no_signs, not_implemented
 from plugrad_cpu.kernels.adapters import (
     Array,
     Kernel,
@@ -285,6 +285,23 @@ def addcdiv(a: Array, b: Array, c: Array, value: Any) -> Any:
     return a + (b if value == 1 else as_operand(value, b.dtype) * b) / c
 
 
+def signbit(a: Array) -> Any:
+    if a.dtype.kind == "c":
+        raise no_signs()
+    if a.dtype.kind in _INTEGRAL:
+        return a < 0
+    # A bfloat16 nan has no sign, as every cast to that dtype drops it.
+    return np.signbit(a) & ~np.isnan(a) if a.dtype.kind == "V" else np.signbit(a)
+
+
+def logaddexp(a: Array, b: Array) -> Any:
+    if a.dtype.kind == "c":
+        return NotImplemented
+    if a.dtype.kind in _INTEGRAL:
+        raise not_implemented("logaddexp_cpu", a.dtype)
+    return np.logaddexp(a, b)
+
+
 _BINARY: Final[dict[str, Kernel]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -292,7 +309,7 @@ _BINARY: Final[dict[str, Kernel]] = {
     "div": np.true_divide,
     "atan2": np.arctan2,
     "hypot": rejecting_binary("biuc", "hypot_cpu", np.hypot),
-    "logaddexp": rejecting_binary("biuc", "logaddexp_cpu", np.logaddexp),
+    "logaddexp": logaddexp,
 }
 
 _UNARY: Final[dict[str, Kernel]] = {
@@ -386,6 +403,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "where": where,
     "where.Scalar": where_numbers,
     "isnan": np.isnan,
+    "signbit": signbit,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
     "logical_and": np.logical_and,

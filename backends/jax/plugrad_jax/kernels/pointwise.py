@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad.plugins.kernel_errors import not_implemented
+from plugrad.plugins.kernel_errors import no_signs, not_implemented
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.programs import (
     Array,
@@ -311,6 +311,28 @@ def _class(function: Kernel, otherwise: bool) -> Kernel:
     return of_any
 
 
+def _signbit(a: Array) -> Array:
+    if a.dtype.kind == "c":
+        raise no_signs()
+    if a.dtype.kind in _INTEGRAL:
+        return a < 0
+    # A bfloat16 nan has no sign, as every cast to that dtype drops it.
+    return jnp.signbit(a) & ~jnp.isnan(a) if a.dtype == jnp.bfloat16 else jnp.signbit(a)
+
+
+def _logaddexp(a: Array, b: Array) -> Array:
+    """JAX would bring the imaginary part of complex numbers between -pi and pi."""
+    if a.dtype.kind != "c":
+        return jnp.logaddexp(a, b)
+    swap = a.real < b.real
+    least, greatest = jnp.where(swap, a, b), jnp.where(swap, b, a)
+    result = greatest + jnp.log1p(jnp.exp(least - greatest))
+    alike = (a.real == b.real) & jnp.isinf(a.real)
+    together = jnp.where(a.real < 0, least, jnp.log(jnp.exp(a) + jnp.exp(b)))
+    unknown = jnp.isnan(a) | jnp.isnan(b)
+    return jnp.where(unknown, complex("nan+nanj"), jnp.where(alike, together, result))
+
+
 _UNARY: Final[dict[str, Kernel]] = {
     "exp": jnp.exp,
     "exp2": jnp.exp2,
@@ -350,6 +372,7 @@ _UNARY: Final[dict[str, Kernel]] = {
     "imag": jnp.imag,
     "angle": _angle,
     "isnan": _class(jnp.isnan, False),
+    "signbit": _signbit,
     "isinf": _class(jnp.isinf, False),
     "isfinite": _class(jnp.isfinite, True),
     "logical_not": jnp.logical_not,
@@ -359,7 +382,7 @@ _UNARY: Final[dict[str, Kernel]] = {
 _BINARY: Final[dict[str, Kernel]] = {
     "atan2": jnp.arctan2,
     "hypot": rejecting("biuc", "hypot_cpu", jnp.hypot),
-    "logaddexp": rejecting("biuc", "logaddexp_cpu", jnp.logaddexp),
+    "logaddexp": rejecting("biu", "logaddexp_cpu", _logaddexp),
     "maximum": rejecting("c", "maximum", jnp.maximum),
     "minimum": rejecting("c", "minimum", jnp.minimum),
     "fmax": rejecting("c", "fmax", jnp.fmax),

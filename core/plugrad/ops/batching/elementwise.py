@@ -159,7 +159,7 @@ _NAMES: Final = frozenset([
 # the kernel runs.
 _WHOLE: Final = frozenset([
     "celu", "copysign", "deg2rad", "hardsigmoid", "hardswish", "isneginf", "isposinf", "isreal",
-    "ldexp", "logaddexp2", "logit", "mish", "rad2deg", "relu6", "selu", "signbit", "sinc", "square",
+    "ldexp", "logaddexp2", "logit", "mish", "rad2deg", "relu6", "selu", "sinc", "square",
     "xlogy",
 ])  # fmt: skip
 _STRUCTURES: Final = frozenset(["unary", "binary", "binary_alpha", "elementwise"])

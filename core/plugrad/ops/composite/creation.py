@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import canonical_device
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dispatch.kernel_sources import DECLINED
-from plugrad.dtype import DType, int64
+from plugrad.dtype import BOOL, INTEGER, DType, get_default_dtype, int64
 from plugrad.memory_format import MemoryFormat
 from plugrad.ops.composite.complex_parts import complex_of_parts as complex_of_parts
 from plugrad.ops.composite.memory_formats import in_order, permuted
@@ -91,6 +93,22 @@ def arange(
     exact = isinstance(first, int) and isinstance(by, int)
     places: Any = np.arange(count, dtype=np.int64 if exact else np.float64)
     return _moved(first + by * places, kind, device)
+
+
+def range_by_arange(
+    start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None
+) -> TensorBase:
+    kind = get_default_dtype() if dtype is None else dtype
+    if kind.category == BOOL or kind.is_complex:
+        raise not_implemented("range_cpu", kind)
+    checked: Any = prepare.arange(start, end, step, kind, device)
+    first, by = checked[0], checked[1]
+    last = int(end) if kind.category == INTEGER else end
+    steps = math.floor((last - first) / by)
+    # Whole numbers end exactly, others half a step behind the last.
+    behind = first + by * (steps + 1 if isinstance(first, int) else steps + 0.5)
+    result: TensorBase = F.arange(first, behind, by, dtype=kind, device=device)
+    return result
 
 
 def linspace(

@@ -227,8 +227,24 @@ def hypot(self: Tensor, other: Tensor) -> Any:
     return to_dtype(result, dtype) if wide is not dtype else result
 
 
+def _complex_logaddexp(a: Any, b: Any) -> Any:
+    """By what has the greater real part, so that nothing overflows."""
+    first, second = F.real(a), F.real(b)
+    swap = F.lt(first, second)
+    least, greatest = F.where(swap, a, b), F.where(swap, b, a)
+    result = greatest + F.log1p(F.exp(least - greatest))
+    # Equal infinities have no difference: both are nothing, or one of them is all.
+    alike = F.logical_and(F.eq(first, second), F.isinf(first))
+    together = F.where(F.lt(first, 0), least, F.log(F.exp(a) + F.exp(b)))
+    result = F.where(alike, together, result)
+    unknown = F.logical_or(F.isnan(a), F.isnan(b))
+    return F.where(unknown, complex(math.nan, math.nan), result)
+
+
 def logaddexp(self: Tensor, other: Tensor) -> Any:
     dtype = promote_pair(self, other)
+    if dtype.is_complex:
+        return _complex_logaddexp(to_dtype(self, dtype), to_dtype(other, dtype))
     check_real_floating("logaddexp_cpu", dtype)
     wide = float32 if is_narrow(dtype) else dtype
     a: Any = to_dtype(self, wide)

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING
+from plugrad.dtype import FLOATING, bool_
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.einsum import contract
 from plugrad.ops.prepare import linalg as prepare
@@ -21,10 +21,10 @@ from plugrad.ops.prepare.linalg import (
     raise_cannot_multiply,
 )
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import needs_grad, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.promotion import check_scalar_fits
+from plugrad.tensor.promotion import check_scalar_fits, promote_pair
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -177,8 +177,13 @@ def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
         beta, alpha = int(beta), int(alpha)
     if alpha != 1:
         product = product * alpha
+    return _with_addend(product, self, beta)
+
+
+def _with_addend(product: Tensor, self: Tensor, beta: Any) -> Tensor:
     if beta == 0:
-        return product
+        # What is multiplied by 0 is not read, but its gradient is 0, not missing.
+        return product + self.clone().zero_() if needs_grad(self) else product
     return product + (self if beta == 1 else self * beta)
 
 
@@ -189,6 +194,29 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Tens
             f"{self.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
         )
     return _blend(self, F.mv(mat, vec), beta, alpha)
+
+
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    for name, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
+    check_expands(sizes_of(self), (vec1.numel(), vec2.numel()))
+    product = F.outer(vec1, vec2)
+    dtype = promote_pair(self, product)
+    if dtype is bool_:
+        product = product & bool(alpha)
+        return product | (self & bool(beta)) if beta else product
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if dtype.category < FLOATING and isinstance(factor, float):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
+        check_scalar_fits(factor, dtype)
+    if product.dtype is not dtype:
+        product = product.to(dtype)
+    if alpha != 1:
+        product = product * alpha
+    return _with_addend(product, self, beta)
 
 
 def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:

@@ -313,6 +313,35 @@ def max_pool2d(
     ]
 
 
+def avg_pool1d(
+    self: Tensor,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Tensor:
+    """Pooling of images that are one pixel high."""
+    if self.ndim != 2 and self.ndim != 3:
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 "
+            "'self' (while checking arguments for avg_pool1d)"
+        )
+    for name, given in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+        if len(given) != 1 and (given or name != "stride"):
+            raise RuntimeError(
+                f"avg_pool1d() argument '{name}' should contain one int (got {len(given)})"
+            )
+    return F.avg_pool2d(
+        self.unsqueeze(-2),
+        (1, kernel_size[0]),
+        (1, stride[0]) if stride else (),
+        (0, padding[0]),
+        ceil_mode,
+        count_include_pad,
+    ).squeeze(-2)
+
+
 def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
     rows, columns = pair("adaptive_avg_pool2d: output_size", output_size)
     if rows < 0 or columns < 0:

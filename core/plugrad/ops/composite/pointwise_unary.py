@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import no_signs
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
 from plugrad.dtype import FLOATING, bool_, float32
 from plugrad.ops.composite.bits import bitwise_not as bitwise_not
@@ -238,10 +239,12 @@ def logit(self: Tensor, eps: float | None) -> Any:
 
 
 def signbit(self: Tensor) -> Tensor:
-    values = self.detach()
+    """Of nan arithmetic does not tell: it has none here."""
+    if self.dtype.is_complex:
+        raise no_signs()
     if not self.dtype.is_floating_point:
-        return F.lt(values, 0)
-    return F.logical_or(F.lt(values, 0), F.eq(F.reciprocal(values), -math.inf))
+        return F.lt(self, 0)
+    return F.logical_or(F.lt(self, 0), F.eq(F.reciprocal(self), -math.inf))
 
 
 def isposinf(self: Tensor) -> Tensor:

@@ -168,7 +168,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
         )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return F.linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if p == 0:
+        # How many are not 0, or nan if one is.
+        count: Tensor = difference.abs().ceil().clamp(None, 1).sum(dim=(-1,))
+        return count
+    return F.linalg_vector_norm(difference, p, -1)
 
 
 def any_nonzero(self: Tensor, dim: Any, keepdim: bool) -> Any:

@@ -281,6 +281,10 @@ def pooling_windows(
     spread = pair(f"{operator}: dilation", dilation)
     if min(step) == 0 or min(kernel) == 0:
         raise RuntimeError("stride should not be zero")
+    if min(step) < 0:
+        raise RuntimeError(
+            f"stride should be greater than zero, but got dH: {step[0]} dW: {step[1]}"
+        )
     if min(spread) <= 0:
         raise RuntimeError(
             "dilation should be greater than zero, but got "

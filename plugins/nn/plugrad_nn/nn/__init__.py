@@ -50,10 +50,11 @@ from plugrad_nn.nn.normalization import (
     RMSNorm,
 )
 from plugrad_nn.nn.parameter import Parameter
-from plugrad_nn.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
+from plugrad_nn.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool2d
 
 __all__ = [
     "AdaptiveAvgPool2d",
+    "AvgPool1d",
     "AvgPool2d",
     "BCELoss",
     "BCEWithLogitsLoss",

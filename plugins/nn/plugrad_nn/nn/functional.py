@@ -115,6 +115,20 @@ def max_pool2d(
 
 
 @overridable
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window; input (N, C, L) or (C, L)."""
+    step = () if stride is None else stride
+    return plugrad.avg_pool1d(input, kernel_size, step, padding, ceil_mode, count_include_pad)
+
+
+@overridable
 def avg_pool2d(
     input: Tensor,
     kernel_size: IntOrPair,

@@ -87,6 +87,20 @@ CASES = [
             "\"arange_cpu\" not implemented for 'Bool'",
         ),
     ),
+    case(
+        "range",
+        [
+            call(0, 3),
+            call(1, 4, 2),
+            call(5, 1, -1),
+            call(0, 1, 0.25),
+            call(0.5, 3.2, dtype=D("int64")),
+            call(2, 2),
+            call(0, end=3, step=2, dtype=D("float16")),
+        ],
+        fails(RuntimeError, "step must be nonzero", 0, 5, 0),
+        fails(RuntimeError, "upper bound and lower bound inconsistent with step sign", 5, 0),
+    ),
     in_every_dtype("arange", [call(5), call(1, 9, 3), call(0, 3, 1)]),
     case(
         "linspace",

@@ -179,6 +179,16 @@ CASES = [
     ),
     case("addmv", [*calls((T((2,)), A, V)), OpSample((T((2,)), A, V), {"beta": 2, "alpha": 3})]),
     case(
+        "addr",
+        [
+            *calls((A, T((2,)), V), (V, T((2,)), V)),
+            OpSample((T((2, 1)), T((2,)), V), {"beta": 2, "alpha": 3}),
+            OpSample((A, T((2,)), V), {"beta": 0}),
+        ],
+        fails(RuntimeError, "addr: Expected 1-D argument vec2, but got 2-D", A, V, A),
+        inplace="addr_",
+    ),
+    case(
         "baddbmm",
         [
             *calls(*[(T(shape), T((2, 2, 3)), T((2, 3, 4))) for shape in ((4,), (2, 2, 4))]),

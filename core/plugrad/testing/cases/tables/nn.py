@@ -303,6 +303,17 @@ POOLING = [
         dtypes=("float32", "bfloat16", "int64"),
     ),
     functional(
+        "avg_pool1d",
+        [
+            call(T((2, 3, 8)), 2),
+            call(T((3, 7)), (3,), 2, 1),
+            call(T((2, 3, 7)), 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        ],
+        wrong(RuntimeError, "Expected 2 to 3 dimensions, but got 4-dimensional", IMAGES, 2),
+        wrong(RuntimeError, "stride should be greater than zero", T((2, 3, 8)), 2, -1),
+        dtypes=(*FLOATS, "int64"),
+    ),
+    functional(
         "avg_pool2d",
         [
             call(IMAGES, 2),

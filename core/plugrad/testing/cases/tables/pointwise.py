@@ -302,7 +302,12 @@ BINARY = [
     ),
     OpCase("atan2", two(), dtypes=(*REALS, "bool"), inplace="atan2_"),
     OpCase("hypot", two((0.2, 2), (0.2, 2)), dtypes=FLOATS, inplace="hypot_"),
-    OpCase("logaddexp", two(), dtypes=FLOATS),
+    OpCase(
+        "logaddexp",
+        two(),
+        dtypes=(*FLOATS, "complex64", "complex128"),
+        grad_dtypes=("float64", "complex128"),
+    ),
     OpCase("maximum", two(), inplace=None),
     OpCase("minimum", two()),
     OpCase("fmax", two(), dtypes=(*REALS, "bool")),
