@@ -9,8 +9,9 @@ backends take part:
 The kernel that runs is the one of the highest functionality; `Dense`, `Autograd` and `Autocast`
 come once per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then
 `CUDA`.
-Backends get their bit when they register. Meta, the backend without data, and the CPU have the
-lowest ones.
+Backends get their bit when they register. The CPU has the lowest one, since its numbers may meet
+any device; Meta, the backend without data, has the highest one, since what it meets has no result
+with data.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ FUNCTIONALITY_COUNT: Final = 12
 
 BACKEND_SHIFT: Final = 12
 MAX_BACKENDS: Final = 48
+LAST_BACKEND: Final = 47
 
 DENSE_BIT: Final = 1 << 0
 BACKEND_SELECT_BIT: Final = 1 << 1
@@ -113,11 +115,12 @@ class DispatchKey:
 
 _lock: Final[Any] = threading.Lock()
 _by_name: Final[dict[str, DispatchKey]] = {}
-_dense: Final[list[DispatchKey]] = []
-_autograd: Final[list[DispatchKey]] = []
-_autocast: Final[list[DispatchKey]] = []
+# By the number of the backend.
+_dense: Final[dict[int, DispatchKey]] = {}
+_autograd: Final[dict[int, DispatchKey]] = {}
+_autocast: Final[dict[int, DispatchKey]] = {}
 # The functionalities that every backend has a key of, and what their names begin with.
-_PER_BACKEND: Final[list[tuple[int, str, list[DispatchKey]]]] = [
+_PER_BACKEND: Final[list[tuple[int, str, dict[int, DispatchKey]]]] = [
     (DENSE, "", _dense),
     (AUTOGRAD, "Autograd", _autograd),
     (AUTOCAST, "Autocast", _autocast),
@@ -171,15 +174,11 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
                 f"backend {backend!r} asks for the dispatch key {name!r}, which is taken; "
                 "give it another `key_name`"
             )
-        number = len(_dense)
-        if number >= MAX_BACKENDS:
+        number = LAST_BACKEND if backend == "meta" else len(_dense) - 1
+        if number >= LAST_BACKEND and backend != "meta":
             number = _hand_on(backend)
         for functionality, prefix, table in _PER_BACKEND:
-            key = _declare(prefix + name, functionality, number)
-            if number < len(table):
-                table[number] = key
-            else:
-                table.append(key)
+            table[number] = _declare(prefix + name, functionality, number)
         _backend_names[backend] = number
         return number
 
@@ -272,11 +271,12 @@ def keys_of(keyset: i64) -> list[DispatchKey]:
         else:
             keys.append(_shared[functionality])
             continue
-        numbers = range(len(table) - 1, -1, -1)
+        numbers = sorted(table, reverse=True)
         keys.extend([table[n] for n in numbers if bits >> (BACKEND_SHIFT + n) & 1])
     return keys
 
 
+# Above all devices', so that no device's kernel gets arrays without data.
 META: Final = register_backend_key("meta", "Meta")
 # Below all devices', whichever is activated first: an operator on tensors of both is a device's.
 CPU: Final = register_backend_key("cpu", "CPU")

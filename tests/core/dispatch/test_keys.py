@@ -90,7 +90,7 @@ def test_a_backend_gets_a_dense_and_an_autograd_key() -> None:
     assert dispatch_key("AutogradKeystest").backend == number
     both = KeySet(keys.tensor_keyset(number) | keys.tensor_keyset(keys.META))
     assert [key.name for key in keys.keys_of(both.mask)] == [
-        "AutogradKeystest", "AutogradMeta", "ADInplaceOrView", "Keystest", "Meta",
+        "AutogradMeta", "AutogradKeystest", "ADInplaceOrView", "Meta", "Keystest",
     ]  # fmt: skip
 
 

@@ -147,3 +147,23 @@ def test_nor_do_those_of_any_number_of_operands() -> None:
         blend = own.load(entry).blend
         x = plugrad.empty(2, 1, device="meta")
         assert blend(x, x, plugrad.empty(3, device="meta")).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda meta, number: meta + number,
+        lambda meta, number: number.atan2(meta),
+        lambda meta, number: meta.addcmul(number, meta),
+        lambda meta, number: meta.where(meta > 0, number),
+        lambda meta, number: meta.mul_(number),
+        lambda meta, number: meta.bool().logical_or_(number),
+        lambda meta, number: meta.masked_fill(number > 0, 2),
+    ],
+)
+def test_numbers_on_the_host_meet_tensors_without_data(call: Any, torch_oracle: Any) -> None:
+    ours, theirs = [
+        call(lib.ones(2, 3, device="meta"), lib.ones(())) for lib in (plugrad, torch_oracle)
+    ]
+    assert (ours.shape, str(ours.device)) == (theirs.shape, "meta")
+    assert str(ours.dtype).rpartition(".")[2] == str(theirs.dtype).rpartition(".")[2]
