@@ -15,6 +15,7 @@ import numpy as np
 
 from plugrad._generated import functions
 from plugrad.dispatch.local_state import current_state
+from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.creation import tensor as new_tensor
 from plugrad.tensor.foreign_operands import promoted_matmul, tensor_of_array
@@ -78,6 +79,11 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
         TypeError: it would write into a tensor.
         RuntimeError: only NumPy has it, and a tensor requires grad.
     """
+    if not isinstance(ufunc, np.ufunc) or not isinstance(method, str):
+        raise TypeError(
+            "Tensor.__array_ufunc__() is for NumPy: expected numpy.ufunc and the name of a method, "
+            f"got {type_name(ufunc)} and {type_name(method)}"
+        )
     outputs = options.get("out", ())
     for given in (*inputs, *outputs):
         if not _is_known(given):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 # Interpreted: native classes have no weak references and no free attributes; these have.
+import inspect
 from typing import Any
 
 from plugrad import _numpy_functions
@@ -22,8 +23,13 @@ from plugrad.graph.saved_tensor import saved_attribute, saved_attribute_names
 from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite import getitem
 from plugrad.ops.composite.constructor import constructed
+from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor import base, interop, printing
-from plugrad.tensor.annotations import explain_receivers, wrong_receiver
+from plugrad.tensor.annotations import (
+    explain_receivers,
+    guard_receivers,
+    wrong_receiver,
+)
 from plugrad.tensor.arguments import int_argument, memory_format_argument
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.overridable import OVERRIDES, declare_subclass
@@ -132,7 +138,11 @@ class Tensor(TensorAttributes, TensorMethods):
     def stride(self, dim: int | None = None) -> Any:
         """Steps in elements along each dimension, or along one."""
         strides = interop.strides(self)
-        return strides if dim is None else strides[dim]
+        if dim is None:
+            return strides
+        if not strides:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return strides[wrap_dim(int_argument(dim, "stride", "dim", 1), len(strides))]
 
     def storage_offset(self) -> int:
         """Where the first element is in the memory that views share, in elements."""
@@ -288,6 +298,12 @@ class Tensor(TensorAttributes, TensorMethods):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return interop.deepcopy(self, memo)
+
+
+if inspect.isfunction(vars(TensorMethods)["item"]):  # The core is interpreted.
+    guard_receivers(TensorBase, ("is_complex", "is_floating_point"))
+    guard_receivers(TensorMethods)
+    guard_receivers(Tensor)
 
 
 def _subclass(cls: Any) -> Any:

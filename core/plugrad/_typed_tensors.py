@@ -22,6 +22,7 @@ from plugrad.dtype import (
     int64,
     uint8,
 )
+from plugrad.tensor.arguments import is_length
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
 from plugrad.tensor.size import Size
@@ -66,9 +67,9 @@ def typed_tensor(name: str, dtype: DType, args: tuple[Any, ...]) -> Any:
         if not hasattr(data, "__len__"):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return tensor(data, dtype=dtype)
-    if any(not isinstance(size, int) for size in args):
+    if not all(is_length(size) for size in args):
         raise TypeError(f"{name} takes sizes, which are integers, or one sequence of elements")
-    return F.empty(args, dtype=dtype)
+    return F.empty(tuple(map(int, args)), dtype=dtype)
 
 
 def _declare(name: str, dtype: DType) -> Any:

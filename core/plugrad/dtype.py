@@ -11,6 +11,10 @@ FLOATING: Final = 2
 COMPLEX: Final = 3
 
 
+# Not empty once all dtypes are made.
+_sealed: Final[list[str]] = []
+
+
 @final
 class DType:
     """One element type, such as ``plugrad.float32``. There is exactly one object for each.
@@ -31,6 +35,8 @@ class DType:
         index: int,
         is_signed: bool = True,
     ) -> None:
+        if _sealed:
+            raise TypeError("cannot create 'plugrad.dtype' instances")
         self.name = name
         self.scalar_name = scalar_name
         self.itemsize = itemsize
@@ -119,6 +125,7 @@ ALL_DTYPES: Final[tuple[DType, ...]] = (
     bool_,
     bfloat16,
 )
+_sealed.append("all")
 _BY_NAME: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
 
 

@@ -19,8 +19,10 @@ from plugrad._generated.functions import linalg_solve as solve
 from plugrad._generated.functions import linalg_vector_norm as vector_norm
 from plugrad._generated.functions import matmul, matrix_power
 from plugrad.tensor.annotations import explains
-from plugrad.tensor.arguments import int_list_argument, raise_argument_error
+from plugrad.tensor.arguments import int_list_argument, raise_argument_error, scalar_argument
+from plugrad.tensor.base import TensorBase
 from plugrad.tensor.outputs import write_out
+from plugrad.tensor.promotion import is_scalar
 
 if TYPE_CHECKING:
     from plugrad import Tensor
@@ -72,8 +74,10 @@ def matrix_norm(
         )
     if isinstance(ord, str) and ord == "fro":
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
-    if not isinstance(ord, (int, float, str)):
-        raise_argument_error("linalg_matrix_norm", "ord", 2, "Number or str", ord)
+    if not isinstance(ord, str):
+        if not is_scalar(ord) and not (isinstance(ord, TensorBase) and ord.ndim == 0):
+            raise_argument_error("linalg_matrix_norm", "ord", 2, "Number or str", ord)
+        ord = scalar_argument(ord, "linalg_matrix_norm", "ord", 2)
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     rows, columns = (place % A.ndim for place in dim)

@@ -20,6 +20,7 @@ from plugrad.dispatch.autocast_state import AutocastRegion
 from plugrad.dispatch.scope import Within
 from plugrad.dtype import FLOATING, DType, float32, float64
 from plugrad.ops.autocast import autocast_dtypes
+from plugrad.tensor.arguments import raise_argument_error
 from plugrad.tensor.base import TensorBase
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -106,16 +107,18 @@ class autocast(AutocastRegion):
                 stacklevel=2,
             )
             enabled = False
-        if dtype is not None:
-            self.fast_dtype = dtype
-        else:
-            self.fast_dtype = get_autocast_dtype(self.device) if supported else float32
         self._cache_enabled = (
-            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+            is_autocast_cache_enabled() if cache_enabled is None else bool(cache_enabled)
         )
         if enabled and self.device == "cuda" and not _has_devices("cuda"):
             warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=2)
             enabled = False
+        if isinstance(dtype, DType):
+            self.fast_dtype = dtype
+        elif dtype is not None and enabled:
+            raise_argument_error("autocast", "dtype", 2, "plugrad.dtype", dtype)
+        else:
+            self.fast_dtype = get_autocast_dtype(self.device) if supported else float32
         if enabled and self.fast_dtype not in supported:
             name = self.device.upper()
             warnings.warn(
@@ -125,7 +128,7 @@ class autocast(AutocastRegion):
                 stacklevel=2,
             )
             enabled = False
-        self._enabled = enabled
+        self._enabled = bool(enabled)
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate a function.

@@ -124,8 +124,9 @@ def _emit_binary_dunder(out: Source, name: str, group: Group, entry: Entry, meth
     tensor = _overload(group, name, "Tensor")
     scalar = _overload(group, name, "Scalar")
     if tensor is not None:
+        pair = "other, self" if name == "rmatmul" else "self, other"
         with out.block("if isinstance(other, TensorBase):"):
-            out.line(f"return {family}.call_{tensor.identifier}(self, other)")
+            out.line(f"return {family}.call_{tensor.identifier}({pair})")
     if scalar is not None:
         first = scalar.schema.arguments[0]
         arguments = "other, self" if first.type.base == "Scalar" else "self, other"

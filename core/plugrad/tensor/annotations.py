@@ -9,7 +9,7 @@ from __future__ import annotations
 # Interpreted: it runs when something goes wrong.
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar, overload
 
 from plugrad.device import Device
@@ -24,6 +24,7 @@ R = TypeVar("R")
 # What happens inside of a function to an argument of another type.
 FAILURES = (
     AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError,
+    AssertionError,
 )  # fmt: skip
 
 
@@ -46,6 +47,14 @@ def _are_ints(value: Any) -> bool:
     return all(is_index(item) or (i > 0 and isinstance(item, bool)) for i, item in enumerate(value))
 
 
+def _are_reals(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(map(_is_real, value))
+
+
+def _are_two_reals(value: Any) -> bool:
+    return _are_reals(value) and len(value) == 2
+
+
 # Annotation -> how messages name it, and whether a value is one.
 _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "None": ("", lambda value: value is None),
@@ -61,6 +70,17 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "tuple[int, ...]": ("tuple of ints", _are_ints),
     "Iterable[Tensor]": ("tuple of Tensors", _are_tensors),
     "Sequence[Tensor]": ("tuple of Tensors", _are_tensors),
+    "tuple[float, float]": ("tuple of two floats", _are_two_reals),
+    "Sequence[int | float]": ("tuple of numbers", _are_reals),
+    "Sized": ("sized", lambda value: hasattr(type(value), "__len__")),
+    "Generator": ("plugrad.Generator", lambda value: hasattr(value, "manual_seed")),
+}
+# The same for the beginning of an annotation, before a bracket.
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "Iterable": ("iterable", lambda value: isinstance(value, Iterable)),
+    "Callable": ("callable", callable),
+    "dict": ("dict", lambda value: isinstance(value, dict)),
+    "Mapping": ("dict", lambda value: isinstance(value, Mapping)),
 }
 
 
@@ -148,13 +168,30 @@ def _unmet(annotation: Any, value: Any) -> str:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     names: list[str] = []
-    for part in text.strip("\"'").split(" | "):
-        found = _TYPES.get(part.rpartition("_builtins.")[2])
+    for part in _alternatives(text.strip("\"'")):
+        word = part.removeprefix("_builtins.").removeprefix("plugrad.")
+        found = _TYPES.get(word) or _KINDS.get(word.partition("[")[0])
         if found is None or found[1](value):
             return ""
         if found[0]:
             names.append(found[0])
     return " or ".join(names)
+
+
+def _alternatives(text: str) -> list[str]:
+    """The parts of an annotation between the bars that are in no brackets.
+
+    >>> from plugrad.tensor.annotations import _alternatives
+    >>> _alternatives("Sequence[int | float] | None")
+    ['Sequence[int | float]', 'None']
+    """
+    parts: list[str] = []
+    for part in text.split(" | "):
+        if parts and parts[-1].count("[") > parts[-1].count("]"):
+            parts[-1] += " | " + part
+        else:
+            parts.append(part)
+    return parts
 
 
 # Methods that are called too often for a frame more. They begin with compiled code that checks.
@@ -168,6 +205,25 @@ def explain_receivers(cls: type[R]) -> type[R]:
         if inspect.isfunction(member) and not name.startswith("_") and name not in _QUICK:
             setattr(cls, name, _explained_receiver(member))
     return cls
+
+
+def guard_receivers(cls: type[Any], names: Iterable[str] = ()) -> None:
+    """Have methods of an interpreted class of tensors, by default all, refuse what is no tensor, as
+    Python and mypyc do it for the compiled core."""
+    for name in names or list(vars(cls)):
+        member = vars(cls)[name]
+        if inspect.isfunction(member) and name not in ("__new__", "__init__"):
+            setattr(cls, name, _guarded_receiver(member))
+
+
+def _guarded_receiver(method: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(method)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and not isinstance(args[0], TensorBase):
+            raise wrong_receiver(method.__name__, args[0])
+        return method(*args, **kwargs)
+
+    return guarded
 
 
 def _explained_receiver(method: Callable[P, R]) -> Callable[P, R]:
@@ -194,6 +250,6 @@ def wrong_receiver(method: str, value: object) -> TypeError:
 def explain_constructors(classes: Iterable[Any]) -> None:
     """`explains` for the constructors of classes, in place."""
     for cls in classes:
-        if isinstance(cls, type) and "__init__" in vars(cls):
+        if isinstance(cls, type) and inspect.isfunction(vars(cls).get("__init__")):
             made: Any = cls
             made.__init__ = explains(made.__init__, name=cls.__name__)

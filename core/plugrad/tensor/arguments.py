@@ -191,6 +191,13 @@ def is_index(value: Any) -> bool:
     return hasattr(type(value), "__index__")
 
 
+def is_length(value: Any) -> bool:
+    """Whether a value stands for one of several ints: a tensor of one bool does as well."""
+    if isinstance(value, TensorBase):
+        return value.ndim == 0 and value.dtype.category <= INTEGER
+    return is_index(value)
+
+
 def optional_int_argument(value: Any, function: str, name: str, position: int) -> Any:
     return None if value is None else int_argument(value, function, name, position)
 
@@ -265,17 +272,17 @@ def int_list_argument(
                     _raise_unpacking(function, name, index, OVERFLOW)
                 found.append(item)
                 continue
-            if not is_index(item) and not (index > 0 and isinstance(item, bool)):
+            if not is_length(item) and not (index > 0 and isinstance(item, bool)):
                 _raise_element(function, name, position, index, item)
-            number = operator.index(item)
+            number = int(item)
             if is_too_large(number):
                 _raise_unpacking(function, name, index, OVERFLOW)
             found.append(number)
         if size > 1 and len(found) == 1:
             return tuple(found * size)
         return tuple(found)
-    if size > 0 and not isinstance(value, TensorBase) and is_index(value):
-        number = operator.index(value)
+    if size > 0 and is_length(value):
+        number = int(value)
         if is_too_large(number):
             _raise_unpacking(function, name, 0, OVERFLOW)
         return (number,) * size

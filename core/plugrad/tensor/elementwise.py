@@ -16,7 +16,7 @@ from plugrad.tensor.arguments import check_scalar_size, raise_argument_error
 from plugrad.tensor.base import TensorBase, sizes_of, wrap
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.overridable import accept_foreign, stand_in
-from plugrad.tensor.promotion import common_dtype, float_result, is_scalar, to_dtype
+from plugrad.tensor.promotion import common_dtype, float_result, is_scalar, scalar_fits, to_dtype
 
 _FLOATING: Final = ("float", "complex")
 
@@ -88,6 +88,9 @@ def operands(
         else:
             if isinstance(value, int):
                 check_scalar_size(value)
-            array = backend.from_host(np.array(value, dtype.numpy), device.index or 0)
-            found.append(wrap(array, dtype, device))
+            # A number that the integers beside it cannot hold counts as a float.
+            kind = dtype if scalar_fits(value, dtype) else float_result(dtype)
+            with np.errstate(over="ignore"):
+                array = backend.from_host(np.array(value, kind.numpy), device.index or 0)
+            found.append(wrap(array, kind, device))
     return found

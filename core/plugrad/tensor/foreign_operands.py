@@ -38,6 +38,8 @@ def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
         return NotImplemented
     if name == "matmul":
         return promoted_matmul(tensor, operand)
+    if name == "__rmatmul__":
+        return promoted_matmul(operand, tensor)
     reverse = _REVERSE.get(name)
     if reverse is not None:
         return reverse(operand, tensor)

@@ -29,6 +29,7 @@ from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, INTEGER, DType, bfloat16
 from plugrad.graph.history import grad_fn_of
 from plugrad.memory_format import MemoryFormat, contiguous_format
+from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
     TensorBase,
     empty_shell,
@@ -362,12 +363,20 @@ def reduce_ex(self: TensorBase, protocol: object) -> Any:
 
 def set_state(self: TensorBase, state: Any) -> None:
     """For pickle: give a tensor its user's attributes; its own fields stay as they are."""
+    if not isinstance(state, dict):
+        raise TypeError(
+            f"Tensor.__setstate__(): expected a dict of attributes, got {type_name(state)}"
+        )
     public: Any = self
     public.__dict__.update({name: state[name] for name in state if name not in _FIELDS})
 
 
 def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     """For copy.deepcopy: a leaf with its own memory; RuntimeError if `self` is no leaf."""
+    if not isinstance(memo, dict):
+        raise TypeError(
+            f"Tensor.__deepcopy__(): argument 'memo' must be dict, not {type_name(memo)}"
+        )
     known = memo.get(id(self))
     if known is not None:
         found: TensorBase = known

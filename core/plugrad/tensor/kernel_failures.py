@@ -24,6 +24,11 @@ _OTHER_SIZES = re.compile(
     "cannot reshape array|axes don't match|setting an array element|all the input array dimensions|"
     "mismatch in its core dimension|size mismatch|shapes .* not aligned"
 )
+# Python's words for a complex number where only a real one makes sense.
+_NOT_REAL = re.compile(
+    "not supported between instances|must be real number|convert complex|not .complex|"
+    "cannot be interpreted as an integer"
+)
 _NO_LOOP = re.compile("not supported for the input types|did not contain a loop|Cannot cast ufunc")
 
 
@@ -56,6 +61,8 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
     if _OTHER_SIZES.search(text) and tensors:
         shapes = ", ".join([str(list(sizes_of(tensor))) for tensor in tensors])
         return RuntimeError(f"{op.name}: the sizes of the arguments do not fit: {shapes}")
+    if _NOT_REAL.search(text) and any(isinstance(value, complex) for value in args):
+        return RuntimeError(TOO_LARGE_NUMBER.replace("int64_t", "double"))
     return unfitting(op, args) if _is_internal(op) else None
 
 

@@ -341,7 +341,10 @@ class RawKernel:
                 args = tuple(given)
             else:
                 _check_generator(args[self.generator_position], generator)
-        prepared: Any = args if self.prepare is None else self.prepare(*args)
+        try:
+            prepared: Any = args if self.prepare is None else self.prepare(*args)
+        except Exception as error:
+            fail(self.op, args, error)
         if prepared is DECLINED:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]

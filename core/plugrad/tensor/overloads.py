@@ -23,6 +23,7 @@ from plugrad.tensor.arguments import (
     dtype_argument,
     float_argument,
     is_index,
+    is_length,
     is_too_large,
     type_name,
 )
@@ -203,7 +204,9 @@ def _convert_list(value: Any, type: SchemaType) -> Any:
     for item in value:
         if item is None and type.element_optional:
             found.append(None)
-        elif found and type.base == "int" and isinstance(item, bool):
+        elif type.base == "int" and (
+            is_length(item) if isinstance(item, TensorBase) else found and isinstance(item, bool)
+        ):
             found.append(int(item))
         else:
             found.append(_convert_one(item, type.base))

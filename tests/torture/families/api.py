@@ -10,7 +10,6 @@ import inspect
 import random
 import re
 import warnings
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -18,9 +17,9 @@ import numpy as np
 
 import plugrad
 from plugrad.testing.cases import all_cases
-from tests.torture import hostile, messages, specs
-from tests.torture.finding import Finding, counts, oracle
-from tests.torture.known_differences import known_refusal
+from tests.torture import hostile, specs
+from tests.torture.calls import Call, judge
+from tests.torture.finding import Finding
 
 NAME = "api"
 SHARE = 2.0
@@ -48,33 +47,6 @@ _OWN = frozenset(
         *("replace_array", "share_storage", "sizes", "version", "view_info", "set_"),
     )
 )
-
-
-@dataclass
-class Call:
-    path: str
-    args: list[Any]
-    kwargs: dict[str, Any]
-    then: str = ""
-    more: list[Any] = field(default_factory=list)
-
-    def lines(self) -> list[str]:
-        made = [f"x{i} = {specs.text(arg)}" for i, arg in enumerate(self.args)]
-        kwargs = [f"{name}={specs.text(value)}" for name, value in self.kwargs.items()]
-        first, names = f"lib.{self.path}", [f"x{i}" for i in range(len(self.args))]
-        return [*made, f"y = {first}({', '.join([*names, *kwargs])})", *self.after()]
-
-    def after(self) -> list[str]:
-        text = ", ".join(specs.text(arg) for arg in self.more)
-        return [f"z = y{self.then}({text})"] if self.then else []
-
-    def program(self) -> str:
-        lines = "\n        ".join(self.lines())
-        return (
-            "import numpy as np\nimport plugrad, torch\nfor lib in (plugrad, torch):\n    try:\n"
-            f"        {lines}\n        print(y)\n"
-            "    except Exception as error:\n        print(type(error).__name__, error)"
-        )
 
 
 def _public(namespace: str) -> dict[str, Any]:
@@ -193,25 +165,6 @@ def _changed_sample(rng: random.Random, path: str, sample: Any) -> Call:
     return Call(path, args, kwargs)
 
 
-def perform(call: Call, lib: Any) -> Any:
-    """Make the call; an exception if the arguments themselves cannot be made is none of it."""
-    try:
-        args = [specs.make(arg, lib) for arg in call.args]
-        kwargs = {name: specs.make(value, lib) for name, value in call.kwargs.items()}
-        more = [specs.make(arg, lib) for arg in call.more]
-        function = hostile.Source(f"lib.{call.path}").make(lib)
-    except Exception as error:
-        raise Unmade from error
-    result = function(*args, **kwargs)
-    if call.then:
-        result = getattr(result, call.then[1:])(*more)
-    return result
-
-
-class Unmade(Exception):
-    """The arguments could not be made."""
-
-
 def prepare() -> None:
     """Load what is loaded at the first use."""
     for name in ("nn", "optim"):
@@ -226,50 +179,4 @@ def program_of(seed: int) -> str:
 
 
 def run_case(seed: int) -> Finding | None:
-    call = draw(seed)
-    counts["calls"] += 1
-    error = error_of(call, plugrad)
-    put_back()
-    if error is None:
-        counts["accepted"] += 1
-        return None
-    if isinstance(error, Unmade):
-        return None
-    import torch
-
-    with oracle():
-        expected = error_of(call, torch)
-    if why := messages.internal(error, expected):
-        kind = f"{why} {messages.place(error)}"
-    elif expected is None and not messages.says_not_implemented(error):
-        kind = f"PyTorch accepts it {call.path}"
-    else:
-        return None
-    if known_refusal(call.path, error, expected):
-        return None
-    return Finding(
-        f"api: {call.lines()[len(call.args)]}: {kind}: {type(error).__name__}: {str(error)[:300]}\n"
-        f"PyTorch: {type(expected).__name__}: {str(expected)[:300]}",
-        call.program(),
-        kind,
-    )
-
-
-def error_of(call: Call, lib: Any) -> BaseException | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            if perform(call, lib) is NotImplemented:
-                return TypeError("not supported between these types")
-        except Exception as error:
-            return error
-        except BaseException as error:
-            if type(error).__name__ == "KeyboardInterrupt":
-                raise
-            return error
-    return None
-
-
-def put_back() -> None:
-    """What a call may have switched is switched back."""
-    plugrad.set_grad_enabled(True)
+    return judge(NAME, draw(seed))

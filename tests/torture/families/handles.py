@@ -12,10 +12,9 @@ import numpy as np
 import plugrad
 from plugrad.dispatch.operator import all_operators
 from plugrad.testing.cases import all_cases
-from tests.torture import hostile, messages, specs
-from tests.torture.families import api
-from tests.torture.finding import Finding, counts, oracle
-from tests.torture.known_differences import known_refusal
+from tests.torture import hostile, specs
+from tests.torture.calls import Call, judge
+from tests.torture.finding import Finding
 
 NAME = "handles"
 NEEDS = ("torch",)
@@ -75,7 +74,7 @@ def _argument(rng: random.Random, argument: Any) -> Any:
     return hostile.Source(rng.choice(_FITTING.get(kind, ("None",))))
 
 
-def draw(seed: int) -> api.Call:
+def draw(seed: int) -> Call:
     rng = random.Random(seed)
     name, schema = rng.choice(_handles())
     base, _, overload = name.partition(".")
@@ -104,7 +103,7 @@ def draw(seed: int) -> api.Call:
             args.append(hostile.argument(rng))
         else:
             kwargs[rng.choice(hostile.KEYWORDS)] = hostile.argument(rng)
-    return api.Call(path, args, kwargs)
+    return Call(path, args, kwargs)
 
 
 def prepare() -> None:
@@ -120,32 +119,10 @@ def program_of(seed: int) -> str:
 
 def run_case(seed: int) -> Finding | None:
     call = draw(seed)
-    counts["calls"] += 1
-    error = api.error_of(call, plugrad)
-    api.put_back()
-    if error is None:
-        counts["accepted"] += 1
-        return None
-    if isinstance(error, api.Unmade):
-        return None
-    import torch
+    return judge(NAME, call, call.path.replace("ops.plugrad.", "ops.aten."), _program)
 
-    theirs = api.Call(call.path.replace("ops.plugrad.", "ops.aten."), call.args, call.kwargs)
-    with oracle():
-        expected = api.error_of(theirs, torch)
-    if why := messages.internal(error, expected):
-        kind = f"{why} {messages.place(error)}"
-    elif expected is None and not messages.says_not_implemented(error):
-        kind = f"PyTorch accepts it {call.path}"
-    else:
-        return None
-    if known_refusal(call.path, error, expected):
-        return None
-    return Finding(
-        f"handles: {call.lines()[len(call.args)]}: {kind}: {type(error).__name__}: "
-        f"{str(error)[:300]}\nPyTorch: {type(expected).__name__}: {str(expected)[:300]}",
-        call.program().replace(
-            "lib.ops.plugrad.", "(lib.ops.plugrad if lib is plugrad else lib.ops.aten)."
-        ),
-        kind,
+
+def _program(text: str) -> str:
+    return text.replace(
+        "lib.ops.plugrad.", "(lib.ops.plugrad if lib is plugrad else lib.ops.aten)."
     )

@@ -6,7 +6,7 @@ from plugrad.dtype import BOOL, COMPLEX, INTEGER
 from plugrad.ops.prepare.memory_formats import clone as clone
 from plugrad.ops.prepare.memory_formats import to_copy as to_copy
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.ops.prepare.views import diagonal_dims
+from plugrad.ops.prepare.views import diagonal_dims, near_offset
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
 from plugrad.tensor.promotion import result_type, to_dtype
@@ -127,14 +127,18 @@ def _check_matrices(self: TensorBase, function: str) -> None:
         raise RuntimeError(f"{function}: input tensor must have at least 2 dimensions")
 
 
+def _inside(self: TensorBase, diagonal: int, name: str) -> int:
+    """A diagonal of matrices, or the nearest one beside them."""
+    _check_matrices(self, name)
+    return near_offset(sizes_of(self), diagonal, -2, -1)
+
+
 def tril(self: TensorBase, diagonal: int) -> tuple[object, ...]:
-    _check_matrices(self, "tril")
-    return (self, diagonal)
+    return (self, _inside(self, diagonal, "tril"))
 
 
 def triu(self: TensorBase, diagonal: int) -> tuple[object, ...]:
-    _check_matrices(self, "triu")
-    return (self, diagonal)
+    return (self, _inside(self, diagonal, "triu"))
 
 
 def sort(self: TensorBase, dim: int, descending: bool, stable: bool | None) -> tuple[object, ...]:

@@ -41,6 +41,7 @@ def diagonal_scatter(
 ) -> tuple[object, ...]:
     sizes = sizes_of(self)
     first, second = views.diagonal_dims(len(sizes), dim1, dim2)
+    offset = views.near_offset(sizes, offset, first, second)
     _, _, length = diagonal_run(sizes[first], sizes[second], offset)
     batch = tuple([size for dim, size in enumerate(sizes) if dim not in (first, second)])
     return (self, _fitting(self, src, (*batch, length)), offset, first, second)

@@ -249,9 +249,14 @@ def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     return first, second
 
 
+def near_offset(sizes: Sizes, offset: int, first: int, second: int) -> int:
+    """A diagonal's offset; of one far outside that of the nearest, which is as empty."""
+    return max(-sizes[first], min(offset, sizes[second]))
+
+
 def diagonal(self: TensorBase, offset: int, dim1: int, dim2: int) -> tuple[object, ...]:
     first, second = diagonal_dims(self.ndim, dim1, dim2)
-    return (self, offset, first, second)
+    return (self, near_offset(sizes_of(self), offset, first, second), first, second)
 
 
 def check_geometry(size: Sizes, stride: Sizes, storage_offset: int) -> None:
@@ -340,7 +345,8 @@ def diagonal_backward(
     grad_output: TensorBase, input_sizes: Sizes, offset: int, dim1: int, dim2: int
 ) -> tuple[object, ...]:
     first, second = diagonal_dims(len(input_sizes), dim1, dim2)
-    return (grad_output, input_sizes, offset, first, second)
+    near = near_offset(input_sizes, offset, first, second)
+    return (grad_output, input_sizes, near, first, second)
 
 
 def unfolded(

@@ -161,6 +161,13 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     >>> vmap(call, in_dims=(0, 0, None))(params, buffers, plugrad.ones(5, 2)).shape
     plugrad.Size([4, 5, 3])
     """
+    if not hasattr(models, "__len__") or not all(
+        hasattr(model, "named_parameters") for model in models
+    ):
+        raise TypeError(
+            "stack_module_state(): argument 'models' (position 1) must be list of modules, not "
+            f"{type_name(models)}"
+        )
     if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     first = models[0]

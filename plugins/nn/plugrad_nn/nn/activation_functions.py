@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn.overridable import overridable
@@ -58,14 +60,22 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 @overridable
-def softmax(input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None) -> Tensor:
+def softmax(
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: Any = 3,
+    dtype: plugrad.dtype | None = None,
+) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`; without `dim`, PyTorch's old implicit choice."""
     return plugrad.softmax(input, _implicit_dim(input, dim), dtype=dtype)
 
 
 @overridable
 def log_softmax(
-    input: Tensor, dim: int | None = None, dtype: plugrad.dtype | None = None
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: Any = 3,
+    dtype: plugrad.dtype | None = None,
 ) -> Tensor:
     """log(softmax(x)) along `dim`, computed without overflow."""
     return plugrad.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)

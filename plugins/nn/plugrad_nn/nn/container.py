@@ -225,40 +225,42 @@ class ModuleDict(Module):
 class ParameterList(Module):
     """A list of parameters that is registered with the module it is assigned to.
 
-    Plain tensors put into it become parameters, as in PyTorch.
+    Plain tensors put into it become parameters; anything else stays what it is, as in PyTorch.
     """
 
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
+        self._size = 0
         if values is not None:
             self.extend(values)
 
     @overload
     def __getitem__(self, index: slice) -> ParameterList: ...
     @overload
-    def __getitem__(self, index: int) -> Parameter: ...
+    def __getitem__(self, index: int) -> Any: ...
     def __getitem__(self, index: slice | int) -> Any:
         if isinstance(index, slice):
             return ParameterList(list(self)[index])
-        return self._parameters[str(_wrap_index(index, len(self)))]
+        return getattr(self, str(_wrap_index(index, len(self))))
 
-    def __setitem__(self, index: int, value: Tensor) -> None:
+    def __setitem__(self, index: int, value: Any) -> None:
         setattr(self, str(_wrap_index(index, len(self))), _as_parameter(value))
 
     def __len__(self) -> int:
-        return len(self._parameters)
+        return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
+        return iter([self[position] for position in range(len(self))])
 
-    def append(self, value: Tensor) -> ParameterList:
+    def append(self, value: Any) -> ParameterList:
         """Adds a parameter at the end."""
-        self.register_parameter(str(len(self)), _as_parameter(value))
+        self._size += 1
+        self[self._size - 1] = value
         return self
 
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+    def extend(self, values: Iterable[Any]) -> ParameterList:
         """Adds several parameters at the end."""
-        if not isinstance(values, Iterable):
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 "ParameterList.extend should be called with an iterable, "
                 f"but got {type(values).__name__}"
@@ -267,20 +269,20 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def __iadd__(self, values: Iterable[Tensor]) -> ParameterList:
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            f"  ({position}): Parameter containing: [{value.dtype} of size "
-            f"{'x'.join(str(size) for size in value.shape)}]"
-            for position, value in enumerate(self)
-        )
+        return "\n".join(f"  ({at}): {_described(value)}" for at, value in enumerate(self))
 
 
-def _as_parameter(value: Tensor) -> Parameter:
+def _as_parameter(value: Any) -> Any:
+    plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
+    return Parameter(value) if plain else value
+
+
+def _described(value: Any) -> str:
     if not isinstance(value, Tensor):
-        raise TypeError(
-            f"ParameterList takes tensors and parameters, but got {type(value).__name__}"
-        )
-    return value if isinstance(value, Parameter) else Parameter(value)
+        return f"Object of type: {type(value).__name__}"
+    sizes = "x".join(str(size) for size in value.shape)
+    return f"Parameter containing: [{value.dtype} of size {sizes}]"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from plugrad import Tensor
 from plugrad.autograd.graph import RemovableHandle
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.conversion import ModuleConversion
 from plugrad_nn.nn.hooks import BackwardHooks, Hook, add_hook
 from plugrad_nn.nn.parameter import Parameter
@@ -325,6 +326,7 @@ class Module(ModuleState, ModuleConversion):
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
+    @explains
     def get_submodule(self, target: str) -> Module:
         """The module at the dotted path `target`; the empty string is this module."""
         module: Module = self
@@ -337,6 +339,7 @@ class Module(ModuleState, ModuleConversion):
             module = found
         return module
 
+    @explains
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at the dotted path `target`."""
         owner, name = self._owner_of(target)
@@ -345,6 +348,7 @@ class Module(ModuleState, ModuleConversion):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return found
 
+    @explains
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at the dotted path `target`."""
         owner, name = self._owner_of(target)
@@ -362,6 +366,7 @@ class Module(ModuleState, ModuleConversion):
 
     # Changing the whole tree
 
+    @explains
     def apply(self: T, fn: Callable[[Module], None]) -> T:
         """Calls `fn` on every module below, then on this one."""
         for child in self.children():

@@ -20,7 +20,7 @@ class _Affine(Module):
     bias: Parameter | None
 
     def _learn(
-        self, shape: Sequence[int], scale: bool, shift: bool, device: Any, dtype: Any
+        self, shape: int | Sequence[int], scale: bool, shift: bool, device: Any, dtype: Any
     ) -> None:
         for name, wanted in (("weight", scale), ("bias", shift)):
             made = plugrad.empty(shape, device=device, dtype=dtype) if wanted else None
@@ -70,7 +70,7 @@ class BatchNorm(_Affine):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self._learn((num_features,), affine, affine and bias, device, dtype)
+        self._learn(num_features, affine, affine and bias, device, dtype)
         mean = variance = count = None
         if track_running_stats:
             mean = plugrad.zeros(num_features, device=device, dtype=dtype)

@@ -8,4 +8,4 @@ from plugrad_nn.optim.sgd import SGD
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
 
-explain_constructors((SGD, Adam, AdamW))
+explain_constructors((SGD, Adam, AdamW, Optimizer))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import plugrad
 from plugrad import Tensor
 from plugrad.autograd.graph import RemovableHandle
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.hooks import Hook, add_hook
 
 ParamGroup = dict[str, Any]
@@ -90,9 +91,11 @@ class Optimizer:
         """Drops the gradients of all parameters, or fills them with zeros."""
         for group in self.param_groups:
             for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
                 if set_to_none:
                     parameter.grad = None
-                elif parameter.grad is not None:
+                else:
                     parameter.grad = parameter.grad.detach()
                     parameter.grad.zero_()
 
@@ -151,6 +154,7 @@ class Optimizer:
         state = {numbers[id(parameter)]: values for parameter, values in self.state.items()}
         return {"state": state, "param_groups": groups}
 
+    @explains
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over options and state; parameters are matched by their order.
 

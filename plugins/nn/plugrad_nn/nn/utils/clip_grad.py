@@ -15,8 +15,11 @@ def clip_grad_norm_(
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scales all gradients down together so that their joint norm is at most `max_norm`.
+
+    `foreach`, which is about speed in PyTorch, has no effect.
 
     Returns:
         the joint norm before scaling, a tensor of shape ().
@@ -44,8 +47,13 @@ def clip_grad_norm_(
 
 
 @explains
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Clamps every element of every gradient to [-clip_value, clip_value]."""
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
+    """Clamps every element of every gradient to [-clip_value, clip_value].
+
+    `foreach`, which is about speed in PyTorch, has no effect.
+    """
     with plugrad.no_grad():
         for grad in _gradients(parameters):
             grad.clamp_(-clip_value, clip_value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.utils.data.sampler import home_of
 
 T = TypeVar("T")
@@ -69,8 +70,9 @@ class Subset(Dataset[T]):
         return len(self.indices)
 
 
+@explains
 def random_split(
-    dataset: Any,
+    dataset: Sized,
     lengths: Sequence[int | float],
     generator: plugrad.Generator | None = None,
 ) -> list[Subset[Any]]:

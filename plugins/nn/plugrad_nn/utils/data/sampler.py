@@ -46,6 +46,10 @@ class RandomSampler(Sampler[int]):
         num_samples: int | None = None,
         generator: plugrad.Generator | None = None,
     ) -> None:
+        if not isinstance(replacement, bool):
+            raise TypeError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
         self.data_source = data_source
         self.replacement = replacement
         self.num_samples = len(data_source) if num_samples is None else num_samples
