@@ -35,7 +35,7 @@ class DType:
         index: int,
         is_signed: bool = True,
     ) -> None:
-        if _sealed:
+        if _sealed and index != -1:  # Nodes have marks of their own.
             raise TypeError("cannot create 'plugrad.dtype' instances")
         self.name = name
         self.scalar_name = scalar_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Any
 
 import pytest
 
@@ -86,3 +87,15 @@ def test_parameter_list_registers_and_converts_tensors() -> None:
     assert all(isinstance(parameter, nn.Parameter) for parameter in listed)
     assert listed[-1].numel() == 1
     assert len(listed[:2]) == 2
+
+
+def test_a_parameter_list_holds_anything(torch_oracle: Any) -> None:
+    lists = [lib.nn.ParameterList([lib.ones(2), "a", 1.5]) for lib in (plugrad, torch_oracle)]
+    ours, theirs = lists
+    ours.append({"b": 1})
+    theirs.append({"b": 1})
+    assert repr(ours) == repr(theirs).replace("torch.", "plugrad.")
+    assert len(ours) == len(theirs) == 4
+    assert list(ours.state_dict()) == list(theirs.state_dict()) == ["0"]
+    assert list(ours)[1:] == list(theirs)[1:]
+    assert len(list(plugrad.nn.ParameterList({"a": 1, "b": 2})[1:])) == 1

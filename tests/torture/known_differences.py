@@ -185,7 +185,30 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("floor_divide|.*result_type", r"got \((bool|int|float|complex|numpy\.\w+), (bool|int|float|complex|numpy\.\w+)\)"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
     # Without data, PyTorch does not look at devices, values and numbers, and at shapes not always.
-    Refusal(ANY, "", _on_meta),
+    Refusal(
+        ANY,
+        r"same device|device type for generator|without overflow|must match the size|do not fit|Expected a long|must be float|"
+        r"cannot be identical|0-dim tensor|out of range|should contain|Boolean value|item\(\) cannot be|no data|used as indices|"
+        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number",
+        _on_meta,
+    ),
+    # PyTorch does not look at what it is called with by itself only, or reads beyond the end.
+    Refusal(
+        r"ops\.plugrad\.(\w+_backward\w*|native_\w+|batch_norm)(\.\w+)?",
+        r"must match the size|do not fit together|out of bounds|out of range|should contain|must be defined",
+    ),
+    # What has no elements is not looked at.
+    Refusal(r"ops\.plugrad\.(bernoulli_|random_)(\.\w+)?", "must match the size|check_random_bounds"),
+    # A number is no flag.
+    Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
+    # A number is no dtype.
+    Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|Cannot access accelerator"),
+    # As of the family `operators`.
+    Refusal(r"(ops\.plugrad|Tensor)\.cum(sum|prod)_(\.\w+)?", "desired output type Bool"),
+    Refusal(r".*adaptive_avg_pool2d(\.\w+)?", "Expected 3D or 4D"),
+    # No dtype of index is cast.
+    Refusal(r"Tensor\.__[gs]etitem__", "tensors used as indices must be"),
+    Refusal(r"(Tensor\.)?split", r"got \(Tensor, Tensor"),
     # An infix method called by its name takes one operand.
     Refusal(r"Tensor\.__\w+__", "positional argument|expected 1 argument|keyword argument"),
     # The constructors of modules and optimizers look at their arguments; PyTorch's leave them to the first use.

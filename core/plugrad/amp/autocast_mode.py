@@ -113,10 +113,11 @@ class autocast(AutocastRegion):
         if enabled and self.device == "cuda" and not _has_devices("cuda"):
             warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=2)
             enabled = False
-        if isinstance(dtype, DType):
-            self.fast_dtype = dtype
-        elif dtype is not None and enabled:
-            raise_argument_error("autocast", "dtype", 2, "plugrad.dtype", dtype)
+        given: object = dtype
+        if isinstance(given, DType):
+            self.fast_dtype = given
+        elif given is not None and enabled:
+            raise_argument_error("autocast", "dtype", 2, "plugrad.dtype", given)
         else:
             self.fast_dtype = get_autocast_dtype(self.device) if supported else float32
         if enabled and self.fast_dtype not in supported:

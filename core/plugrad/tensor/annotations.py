@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import UnionType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from plugrad.device import Device
@@ -72,6 +73,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Sequence[Tensor]": ("tuple of Tensors", _are_tensors),
     "tuple[float, float]": ("tuple of two floats", _are_two_reals),
     "Sequence[int | float]": ("tuple of numbers", _are_reals),
+    "dtype": ("plugrad.dtype", lambda value: isinstance(value, DType)),
     "Sized": ("sized", lambda value: hasattr(type(value), "__len__")),
     "Generator": ("plugrad.Generator", lambda value: hasattr(value, "manual_seed")),
 }
@@ -148,18 +150,29 @@ def mismatch(
         if parameter.name == "self":
             continue
         position += 1
-        if parameter.name not in given or parameter.kind in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        ):
+        if parameter.name not in given or parameter.kind is parameter.VAR_KEYWORD:
             continue
-        value = given[parameter.name]
-        words = _unmet(parameter.annotation, value)
-        if words:
-            shown = 0 if parameter.name in kwargs else position
-            where = place_of(name, parameter.name, shown)
-            return TypeError(f"{where} must be {words}, not {type_name(value)}")
+        several = parameter.kind is parameter.VAR_POSITIONAL
+        values = given[parameter.name] if several else (given[parameter.name],)
+        for place, value in enumerate(values, position):
+            words = _unmet(_spelt_out(function, parameter.annotation), value)
+            if words:
+                shown = 0 if parameter.name in kwargs else place
+                where = place_of(name, parameter.name, shown)
+                return TypeError(f"{where} must be {words}, not {type_name(value)}")
     return None
+
+
+def _spelt_out(function: Any, annotation: Any) -> Any:
+    """An annotation with the names that its module gives to unions replaced by those."""
+    if not isinstance(annotation, str):
+        return annotation
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    parts: list[str] = []
+    for part in _alternatives(annotation):
+        union = names.get(part)
+        parts.append(str(union) if isinstance(union, UnionType) else part)
+    return " | ".join(parts).replace("collections.abc.", "")
 
 
 def _unmet(annotation: Any, value: Any) -> str:

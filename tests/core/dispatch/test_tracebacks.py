@@ -32,7 +32,8 @@ def of_the_core(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSum
 def test_every_frame_names_a_real_file_and_shows_its_line() -> None:
     frames = frames_of_a_failed_product()
     assert all(Path(frame.filename).is_file() and frame.line for frame in frames)
-    assert of_the_core(frames)[0].name == "__matmul__"
+    # Interpreted, what looks at the receiver comes first.
+    assert "__matmul__" in [frame.name for frame in of_the_core(frames)[:2]]
 
 
 def test_inner_frames_are_hidden() -> None:

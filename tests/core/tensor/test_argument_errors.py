@@ -45,6 +45,16 @@ SAME: list[Any] = [
     lambda lib: lib.meshgrid(),
     lambda lib: lib.tensor([[1, 2], [3, 4]]).matrix_power(-1),
     lambda lib: lib.func.functional_call(lib.nn.Linear(2, 1), {"a": 1}, lib.ones(2)),
+    lambda lib: lib.promote_types(1, lib.float32),
+    lambda lib: lib.can_cast(lib.float32, 1),
+    lambda lib: lib.finfo("a"),
+    lambda lib: lib.iinfo(lib.Size([1])),
+    lambda lib: lib.ones(2).stride(np.ones(2)),
+    lambda lib: lib.ones(2).stride(5),
+    lambda lib: lib.tensor(1).stride(0),
+    lambda lib: lib.var_mean(lib.ones(2), correction=1j),
+    lambda lib: [1] @ lib.ones(1, 1),
+    lambda lib: lib.nn.ReLU().load_state_dict(lib.Size([2])),
 ]
 
 
@@ -71,6 +81,18 @@ OTHER: list[Any] = [
     (lambda: plugrad.special.xlog1py(10**30, X), RuntimeError, "without overflow"),
     (lambda: plugrad.manual_seed("a"), TypeError, "expected a long, but got str"),
     (lambda: plugrad.vmap(len)(nested(100000)), ValueError, "nested too deep"),
+    (lambda: plugrad.dtype("a", "A", 1, 2, 3), TypeError, "cannot create 'plugrad.dtype'"),
+    (lambda: X.__deepcopy__(1), TypeError, "'memo' must be dict, not int"),
+    (lambda: X.__setstate__([[1]]), TypeError, "expected a dict of attributes, got list"),
+    (lambda: X.__array_ufunc__(X, "x"), TypeError, "expected numpy.ufunc"),
+    (lambda: plugrad.func.vjp(len, plugrad.Size([2])), ValueError, "<class 'plugrad.Size'>"),
+    (lambda: plugrad.amp.autocast("cpu", 3), TypeError, "'dtype' .* must be plugrad.dtype"),
+    (lambda: plugrad.func.stack_module_state("a"), TypeError, "must be list of modules, not str"),
+    (
+        lambda: plugrad.ops.plugrad.leaky_relu_backward(X, X, 1j, True),
+        RuntimeError,
+        "to type double without overflow",
+    ),
     (lambda: plugrad.zeros(2**44), RuntimeError, "you tried to allocate 70368744177664 bytes"),
 ]
 
@@ -123,6 +145,24 @@ def test_functions_in_python_name_the_argument(call: Any, torch_oracle: Any) -> 
         (lambda: plugrad.nn.init.calculate_gain([]), r"'nonlinearity' \(position 1\) must be str"),
         (lambda: plugrad.optim.Adam([X], lr=plugrad.float32), r"Adam\(\): argument 'lr' must be"),
         (lambda: plugrad.nn.utils.vector_to_parameters(X, 2), "'parameters' .* tuple of Tensors"),
+        (lambda: plugrad.optim.Adam([X], betas=[1, "a"]), "'betas' must be tuple of two floats"),
+        (lambda: plugrad.optim.SGD([X]).load_state_dict(None), "'state_dict' .* must be dict"),
+        (lambda: plugrad.nn.Linear(1, 1).get_submodule(3), "'target' .* must be str, not int"),
+        (lambda: plugrad.nn.Embedding(2, 2, padding_idx="a"), "'padding_idx' must be int, not str"),
+        (lambda: plugrad.nn.functional.embedding(-1, X, 7), "'input' .* must be Tensor, not int"),
+        (
+            lambda: plugrad.nn.functional.conv1d(X[None], X[None, None], stride=None),
+            "'stride' must be int or tuple of ints, not NoneType",
+        ),
+        (lambda: plugrad.utils.data.random_split(3, [1]), "'dataset' .* must be sized, not int"),
+        (lambda: plugrad.utils.data.RandomSampler(1.5), "'data_source' .* sized, not float"),
+        (lambda: plugrad.utils.data.RandomSampler([1], 5), "'replacement' .* must be bool"),
+        (
+            lambda: plugrad.utils.data.TensorDataset(X, 3),
+            r"'tensors' \(position 2\) must be Tensor",
+        ),
+        (lambda: plugrad.vmap(len, chunk_size="a"), "'chunk_size' must be int, not str"),
+        (lambda: plugrad.func.jacrev(len, chunk_size="a"), "'chunk_size' must be int, not str"),
     ],
 )
 def test_annotations_explain_failures(call: Any, words: str) -> None:
@@ -143,3 +183,20 @@ def test_failures_of_what_fits_are_left_alone() -> None:
 
 def test_numbers_of_numpy_are_sizes() -> None:
     assert plugrad.zeros(np.uint8(2)).shape == X.repeat(np.int64(1)).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sin_", "__le__", "__rmod__", "__rmatmul__", "__getitem__", "is_complex", "type", "cuda"],
+)
+def test_methods_refuse_what_is_no_tensor(name: str) -> None:
+    with pytest.raises(TypeError, match=r"doesn't apply to|requires|must be Tensor"):
+        getattr(plugrad.Tensor, name)((), *[X] * name.startswith("__"))
+
+
+def test_the_product_with_a_list_is_refused_in_either_order() -> None:
+    for call in (lambda: [[1.0]] @ X, lambda: X @ [[1.0]]):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            call()
+    assert plugrad.Tensor.__rmatmul__(X, {}) is NotImplemented
+    assert plugrad.Tensor.__rmatmul__(plugrad.ones(2, 1), plugrad.ones(3, 2)).shape == (3, 1)

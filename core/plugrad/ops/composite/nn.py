@@ -387,6 +387,8 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 0.0 or not train or input.numel() == 0:
         return input
+    if p == 1.0:
+        return input * F.zeros((), dtype=input.dtype, device=input.device)
     return C.call_native_dropout(input, p, train)[0]
 
 

@@ -406,13 +406,14 @@ def embedding(
 def native_dropout(
     input: TensorBase, p: float, train: bool | None, generator: Any
 ) -> tuple[object, ...]:
-    if not 0.0 <= p <= 1.0:
+    drops = train is None or train
+    if drops and not 0.0 <= p <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1.0 - p}")
-    if input.dtype.category < FLOATING:
+    if drops and input.dtype.category < FLOATING:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
-    return (input, p, train is None or train, generator)
+    return (input, p, drops, generator)
 
 
 def one_hot(self: TensorBase, num_classes: int) -> tuple[object, ...]:
