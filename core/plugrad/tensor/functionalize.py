@@ -102,14 +102,17 @@ def layout_of(tensor: TensorBase) -> Layout:
 def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     """Where `steps` lead to in memory that has the cell's array, row by row: the same operators on
     arrays without elements tell."""
-    meta = find_backend("meta")
     dtype = _dtype_of(tensor, cell.array)
-    root = make_tensor(
-        MetaArray(whole_numbers(cell.array.shape, cell.array), dtype),
-        dtype,
-        meta.device(None),
-        meta.tensor_keyset,
+    found = replay_on_meta(
+        steps, MetaArray(whole_numbers(cell.array.shape, cell.array), dtype), dtype
     )
+    return tuple(found.strides), found.offset
+
+
+def replay_on_meta(steps: list[Step], array: MetaArray, dtype: DType) -> MetaArray:
+    """What view operators make of an array without elements."""
+    meta = find_backend("meta")
+    root = make_tensor(array, dtype, meta.device(None), meta.tensor_keyset)
     state = current_state()
     kept = state.kept
     trace = state.trace
@@ -117,11 +120,11 @@ def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
     state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.TRANSFORMS_BIT)
     state.trace = None
     try:
-        found: Any = replay_view(steps, root, 0).array
+        found: MetaArray = replay_view(steps, root, 0).array
     finally:
         state.kept = kept
         state.trace = trace
-    return tuple(found.strides), found.offset
+    return found
 
 
 def memory_of(tensor: TensorBase) -> Any:

@@ -32,21 +32,25 @@ from plugrad.memory_format import MemoryFormat, contiguous_format
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
     TensorBase,
+    ViewInfo,
     empty_shell,
     keyset_without_tangent,
     materialize_meta,
     needs_grad,
     note_read,
     sizes_of,
+    steps_up_to,
     tensor_class,
     whole_numbers,
     wrap,
 )
-from plugrad.tensor.functionalize import is_ordered, layout_of
+from plugrad.tensor.functionalize import is_ordered, layout_of, replay_on_meta
 from plugrad.tensor.levels import Wrapped, readable
 from plugrad.tensor.math_bits import as_stored, is_conj, is_neg, math_bits, resolved
 from plugrad.tensor.memory_layout import has_format
+from plugrad.tensor.meta.array import MetaArray
 from plugrad.tensor.promotion import cast_array, is_scalar
+from plugrad.tensor.strides import contiguous_strides
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
 _DLPACK_CPU: Final = 1
@@ -420,8 +424,24 @@ def strides(self: TensorBase) -> tuple[int, ...]:
         return _strides_at_level(self)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[0]
+    if self.view_info is not None and 0 in sizes_of(self):
+        return _layout_of_nothing(self, self.view_info)[0]
     steps = _backend_of(self).strides(self.array)
     return whole_numbers(steps, self.array)
+
+
+def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...], int]:
+    """Strides and offset of a view without elements, of which arrays of most libraries know
+    nothing: those that the same operators give on meta."""
+    base = view.base
+    array = MetaArray(sizes_of(base), base.dtype, strides(base), storage_offset(base))
+    sizes = sizes_of(self)
+    try:
+        found = replay_on_meta(steps_up_to(view.last), array, base.dtype)
+    except Exception:  # a package's view operator without a rule for meta
+        return contiguous_strides(sizes), 0
+    # A base that had another geometry when the view was made is no help.
+    return (found.strides, found.offset) if found.shape == sizes else (contiguous_strides(sizes), 0)
 
 
 def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
@@ -439,6 +459,8 @@ def storage_offset(self: TensorBase) -> int:
         return storage_offset(wrapped.value)
     if self.keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[1]
+    if self.view_info is not None and 0 in sizes_of(self):
+        return _layout_of_nothing(self, self.view_info)[1]
     place = _backend_of(self).storage_offset(self.array)
     return whole_numbers((place,), self.array)[0]
 

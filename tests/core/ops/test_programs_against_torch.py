@@ -158,6 +158,22 @@ PROGRAMS: Final[dict[str, str]] = {
         L.nn.AvgPool1d(3, 2, 1)(L.arange(8.).view(1, 8))
         x = L.arange(8.).view(1, 8).requires_grad_(); L.avg_pool1d(x, 3, 2, 1, True, False).sum().backward(); x.grad
     """,
+    "layouts of views without elements": """
+        [L.ones(s).t().stride() for s in ((0, 3), (3, 0), (0, 0), (0, 1))]
+        [L.ones(s).permute(2, 1, 0).stride() for s in ((2, 0, 4), (0, 2, 3), (2, 3, 0))]
+        [L.ones(s).unsqueeze(0).stride() for s in ((0,), (0, 3), (3, 0), (2, 0, 4))]
+        [L.ones(s).expand(2, *s).stride() for s in ((0,), (0, 3), (3, 0), (2, 0, 4))]
+        [L.ones(s).diagonal().stride() for s in ((0, 3), (3, 0), (2, 0, 4))]
+        [L.ones(s).split(1, -1)[0].stride() for s in ((0, 3), (2, 0, 4))]
+        [L.ones(s).unfold(0, 0, 1).stride() for s in ((0, 3), (3, 0), (2, 0))]
+        x = L.ones(3, 4)[:, 1:1]; (x.stride(), x.storage_offset(), x.is_contiguous())
+        x = L.ones(3, 4).t()[:, 1:1].unsqueeze(0).transpose(0, 1); (x.stride(), x.storage_offset())
+        x = L.ones(0, 3, requires_grad=True).unbind(1)[2]; (x.stride(), x.storage_offset())
+        x = L.ones(2, 0, dtype=L.complex64); (x.real.stride(), L.view_as_real(x).stride())
+        L.ones(0, 4).as_strided((0, 4), (7, 3)).stride()
+        L.ones(2, 0).view(0, 5).stride()
+        L.func.vmap(lambda x: x.t())(L.ones(2, 0, 3)).stride()
+    """,
     "linearize of other outputs": """
         L.func.linearize(lambda x: (x * x, 1), L.ones(2))[0]
         L.func.linearize(lambda x: (x * x, 1), L.ones(2))[1](L.ones(2))
