@@ -52,6 +52,7 @@ def _parts() -> Iterator[tuple[str, Any]]:
             (autocast.enabled, autocast.dtypes, autocast.cache_enabled, autocast.nesting),
         )
     yield "devices", chosen_devices() or (None, ())
+    yield "default dtype", plugrad.get_default_dtype()
     yield "threads that are watched", WATCH.threads
     yield "anomaly mode", (ANOMALY.enabled, ANOMALY.check_nan)
     yield "view replay", is_view_replay_enabled()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import plugrad
+from plugrad.plugins.scopes import Scope
 from plugrad_cuda import library
 
 _as_device: Final[Any] = plugrad.device  # which takes text as well
@@ -59,7 +60,7 @@ def set_device(device: Any) -> None:
     library.require().cuda.runtime.setDevice(index_of(device))
 
 
-class device:
+class device(Scope):
     """Within ``with device(1):`` the calling thread works on a GPU; None and -1 change nothing.
 
     Tensors are still made where plugrad's default device says; ``device="cuda"`` means this GPU.
@@ -70,14 +71,15 @@ class device:
         self.idx = -1 if unchanged else index_of(device)
         self.prev_idx = -1
 
-    def __enter__(self) -> None:
-        self.prev_idx = -1
-        if self.idx >= 0:
-            self.prev_idx = current_device()
-            set_device(self.idx)
+    def read(self, state: Any) -> int:
+        self.prev_idx = -1 if self.idx < 0 else current_device()
+        return self.prev_idx
 
-    def __exit__(self, *exc_info: object) -> None:
-        set_device(self.prev_idx)
+    def change(self, state: Any) -> None:
+        set_device(self.idx)
+
+    def restore(self, state: Any, before: int) -> None:
+        set_device(before)
 
 
 class device_of(device):

@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import plugrad
+from plugrad.plugins.scopes import Locked, Scope, hold_while_forking
 from plugrad_cuda import library
 from plugrad_cuda.devices import synchronize
 from plugrad_cuda.generator import default_generator
 from plugrad_cuda.memory import empty_cache, lent
 from plugrad_cuda.streams import Stream, StreamContext, current_of, current_stream, default_stream
 
+_NOTHING: Final = object()
 _MODES: Final = ("global", "thread_local", "relaxed")
 
 
@@ -41,22 +43,25 @@ class _Router:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        hold_while_forking(self._lock)
         self._pools: dict[tuple[int, int], GraphPool] = {}
-        self._before: Any = None
+        self._before: Any = _NOTHING
 
     def add(self, stream: Stream, pool: GraphPool) -> None:
         cuda = library.cupy().cuda
-        with self._lock:
+        with Locked(self._lock):
             if not self._pools:
                 self._before = cuda.get_allocator()
                 cuda.set_allocator(self.allocate)
             self._pools[stream.device_index, stream.cuda_stream] = pool
 
     def remove(self, stream: Stream) -> None:
-        with self._lock:
-            del self._pools[stream.device_index, stream.cuda_stream]
-            if not self._pools:
+        """Idempotent."""
+        with Locked(self._lock):
+            self._pools.pop((stream.device_index, stream.cuda_stream), None)
+            if not self._pools and self._before is not _NOTHING:
                 library.cupy().cuda.set_allocator(self._before)
+                self._before = _NOTHING
 
     def allocate(self, size: int) -> Any:
         cuda = library.cupy().cuda
@@ -108,16 +113,16 @@ class CUDAGraph:
             )
         self._pool = graph_pool_handle() if pool is None else pool
         self._draws = [_Draws(stream.device_index)]
-        _router.add(stream, self._pool)
-        lent.capturing += 1
-        try:
-            stream._raw.begin_capture()
-        except BaseException:
-            self._leave(stream)
-            raise
         self._stream = stream
-        for draws in self._draws:
-            draws.begin()
+        try:
+            _router.add(stream, self._pool)
+            lent.capturing.add(self)
+            stream._raw.begin_capture()
+            for draws in self._draws:
+                draws.begin()
+        except BaseException:
+            self.abandon()
+            raise
 
     def capture_end(self) -> None:
         """End the capture that `capture_begin` began, on the same stream.
@@ -129,17 +134,28 @@ class CUDAGraph:
         stream = self._stream
         if stream is None:
             raise RuntimeError("capture_end() called without capture_begin()")
-        self._stream = None
         try:
             self._graph = stream._raw.end_capture()
         finally:
-            for draws in self._draws:
-                draws.end()
             self._leave(stream)
 
+    def abandon(self) -> None:
+        """End a capture that failed, wherever it was, and what was captured is forgotten."""
+        stream = self._stream
+        if stream is not None:
+            try:
+                if stream._raw.is_capturing():
+                    stream._raw.end_capture()
+            finally:
+                self._leave(stream)
+
     def _leave(self, stream: Stream) -> None:
-        lent.capturing -= 1
+        """Undo what `capture_begin` did beside the capture. Idempotent."""
+        for draws in self._draws:
+            draws.end()
+        lent.capturing.discard(self)
         _router.remove(stream)
+        self._stream = None
 
     def replay(self) -> None:
         """Do on the current stream, with one launch, what was captured.
@@ -187,9 +203,10 @@ class _Draws:
 
     def end(self) -> None:
         """The draws of the capture were none: the first replay makes them."""
-        self._generator.later = None
-        self._count = self._generator.draws - self._first
-        self._generator.draws = self._first
+        if self._generator.later is self._cell:
+            self._count = self._generator.draws - self._first
+            self._generator.later = None
+            self._generator.draws = self._first
 
     def go_on(self) -> None:
         if self._count:
@@ -197,7 +214,7 @@ class _Draws:
             self._generator.draws += self._count
 
 
-class graph:
+class graph(Scope):
     """``with graph(g):`` captures what is asked for within, on a stream of its own.
 
     Args:
@@ -220,23 +237,27 @@ class graph:
         # Of its own: memory that is given back on it is nobody else's.
         self.capture_stream = Stream() if stream is None else stream
         self._context = StreamContext(self.capture_stream)
+        self._captures = False
 
-    def __enter__(self) -> None:
+    def read(self, state: Any) -> tuple[int, Stream] | None:
+        return self._context.read(state)
+
+    def change(self, state: Any) -> None:
         synchronize(self.capture_stream.device_index)
         gc.collect()
         empty_cache()
-        self._context.__enter__()
-        try:
-            self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
-        except BaseException:
-            self._context.__exit__()
-            raise
+        self._context.change(state)
+        self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
+        self._captures = True
 
-    def __exit__(self, *exc_info: object) -> None:
+    def restore(self, state: Any, before: tuple[int, Stream] | None) -> None:
         try:
-            self.cuda_graph.capture_end()
+            if self._captures and self.cuda_graph._stream is not None:
+                self._captures = False
+                self.cuda_graph.capture_end()
         finally:
-            self._context.__exit__()
+            self.cuda_graph.abandon()
+            self._context.restore(state, before)
 
 
 class CapturedStep:

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from typing import Any, Final
 
+from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad_cuda import library
 from plugrad_cuda.devices import index_of
 from plugrad_cuda.streams import Event, Stream
@@ -18,13 +19,14 @@ class _Peaks:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        hold_while_forking(self._lock)
         self._used: dict[int, int] = {}
         self._reserved: dict[int, int] = {}
         self._pool: Any = None
 
     def watch(self) -> None:
         """Look at every allocation from now on."""
-        with self._lock:
+        with Locked(self._lock):
             if self._pool is None:
                 module = library.require()
                 self._pool = module.get_default_memory_pool()
@@ -38,13 +40,13 @@ class _Peaks:
     def note(self, index: int) -> tuple[int, int]:
         """The peaks of a GPU, what is in use just now included."""
         used, reserved = _used(index), _reserved(index)
-        with self._lock:
+        with Locked(self._lock):
             self._used[index] = max(used, self._used.get(index, 0))
             self._reserved[index] = max(reserved, self._reserved.get(index, 0))
             return self._used[index], self._reserved[index]
 
     def reset(self, index: int) -> None:
-        with self._lock:
+        with Locked(self._lock):
             self._used.pop(index, None)
             self._reserved.pop(index, None)
 
@@ -135,14 +137,15 @@ class LentMemory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        hold_while_forking(self._lock)
         self._used: dict[int, tuple[Any, list[Stream]]] = {}
         self._waiting: list[tuple[Any, list[Event]]] = []
         self._unshared = -1
-        self.capturing = 0  # how many graphs are being captured: nothing may be asked meanwhile
+        self.capturing: set[object] = set()  # the graphs: nothing may be asked meanwhile
 
     def lend(self, memory: Any, stream: Stream) -> None:
         """Memory, as CuPy's `array.data.mem`, is in use on a stream."""
-        with self._lock:
+        with Locked(self._lock):
             self._collect()
             streams = self._used.setdefault(id(memory), (memory, []))[1]
             if stream not in streams:
@@ -150,7 +153,7 @@ class LentMemory:
 
     def collect(self) -> None:
         """Let go of what is not used any more."""
-        with self._lock:
+        with Locked(self._lock):
             self._collect()
 
     def held(self) -> int:

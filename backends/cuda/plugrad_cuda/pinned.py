@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad_cuda import library
 from plugrad_cuda.streams import Event, Stream, current_of
 
@@ -19,13 +20,14 @@ class CopiesUnderWay:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        hold_while_forking(self._lock)
         self._copies: list[tuple[HostArray, Event]] = []
         self._captured: list[HostArray] = []
 
     def keep(self, array: HostArray, stream: Stream) -> None:
         """Keep an array until a stream has done what it was given so far; for good, if that goes
         into a graph."""
-        with self._lock:
+        with Locked(self._lock):
             if stream._raw.is_capturing():
                 self._captured.append(array)
                 return

@@ -10,6 +10,7 @@ import os
 import threading
 from typing import Any
 
+from plugrad.plugins.scopes import Scope
 from plugrad_cuda import library
 from plugrad_cuda.devices import current_device, device_of_index, index_of, set_device
 
@@ -226,22 +227,24 @@ def set_stream(stream: Stream | None) -> None:
         use(stream)
 
 
-class StreamContext:
+class StreamContext(Scope):
     """Within it the calling thread works on a stream and its GPU; afterwards as before."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
-        self._before: list[tuple[int, Stream]] = []
 
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self._before.append((current_device(), current_of(self.stream.device_index)))
-            set_stream(self.stream)
+    def read(self, state: Any) -> tuple[int, Stream] | None:
+        if self.stream is None:
+            return None
+        return current_device(), current_of(self.stream.device_index)
 
-    def __exit__(self, *exc_info: object) -> None:
-        if self.stream is not None:
-            index, before = self._before.pop()
-            use(before)
+    def change(self, state: Any) -> None:
+        set_stream(self.stream)
+
+    def restore(self, state: Any, before: tuple[int, Stream] | None) -> None:
+        if before is not None:
+            index, stream = before
+            use(stream)
             set_device(index)
 
 

@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import jax.core
 
+from plugrad.plugins.scopes import Locked, hold_while_forking
+
 
 class Flag(NamedTuple):
     """A 0-dim bool on a device, and what to raise where it is true, given `detail`'s value."""
@@ -27,6 +29,7 @@ class Flag(NamedTuple):
 
 _pending: Final[deque[Flag]] = deque()
 _lock: Final = threading.Lock()
+hold_while_forking(_lock)
 
 
 def raise_later(bad: Any, error: Callable[[Any], Exception], detail: Any = None) -> None:
@@ -50,7 +53,7 @@ def raise_found(wait: bool = True) -> None:
         wait: also for the flags that have not come in yet.
     """
     while _pending:
-        with _lock:
+        with Locked(_lock):
             if not _pending or not (wait or _pending[0].bad.is_ready()):
                 return
             flag = _pending.popleft()

@@ -107,9 +107,11 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
     mode_keys = state.kept
     state.kept = mode_keys & ~FORWARD_AD_BIT
     trace = state.trace
-    if trace is not None:
-        trace.enter_function(ctx, function.__name__, args, recorded)
+    entered = False
     try:
+        if trace is not None:
+            trace.enter_function(ctx, function.__name__, args, recorded)
+            entered = True
         if separate:
             if level is None:
                 output: Any = forward(*args)
@@ -123,7 +125,7 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
     finally:
         state.grad_enabled = grad_enabled
         state.kept = mode_keys
-        if trace is not None:
+        if trace is not None and entered:
             trace.leave_function(ctx)
     several = isinstance(output, tuple)
     outputs: tuple[Any, ...] = output if several else (output,)

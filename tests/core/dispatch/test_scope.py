@@ -51,7 +51,7 @@ def _is_traced(frame: FrameType) -> bool:
     return path == "<program>" or is_interpreted(path)
 
 
-def _interrupted(program: Any, event: int) -> bool:
+def interrupted(program: Any, event: int, names: dict[str, Any] = NAMES) -> bool:
     """Run a program with an interrupt before a bytecode; False if there are not so many."""
     left = [event]
 
@@ -70,7 +70,7 @@ def _interrupted(program: Any, event: int) -> bool:
     before = sys.gettrace()
     sys.settrace(call)
     try:
-        exec(program, dict(NAMES))
+        exec(program, dict(names))
     except KeyboardInterrupt:
         pass
     finally:
@@ -84,7 +84,7 @@ def test_an_interrupt_at_any_bytecode_leaves_nothing(text: str) -> None:
     exec(program, dict(NAMES))  # what is made at the first use
     before = state()
     event = 1
-    while _interrupted(program, event):
+    while interrupted(program, event):
         assert not differences(before), f"at bytecode {event}"
         event += 1 + event // 40
     assert not insanity()

@@ -34,11 +34,15 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 HOLDING = """
-import os, signal, threading
+import importlib, os, signal, sys, threading
 import plugrad
 from plugrad.dispatch import fork
 
 plugrad.ones(2)
+known = len(fork._LOCKS)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+assert len(fork._LOCKS) - known >= len(sys.argv) - 1, "a lock is not announced"
 for lock in list(fork._LOCKS):
     reached = threading.Event()
     def hold():
@@ -71,5 +75,15 @@ def test_what_another_thread_imports(name: str) -> None:
     assert run(IMPORTING, name) == "0"
 
 
-def test_what_another_thread_holds() -> None:
-    assert run(HOLDING) == "0"
+PLUGINS = {
+    "the core": (),
+    "plugrad-cuda": ("plugrad_cuda.pinned", "plugrad_cuda.memory", "plugrad_cuda.graphs"),
+    "plugrad-jax": ("plugrad_jax.deferred", "plugrad_jax.capture.captured"),
+}
+
+
+@pytest.mark.parametrize("whose", PLUGINS)
+def test_what_another_thread_holds(whose: str) -> None:
+    if whose == "plugrad-jax":
+        pytest.importorskip("jax")
+    assert run(HOLDING, *PLUGINS[whose]) == "0"

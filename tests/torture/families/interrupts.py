@@ -59,6 +59,7 @@ BLOCKS = (
     "with plugrad.profiler.profile():",
     "with plugrad.config.set(fallback='cpu'):",
     "with x.register_hook(lambda g: g * 1):",
+    "with Plugins():",
 )
 WORKS = (
     "(x * x).sum().backward()",
@@ -101,6 +102,7 @@ import plugrad.autograd.forward_ad as fwAD
 from plugrad import amp, autograd, func, nn, optim, overrides
 from plugrad.autograd import checkpoint, profiler, recomputation
 import plugrad.profiler
+from plugrad.plugins import scopes
 
 warnings.simplefilter("ignore")
 x = plugrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -111,6 +113,14 @@ optimizer = optim.SGD(model.parameters(), lr=0.1)
 class Mode(overrides.PlugradFunctionMode):
     def __plugrad_function__(self, function, types, args=(), kwargs=None):
         return function(*args, **(kwargs or {}))
+
+class Plugins(scopes.Scope):
+    def read(self, state):
+        return plugrad.get_default_dtype()
+    def change(self, state):
+        plugrad.set_default_dtype(plugrad.float64)
+    def restore(self, state, before):
+        plugrad.set_default_dtype(before)
 
 class Double(autograd.Function):
     generate_vmap_rule = True
@@ -160,7 +170,7 @@ def is_of_core(path: str) -> bool:
 def is_interpreted(path: str) -> bool:
     """Whether a module of plugrad stays interpreted where the core is compiled."""
     parts = Path(path).parts
-    if "plugrad_nn" in parts or "plugrad_jax" in parts:
+    if any(name in parts for name in ("plugrad_nn", "plugrad_jax", "plugrad_cuda")):
         return True
     if not is_of_core(path):
         return False

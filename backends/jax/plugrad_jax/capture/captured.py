@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 import jax
 import numpy as np
 
+from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad.plugins.tracing import SameArguments, mode, situation
 from plugrad_jax.capture.changes import TENSOR, Call, flatten
 from plugrad_jax.capture.program import Program, Stale
@@ -25,6 +26,7 @@ MANY_TRACES: Final = 8
 
 # One trace at a time: while it goes on, the tensors that it reaches have no values.
 _lock = threading.RLock()
+hold_while_forking(_lock)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,7 +94,7 @@ class Captured:
                             return program.run(call, arrays)
                         except Stale:
                             pass
-            with _lock:
+            with Locked(_lock):
                 return self._slowly(call)
 
     def _look_up(self, call: Call, args: tuple[Any, ...]) -> list[Program]:

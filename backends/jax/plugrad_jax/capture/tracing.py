@@ -6,16 +6,17 @@ the first run of the program changes tensors in the same way as every later one.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.extend.core
 
 import plugrad
+from plugrad.plugins.scopes import Scope, Undone
 from plugrad.plugins.tracing import (
     Before,
     cell_of,
@@ -85,14 +86,13 @@ class Tracing:
         arrays = [tensor.array for tensor in self.tensors]
         sources += [Place(number) for number in range(len(self.call.arrays))]
         values = [number.read() for number in self.numbers]
-        try:
-            closed = jax.make_jaxpr(self._body)(arrays, values, keys, self.call.arrays)
-        except Exception as error:
-            if needs_a_value(error):
-                raise no_value(error, self.name) from error
-            raise
-        finally:
-            self._undo(keys)
+        with Undone(functools.partial(self._undo, keys)):
+            try:
+                closed = jax.make_jaxpr(self._body)(arrays, values, keys, self.call.arrays)
+            except Exception as error:
+                if needs_a_value(error):
+                    raise no_value(error, self.name) from error
+                raise
         self._check_left()
         return self._finished(closed, sources)
 
@@ -148,7 +148,7 @@ class Tracing:
         with (
             listening(self.recorder),
             plugrad.autograd.set_multithreading_enabled(False),
-            _optimizers_seen(self._check_optimizer),
+            _OptimizersSeen(self._check_optimizer),
         ):
             returned = self.function(*args, **kwargs)
         self._note_changes(returned)
@@ -357,18 +357,25 @@ class Tracing:
             self.recorder.check_left(set())
 
 
-@contextlib.contextmanager
-def _optimizers_seen(check: Callable[..., None]) -> Iterator[None]:
-    """Call `check(optimizer, ...)` before each step of an optimizer of plugrad-nn."""
-    optimizers = sys.modules.get("plugrad_nn.optim.optimizer")
-    if optimizers is None:
-        yield
-        return
-    handle = optimizers.register_optimizer_step_pre_hook(check)
-    try:
-        yield
-    finally:
-        handle.remove()
+class _OptimizersSeen(Scope):
+    """In the block `check(optimizer, ...)` is called before each step of an optimizer of
+    plugrad-nn."""
+
+    def __init__(self, check: Callable[..., None]) -> None:
+        self.check = check
+        self.handle: Any = None
+
+    def read(self, state: Any) -> None:
+        return None
+
+    def change(self, state: Any) -> None:
+        optimizers = sys.modules.get("plugrad_nn.optim.optimizer")
+        if optimizers is not None:
+            self.handle = optimizers.register_optimizer_step_pre_hook(self.check)
+
+    def restore(self, state: Any, before: None) -> None:
+        if self.handle is not None:
+            self.handle.remove()
 
 
 def _place_of(call: Call) -> Any:

@@ -1,0 +1,29 @@
+"""Blocks that change state and put it back, however they are left, and locks that a fork waits for.
+
+KeyboardInterrupt is raised between two bytecodes: in an `__enter__` that is a Python function it
+may come after the change and before `with` knows of the block. A subclass of `Scope` says how its
+state is read, changed and restored, and `Scope` sees to the rest; its `restore` may run twice.
+`Undone`, `Swapped`, `SwappedItems` and `Locked` are scopes for common cases. A lock that lives as
+long as its module is announced to `hold_while_forking`, so that the child of a fork never finds it
+held by a thread that it lacks.
+
+    >>> from plugrad.plugins.scopes import Scope
+    >>> settings = {"exact": False}
+    >>> class exact(Scope):
+    ...     def read(self, state):
+    ...         return settings["exact"]
+    ...     def change(self, state):
+    ...         settings["exact"] = True
+    ...     def restore(self, state, before):
+    ...         settings["exact"] = before
+    >>> with exact():
+    ...     print(settings)
+    {'exact': True}
+    >>> settings
+    {'exact': False}
+"""
+
+from plugrad.dispatch.fork import hold_while_forking
+from plugrad.dispatch.scope import Locked, Scope, Swapped, SwappedItems, Undone
+
+__all__ = ["Locked", "Scope", "Swapped", "SwappedItems", "Undone", "hold_while_forking"]
