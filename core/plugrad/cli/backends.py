@@ -11,6 +11,7 @@ from plugrad.cli.output import print_json, print_line, print_table
 from plugrad.dispatch.active_backends import active_backends, find_backend
 from plugrad.dispatch.backend import Backend
 from plugrad.plugins import get_manager, selection
+from plugrad.plugins.failures import mend_of, place_of
 from plugrad.plugins.manager import Plugin
 from plugrad.plugins.namespaces import PUBLISHED
 
@@ -26,6 +27,8 @@ class BackendReport:
         error: why it failed, or has no device.
         chosen: whether tensors are made on it unless told otherwise.
         facts: what the backend tells of itself: versions, the driver, names of devices.
+        place: file and line of the plugin's code that an error comes from.
+        mend: what to do about it.
     """
 
     name: str
@@ -36,20 +39,22 @@ class BackendReport:
     error: str
     chosen: bool
     facts: dict[str, str] = field(default_factory=dict)
+    place: str = ""
+    mend: str = ""
 
 
 def report_backends(chosen: str) -> list[BackendReport]:
     """Every backend of every installed plugin, and those that were activated by hand."""
     plugins = get_manager().load_all()
     reports = [
-        _report(backend, plugin.distribution, plugin.version, chosen)
+        _report(backend, plugin, chosen)
         for plugin in plugins
         if plugin.is_usable
         for backend in plugin.backends.values()
     ]
     known = {report.name for report in reports}
     reports += [
-        _report(active.backend, "", "", chosen)
+        _report(active.backend, None, chosen)
         for active in active_backends()
         if active.name not in known
     ]
@@ -75,8 +80,8 @@ def _failed(plugin: Plugin, chosen: str) -> BackendReport:
     )
 
 
-def _report(backend: Backend, distribution: str, version: str, chosen: str) -> BackendReport:
-    devices, error = 0, ""
+def _report(backend: Backend, plugin: Plugin | None, chosen: str) -> BackendReport:
+    devices, error, place, mend = 0, "", "", ""
     try:
         devices = backend.device_count()
         status = "ready" if devices else "no device"
@@ -86,15 +91,19 @@ def _report(backend: Backend, distribution: str, version: str, chosen: str) -> B
             error = backend.problem() or ""
     except Exception as raised:
         status, error = "failed", f"{type(raised).__name__}: {raised}"
+        if plugin is not None:
+            place, mend = place_of(raised, plugin), mend_of(raised, plugin)
     return BackendReport(
         name=backend.name,
-        distribution=distribution,
-        version=version,
+        distribution="" if plugin is None else plugin.distribution,
+        version="" if plugin is None else plugin.version,
         devices=devices,
         status=status,
         error=error,
         chosen=backend.name == chosen,
         facts=_facts(backend),
+        place=place,
+        mend=mend,
     )
 
 

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sysconfig
+import warnings
 from dataclasses import asdict, dataclass, field
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Annotated
@@ -21,16 +22,19 @@ from plugrad.cli.configuration import config_rows
 from plugrad.cli.output import print_json, print_line, print_table
 from plugrad.dispatch.active_backends import active_backends
 from plugrad.dispatch.api_version import API_VERSION, format_api_version
-from plugrad.errors import PluginError
+from plugrad.errors import PluginError, PluginWarning
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.config import Config, ConfigError
 from plugrad.plugins.config.current import current_config, without_errors
+from plugrad.plugins.failures import mend_of, place_of
 from plugrad.plugins.kernel_conflicts import kernels_of_others
 from plugrad.plugins.manager import Plugin
 from plugrad.plugins.messages import nearest
 
 DEPENDENCIES = ("numpy", "pluggy", "ml_dtypes", "typer", "rich", "PyYAML", "safetensors")
 
+# In tables; errors are told once, below them.
+_SEE_BELOW = "see below"
 # How many operators a line lists.
 _SHOWN = 8
 
@@ -48,7 +52,7 @@ COMPILED = (
 
 @dataclass(frozen=True)
 class PluginReport:
-    """An installed plugin, what it provides, and its error."""
+    """An installed plugin, what it provides, its error, and the file and line it comes from."""
 
     name: str
     distribution: str
@@ -56,6 +60,8 @@ class PluginReport:
     status: str
     provides: list[str]
     error: str
+    place: str = ""
+    mend: str = ""
 
 
 @dataclass
@@ -100,7 +106,9 @@ def examine() -> Report:
     elif report.core != "compiled":
         remedy = "reinstall plugrad" if report.compiler else "install a C compiler and reinstall"
         report.notes.append(f"The core is {report.core}; {remedy} to have it compiled.")
-    with without_errors() as error:
+    # What plugins warn of is among the problems and notes.
+    with warnings.catch_warnings(), without_errors() as error:
+        warnings.simplefilter("ignore", PluginWarning)
         _examine_plugins(report)
         if error is None:
             _examine_choice(report)
@@ -119,6 +127,7 @@ def _examine_plugins(report: Report) -> None:
         if operators or plugin.libraries:
             provides.append(f"{operators} operators" if operators else "operators")
         provides += [f"kernels for {name}" for name in plugin.kernels]
+        mend = mend_of(plugin.error, plugin) if plugin.error and not plugin.set_aside else ""
         report.plugins.append(
             PluginReport(
                 plugin.name,
@@ -127,13 +136,23 @@ def _examine_plugins(report: Report) -> None:
                 plugin.status,
                 provides,
                 plugin.problem,
+                plugin.place,
+                mend,
             )
         )
         where = f"Plugin {plugin.name} ({plugin.origin})"
         if plugin.disabled:
             report.notes.append(f"{where} is disabled by {plugin.disabled}.")
         elif plugin.problem and not _has_preferred_namesake(plugin):
-            report.problems.append(f"{where}: {plugin.problem}")
+            report.problems.append(_told(f"{where}: {plugin.problem}", plugin.place, mend))
+
+
+def _told(problem: str, place: str, mend: str) -> str:
+    """A problem, where it comes from, and what mends it, in a line each."""
+    lines = [problem.rstrip()]
+    lines += [f"  at {place}"] if place else []
+    lines += [f"  to mend it: {mend}"] if mend else []
+    return "\n".join(lines)
 
 
 def _examine_kernels(report: Report) -> None:
@@ -178,11 +197,15 @@ def _examine_choice(report: Report) -> None:
             continue
         text = f"Backend {one.name!r} ({one.distribution} {one.version}): "
         if one.status == "failed":
-            report.problems.append(text + one.error)
+            report.problems.append(_told(text + one.error, one.place, one.mend))
         else:  # nobody chose it, so nothing is broken
             report.notes.append(f"{text}no device: {one.error}")
     report.problems += [
-        f"Kernels of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}"
+        _told(
+            f"Kernels of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}",
+            place_of(error, plugin, plugin.module),
+            mend_of(error, plugin),
+        )
         for plugin in get_manager().load_all()
         for name, error in plugin.kernel_errors.items()
     ]
@@ -217,6 +240,9 @@ def _try_device(device: str) -> str:
         (x * x).sum().backward()
         gradient = x.grad.tolist()
     except Exception as error:
+        for plugin in get_manager().load_all():
+            if plugin.error is not None and error.__cause__ is plugin.error:
+                return f"plugin {plugin.name} ({plugin.origin}) failed, as told above"
         return f"{type(error).__name__}: {error}"
     return "" if gradient == [2.0, 4.0] else f"the gradient of x*x at [1, 2] came as {gradient}"
 
@@ -294,7 +320,8 @@ def _backend_rows(backends: list[BackendReport]) -> list[tuple[str, str, str]]:
     """A line for every backend's state, and one for each of its facts."""
     rows = []
     for one in backends:
-        state = f"{one.status}: {one.error}" if one.error else one.status
+        told = _SEE_BELOW if one.status == "failed" and not one.chosen else one.error
+        state = f"{one.status}: {told}" if told and one.error else one.status
         if one.devices > 1:
             state += f", {one.devices} devices"
         rows.append((one.name, "status", state))
@@ -325,7 +352,7 @@ def _print_report(report: Report) -> None:
                 plugin.name,
                 f"{plugin.distribution} {plugin.version}".strip() or "-",
                 plugin.status,
-                plugin.error or ", ".join(plugin.provides) or "-",
+                _SEE_BELOW if plugin.error else ", ".join(plugin.provides) or "-",
             )
             for plugin in report.plugins
         ),

@@ -26,6 +26,7 @@ from plugrad.plugins.config.current import current_config
 from plugrad.plugins.conflicts import Conflict, claims_of_several, conflict, settle_names
 from plugrad.plugins.discovery import installed_plugins, merged
 from plugrad.plugins.exclusive import is_deadlock
+from plugrad.plugins.failures import place_of
 from plugrad.plugins.kernel_choice import chosen_plugins
 from plugrad.plugins.kernel_conflicts import kernel_conflicts
 from plugrad.plugins.loading import FAILURES, Hooks, explained, take_down, take_up
@@ -297,9 +298,10 @@ class PluginManager:
         if plugin.is_settled:
             return
         others = self._others(plugin)
+        place = place_of(error, plugin, module)
         error = explained(error, plugin, others)
         take_down(plugin, module, self._hooks, others)
-        plugin.error = error
+        plugin.error, plugin.place = error, place
 
     def _unload_now(self, plugin: Plugin, done: list[bool]) -> None:
         done.append(True)
@@ -456,8 +458,9 @@ class PluginManager:
                     exclusively(self, plugin, partial(self._fail_late, plugin, error))
 
     def _fail_late(self, plugin: Plugin, error: BaseException) -> None:
+        place = place_of(error, plugin, plugin.module)
         self._retire(plugin)
-        plugin.error = error
+        plugin.error, plugin.place = error, place
 
     def _usable(self) -> list[Plugin]:
         return [plugin for plugin in self._ordered() if plugin.is_usable]

@@ -22,6 +22,7 @@ class Plugin:
         adds_to: namespaces of operators whose loading loads this plugin, too: it brings kernels.
         module: the imported module, once it is loaded.
         error: why it cannot be used.
+        place: file and line of its own code that the error comes from, empty if none of it ran.
         set_aside: why it is not to be used, although it may be fine: a conflict, or configuration.
         disabled: the source of the setting that disables it, empty if none does.
         unloaded: whether `PluginManager.unload` took it down; it stays so until it is asked for by
@@ -38,6 +39,7 @@ class Plugin:
     adds_to: tuple[str, ...] = ()
     module: object | None = None
     error: BaseException | None = None
+    place: str = ""
     set_aside: Exception | None = None
     disabled: str = ""
     unloaded: bool = False
@@ -114,6 +116,7 @@ class Plugin:
         """Back to before it was loaded."""
         self.module = None
         self.error = None
+        self.place = ""
         for provided in (
             self.backends,
             self.namespaces,

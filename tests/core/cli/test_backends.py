@@ -29,6 +29,8 @@ def test_installed_backends_are_listed(run: Run, site: FakeSite) -> None:
         "error": "",
         "chosen": False,
         "facts": {},
+        "place": "",
+        "mend": "",
     }
 
 

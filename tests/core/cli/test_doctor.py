@@ -47,6 +47,8 @@ def test_plugins_are_listed_with_what_they_provide(run: Run, healthy: FakeSite) 
         "status": "loaded",
         "provides": ["backend cpu"],
         "error": "",
+        "place": "",
+        "mend": "",
     }
 
 
@@ -194,3 +196,67 @@ def test_a_choice_for_a_backend_that_is_not_there_is_noted(run: Run, healthy: Fa
     assert any(
         "the backend 'cpuu', which is not installed; did you mean 'cpu'?" in n for n in notes
     )
+
+
+HOOK = "from plugrad.plugins import Backend, hookimpl\n\n@hookimpl\n"
+BREAKS = {
+    "syntax": ("x = 1\ndef f(:\n", 2, "correct that line, or install another version"),
+    "missing import": ("\n\nimport no_such_library.part", 3, "`pip install no_such_library`"),
+    "own module": ("import plugrad_foo.other", 1, "pip install --force-reinstall --no-deps"),
+    "name": ("from numpy import no_such_name", 1, "versions of plugrad-foo and numpy that fit"),
+    "error": ("def f():\n    1 / 0\nf()", 2, "PLUGRAD_DISABLE=plugrad-foo leaves it out"),
+    "unmarked hook": ("\ndef plugrad_ops(): return []", 2, "correct that line"),
+    "hook's result": (HOOK + "def plugrad_ops():\n    return {}", 3, "correct that line"),
+    "error in a hook": (HOOK + "def plugrad_ops():\n    raise OSError", 5, "correct that line"),
+    "signature": (HOOK + "def plugrad_ops(wrong):\n    return []", 3, "correct that line"),
+    "kernels": (HOOK + "def plugrad_kernels():\n    return {'cpu': 'math:nothing'}", 0, ""),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_failed_plugin_is_told_once_with_file_line_and_mend(
+    run: Run, healthy: FakeSite, name: str
+) -> None:
+    source, line, mend = BREAKS[name]
+    module = healthy.add("plugrad-foo", "2.0", "foo", source)
+    with plugrad.config.set(device="foo"):
+        result = run("doctor")
+    if line:
+        assert result.exit_code == 1
+        place = healthy.folder / f"{module.replace('.', '/')}.py"
+        assert f"\n  at {place}:{line}\n  to mend it: " in result.stdout
+    said = [text for text in result.stdout.splitlines() if "foo 2.0" in text and "Error" in text]
+    assert len(said) <= 1
+    assert mend in result.stdout
+
+
+def test_a_wrong_entry_point_is_told_with_its_mend(run: Run, healthy: FakeSite) -> None:
+    healthy.add("plugrad-foo", "2.0", "foo", "", target="plugrad_foo.plugn")
+    (problem,) = examined(run)["problems"]
+    told, mend = problem.splitlines()
+    assert "its entry point is 'plugrad_foo.plugn', but there is no module" in told
+    assert mend.startswith("  to mend it: name the module in the table [project.entry-points]")
+
+
+def test_kernels_that_cannot_be_had_are_told_with_file_and_line(
+    run: Run, healthy: FakeSite
+) -> None:
+    text = DESCRIBED.replace("{DESCRIPTION}", "{}")
+    healthy.add("plugrad-foo", "2.0", "foo", text)
+    hook = "def plugrad_kernels():\n    return {'foo': 'plugrad_swift.kernels'}"
+    healthy.add("plugrad-swift", "3.0", "swift", HOOK + hook)
+    healthy.module("plugrad_swift.kernels", "from plugrad.plugins import kernel\n1 / 0\n")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "Problem: Kernels of plugrad-swift 3.0 for backend 'foo': ZeroDiv" in result.stdout
+    assert "plugrad_swift/kernels.py:2\n  to mend it: correct that line" in result.stdout
+
+
+def test_a_backend_that_cannot_be_activated_is_told_with_file_and_line(
+    run: Run, healthy: FakeSite
+) -> None:
+    text = DESCRIBED.replace("return {}", "return {}[1]").replace("{DESCRIPTION}", "{}")
+    healthy.add("plugrad-foo", "2.0", "foo", text)
+    result = run("doctor")
+    assert "Problem: Backend 'foo' (plugrad-foo 2.0): KeyError: 1\n  at " in result.stdout
+    assert "plugin.py:10\n" in result.stdout
