@@ -106,6 +106,8 @@ class Certificate:
         """One without any test counted yet."""
         operators = {}
         for op in sorted(all_operators(), key=lambda op: op.qualified_name):
+            if op.namespace in subject.foreign and not selection.names:
+                continue
             known = subject.availability[op.qualified_name]
             operators[op.qualified_name] = OperatorRecord(
                 op.qualified_name, op.level, known.kind, tuple(known.missing)

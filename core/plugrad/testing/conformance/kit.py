@@ -13,7 +13,7 @@ import pytest
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.plugins import get_manager
-from plugrad.testing.cases import cases_of
+from plugrad.testing.cases import all_cases, cases_of
 from plugrad.testing.conformance.certificate import MISSING, Certificate, Outcome
 from plugrad.testing.conformance.matrix import (
     label_in,
@@ -23,6 +23,7 @@ from plugrad.testing.conformance.matrix import (
     rows,
     value_in,
 )
+from plugrad.testing.conformance.progress import Progress, make_progress
 from plugrad.testing.conformance.report import write_report
 from plugrad.testing.conformance.subject import Subject
 from plugrad.testing.conformance.table import write_table
@@ -57,7 +58,11 @@ def install(config: Any) -> None:
         subjects = [Subject(name) for name in names or _usable_backends()]
     except Exception as error:
         raise pytest.UsageError(f"--plugrad-backend: {error}") from error
-    selection = Selection(option.plugrad_level, option.plugrad_op)
+    selection = Selection(
+        option.plugrad_level,
+        _expanded(option.plugrad_op),
+        frozenset.intersection(*(subject.foreign for subject in subjects)) if subjects else (),
+    )
     unknown = [name for name in selection.names if not cases_of(name)]
     if unknown:
         raise pytest.UsageError(
@@ -89,6 +94,10 @@ class Kit:
             subject.name: Certificate.begin(subject, selection) for subject in subjects
         }
         self.whole = True
+        # With -v pytest names the tests itself.
+        self.quiet = option.verbose <= 0
+        self.progress: Progress | None = None
+        self.terminal: Any = None
 
     def pytest_report_header(self) -> list[str]:
         if self.share == 1:
@@ -145,6 +154,29 @@ class Kit:
             return True
         return zlib.crc32(f"{self.seed} {item.nodeid}".encode()) < self.share * 2**32
 
+    def pytest_collection(self, session: Any) -> None:
+        """Say what takes its time before the first test."""
+        self.terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+        if self.quiet and self.terminal is not None:
+            self.terminal.write_line("Trying the samples on the CPU, which is compared with ...")
+
+    def pytest_runtestloop(self, session: Any) -> None:
+        """The tests begin; those of other processes are not known here."""
+        if self.quiet and self.terminal is not None and not session.config.option.collectonly:
+            self.terminal._show_progress_info = False
+            self.progress = make_progress(len(session.items or ()), self.terminal.write_line)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """No dots where there is a bar, or a line for each topic."""
+        about = dict(getattr(report, "user_properties", ())).get(PROPERTY)
+        if self.progress is None or about is None:
+            return None
+        if report.when != "call" and report.passed:
+            return "", "", ""
+        # The summary at the end has the word.
+        return report.outcome, "", "FAILED" if report.failed else ""
+
     def pytest_collection_finish(self) -> None:
         """Leave the tests, and all that is imported, out of collections of garbage: a tenth of
         the kit's time. Once is enough where a test runs the kit."""
@@ -181,6 +213,9 @@ class Kit:
         about = dict(report.user_properties).get(PROPERTY)
         if about is None or (report.when != "call" and report.passed):
             return
+        result = "passed" if report.passed else "skipped" if report.skipped else "failed"
+        if self.progress is not None:
+            self.progress.step(about["topic"], result)
         certificate = self.certificates[about["backend"]]
         certificate.count(
             Outcome(
@@ -189,7 +224,7 @@ class Kit:
                 about["operator"],
                 about["level"],
                 tuple(about["reached"]),
-                "passed" if report.passed else "skipped" if report.skipped else "failed",
+                result,
                 _reason(report),
                 report.duration,
             )
@@ -198,6 +233,8 @@ class Kit:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Decide, and write the reports; a level that was asked for and not reached is an error."""
+        if self.progress is not None:
+            self.progress.end()
         interrupted = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
         whole = self.whole and not interrupted and not session.config.option.collectonly
         for certificate in self.certificates.values():
@@ -233,6 +270,19 @@ def _usable_backends() -> list[str]:
             continue  # `plugrad doctor` tells why
         names.append(name)
     return sorted(names)
+
+
+def _expanded(names: list[str]) -> list[str]:
+    """``special::*`` as all operators of that namespace that there are cases of."""
+    found: dict[str, None] = {}
+    for name in names:
+        if name.endswith("::*"):
+            prefix = name[:-1]
+            some = [case.op for case in all_cases() if case.op.startswith(prefix)]
+            found.update(dict.fromkeys(some or [name]))
+        else:
+            found[name] = None
+    return list(found)
 
 
 def _is_ours(module: Any) -> bool:

@@ -15,6 +15,7 @@ from plugrad.dispatch.active_backends import ActiveBackend, canonical_device, fi
 from plugrad.dispatch.availability import Availability, all_availability
 from plugrad.dispatch.kernel_sources import Brought
 from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.plugins import get_manager
 from plugrad.testing.cases import Arguments
 
 # In PyTorch's order of preference: the first one that the backend has is what values are tried in.
@@ -65,6 +66,22 @@ class Subject:
     def availability(self) -> dict[str, Availability]:
         """How the backend computes each operator, by qualified name."""
         return all_availability(self.active)
+
+    @functools.cached_property
+    def foreign(self) -> frozenset[str]:
+        """The namespaces of operators that plugins of other distributions define: what becomes of
+        those on the backend is no property of it."""
+        manager = get_manager()
+        plugins = [plugin for plugin in manager.load_all() if plugin.is_usable]
+        own = {
+            plugin.distribution or plugin.name for plugin in plugins if self.name in plugin.backends
+        }
+        return frozenset(
+            namespace
+            for plugin in plugins
+            if (plugin.distribution or plugin.name) not in own
+            for namespace in manager.operator_namespaces(plugin)
+        ) - {"plugrad"}
 
     def has(self, *operators: str) -> bool:
         """Whether the backend can compute all these operators."""

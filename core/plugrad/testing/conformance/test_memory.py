@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 from typing import Any
 
 import plugrad
@@ -30,8 +32,45 @@ def assert_alone(objects: list[Any], what: str) -> None:
     """Nobody but the list has these objects."""
     if max(references(objects), default=ALONE) > ALONE:
         gc.collect()
-    found = max(references(objects), default=ALONE)
-    assert found <= ALONE, f"{found - ALONE} references to {what} are left"
+    counts = references(objects)
+    found = max(counts, default=ALONE)
+    if found > ALONE:
+        one = objects[counts.index(found)]
+        gc.unfreeze()  # or what the kit found when it began would not be among them
+        holders = [each for each in gc.get_referrers(one) if each is not objects]
+        gc.freeze()
+        held = named(type(each) for each in holders if not isinstance(each, FrameType))
+        raise AssertionError(
+            f"{found - ALONE} references to {what}, of type {name_of(type(one))}, are left"
+            + (f"; they are in objects of the types {held}" if held else "")
+        )
+
+
+def name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
+
+
+def named(types: Iterable[type]) -> str:
+    """How many there are of each type, most first."""
+    counts = Counter(name_of(cls) for cls in types)
+    return ", ".join(f"{name} ({count})" for name, count in counts.most_common(8))
+
+
+def counted() -> dict[type, int]:
+    """How many objects of each type there are. It makes none but the result."""
+    gc.collect()
+    found: dict[type, int] = {}
+    for one in gc.get_objects():
+        found[type(one)] = found.get(type(one), 0) + 1
+    return found
+
+
+def kept_by(work: Callable[[], object]) -> list[type]:
+    """The types of objects that there are after the work, beyond those that there were before."""
+    before = counted()
+    work()
+    after = counted()
+    return [cls for cls in after for _ in range(after[cls] - before.get(cls, 0))]
 
 
 def without_doubles(arrays: list[Any]) -> list[Any]:
@@ -89,12 +128,13 @@ def test_repeated_steps_keep_nothing(subject: Subject) -> None:
     w = subject.random(SIZE, SIZE, seed=1).requires_grad_()
     for _ in range(3):
         step(subject, x, w, subject.device)
-    gc.collect()
-    before = len(gc.get_objects())
-    for _ in range(STEPS):
-        step(subject, x, w, subject.device)
-    gc.collect()
-    assert len(gc.get_objects()) - before < STEPS, "objects are left over from every step"
+
+    def steps() -> None:
+        for _ in range(STEPS):
+            step(subject, x, w, subject.device)
+
+    kept = kept_by(steps)
+    assert len(kept) < STEPS, f"after {STEPS} steps objects are left over, by type: {named(kept)}"
 
 
 def test_repeated_steps_need_no_more_memory(subject: Subject) -> None:

@@ -99,6 +99,12 @@ class Trial:
         return DeviceArguments(self.dtype or subject.floating, self.seed(), "cpu", **options)
 
 
+def namespace_of(operator: str) -> str:
+    """The namespace of an operator's qualified name."""
+    namespace, separator, _ = operator.partition("::")
+    return namespace if separator else "plugrad"
+
+
 def level_of(*operators: str) -> str:
     """ "core" if all these operators are of that level, else "full"."""
     found = [find_operator(name) for name in operators]
@@ -111,20 +117,27 @@ class Selection:
     Args:
         level: "core" leaves out operators of other levels.
         operators: names of operators; none means all.
+        foreign: namespaces of operators that nobody asks about where all are meant.
 
     Attributes:
         problems: cases that could not be tried, and why.
     """
 
-    def __init__(self, level: str | None = None, operators: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        level: str | None = None,
+        operators: Iterable[str] = (),
+        foreign: Iterable[str] = (),
+    ) -> None:
         self.level = level
         self.names = tuple(operators)
+        self.foreign = frozenset(foreign)
         self.problems: list[str] = []
 
     @functools.cached_property
     def cases(self) -> list[OpCase]:
         if not self.names:
-            return all_cases()
+            return [case for case in all_cases() if namespace_of(case.op) not in self.foreign]
         found = {id(case): case for name in self.names for case in cases_of(name)}
         return list(found.values())
 
@@ -148,6 +161,7 @@ class Selection:
             if subject.has(*trial.operators)
             and trial.fixed_dtypes | set(trial.results) - {"float64"} <= set(subject.dtypes)
             and not (trial.goes_to_host and subject.name != "cpu")
+            and (bool(self.names) or namespace_of(trial.operator) not in subject.foreign)
         ]
 
     def in_each_dtype(self, subject: Subject) -> Iterator[list[Trial]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import importlib.util
 import json
 import subprocess
 import sys
@@ -16,9 +17,10 @@ import plugrad
 from plugrad.dispatch.operator import all_operators
 from plugrad.testing.cases import OpCase, calls, register
 from plugrad.testing.cases import T as Random
-from plugrad.testing.conformance.certificate import TOPICS, Count
+from plugrad.testing.conformance.certificate import TOPICS, Certificate, Count
 from plugrad.testing.conformance.derivatives import first
 from plugrad.testing.conformance.kit import PACKAGE
+from plugrad.testing.conformance.progress import make_progress
 from plugrad.testing.conformance.subject import Subject
 from plugrad.testing.conformance.trials import Selection
 from plugrad.testing.conformance.variations import in_place_variants, written
@@ -320,3 +322,90 @@ def test_what_a_plugins_kernel_refuses_is_no_fault_of_the_backend() -> None:
     assert is_refused_by_a_plugin("special::gamma", refused)
     assert not is_refused_by_a_plugin("plugrad::exp", refused)
     assert not is_refused_by_a_plugin("special::gamma", NotImplementedError("no such kernel"))
+
+
+class Hoarder:
+    """What a kernel leaves behind."""
+
+
+def test_what_a_step_leaves_behind_is_named_by_its_type() -> None:
+    kept: list[Hoarder] = []
+
+    def hoarding(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def hoard(*args: Any) -> Any:
+            kept.append(Hoarder())
+            return kernel(*args)
+
+        return hoard
+
+    run = run_kit_on(with_kernel("relu", hoarding), "-k", "repeated_steps_keep", topics=("memory",))
+    (failure,) = run.failures.values()
+    assert "by type: tests.core.testing.conformance.test_kit.Hoarder (20)" in failure
+
+
+def test_what_keeps_a_result_is_named() -> None:
+    kept: list[Any] = []
+
+    def remembering(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def remember(*args: Any) -> Any:
+            kept.append(kernel(*args))
+            return kept[-1]
+
+        return remember
+
+    options = ("--plugrad-op=exp", "-k", "freed")
+    run = run_kit_on(with_kernel("exp", remembering), *options, topics=("memory",))
+    (failure,) = run.failures.values()
+    assert "1 references to a result, of type " in failure
+    assert "they are in objects of the types list (1)" in failure
+
+
+def test_operators_of_other_plugins_are_not_counted() -> None:
+    subject = Subject("cpu")
+    assert "special" in subject.foreign
+    whole = Selection(None, (), subject.foreign)
+    assert not [case.op for case in whole.cases if case.op.startswith("special::")]
+    counted = Certificate.begin(subject, whole).operators
+    assert not [name for name in counted if name.startswith("special::")]
+    assert "plugrad::exp" in counted
+    run = run_kit(
+        "--plugrad-backend=cpu", "--plugrad-op=special::*", "-k", "erf", topics=("values",)
+    )
+    assert run.failures == {}
+    tried = [
+        name for name, record in run.certificates["cpu"].operators.items() if record.count.total
+    ]
+    assert tried
+    assert all(name.startswith("special::") for name in tried)
+
+
+def test_progress_is_a_line_for_each_topic_where_there_is_no_terminal() -> None:
+    lines: list[str] = []
+    progress = make_progress(3, lines.append)
+    for topic, result in (("values", "passed"), ("values", "failed"), ("views", "skipped")):
+        progress.step(topic, result)
+    progress.end()
+    assert [line.rpartition(" in ")[0] for line in lines] == [
+        "values: 1 passed, 1 failed",
+        "views: 1 skipped",
+    ]
+
+
+@pytest.mark.parametrize("installed", ["rich", "tqdm"])
+def test_progress_is_a_bar_on_a_terminal(
+    installed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name: None if name in ("rich", "tqdm") and name != installed else find(name),
+    )
+    progress = make_progress(2, print)
+    progress.step("values", "passed")
+    progress.step("values", "failed")
+    progress.end()
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err
