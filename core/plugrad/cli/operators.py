@@ -186,7 +186,10 @@ def _by_kind(report: OperatorReport) -> str:
 def _owner(report: OperatorReport, names: list[str]) -> str:
     """Whose kernel computes an operator; of several backends, where it is not their own."""
     if len(names) == 1:
-        return ", ".join([_short(owner) for owner in report.kernels[names[0]][:1]])
+        owners = report.kernels[names[0]]
+        # The kernels of others may decline, so who is asked after them counts, too.
+        asked = owners if names[0] in report.foreign else owners[:1]
+        return ", ".join([_short(owner) for owner in asked])
     return "; ".join([f"{name}: {_short(report.kernels[name][0])}" for name in report.foreign])
 
 

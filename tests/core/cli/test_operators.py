@@ -208,5 +208,7 @@ def test_whose_kernels_run_is_told(
     assert "kernel of" in lines[1]
     (first,) = [line for line in lines if "zz_twice(" in line]
     assert "plugrad-swi" in first
+    # It may decline, and then the backend's own kernel is asked.
+    assert "plugrad-alpha" in "".join(lines).replace(" ", "")
     assert max(map(len, lines)) <= width
     assert "alpha: plugrad-swift" in " ".join(both.split()) or "plugrad-swift" in both

@@ -8,9 +8,10 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
@@ -84,8 +85,67 @@ class Common:
     description: str | None
 
 
-@app.command("backend")
+@dataclass(frozen=True)
+class Chosen:
+    """What a command found out about the package that is wanted.
+
+    Attributes:
+        style: with the command's name, which templates.
+        name: of the backend, namespace or package.
+        what: the description that is proposed.
+        values: for placeholders that only these templates have.
+    """
+
+    style: str
+    name: str
+    what: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def _common_options(
+    directory: Directory = None,
+    distribution: Distribution = None,
+    author: Author = None,
+    license: License = None,
+    description: Description = None,
+    yes: Yes = False,
+) -> None:
+    """The signature of the options that every command has beside its own."""
+
+
+def _command(kind: str) -> Callable[[Callable[..., Chosen]], Callable[..., Chosen]]:
+    """Make a command of a function that asks for what it has of its own.
+
+    The function gets `Questions` and its own options; the command has the common ones, too.
+    """
+
+    def make(ask: Callable[..., Chosen]) -> Callable[..., Chosen]:
+        def command(**options: Any) -> None:
+            common = Common(**{one.name: options.pop(one.name) for one in fields(Common)})
+            is_silent = options.pop("yes")
+            with _Reporting():
+                questions = Questions(is_terminal() and not is_silent)
+                _create(kind, ask(questions, **options), common, questions)
+
+        # What typer reads: the function's own options first.
+        parameters: dict[str, Parameter] = {}
+        for each in (ask, _common_options):
+            hints = get_type_hints(each, include_extras=True)
+            for name, one in signature(each).parameters.items():
+                if name != "questions":
+                    parameters[name] = one.replace(annotation=hints[name])
+        command.__doc__ = ask.__doc__
+        command.__signature__ = Signature(list(parameters.values()))  # type: ignore[attr-defined]  # typer reads it
+        command.__annotations__ = {name: one.annotation for name, one in parameters.items()}
+        app.command(kind)(command)
+        return ask
+
+    return make
+
+
+@_command("backend")
 def backend(
+    questions: Questions,
     name: Name = None,
     style: Annotated[
         str | None,
@@ -100,13 +160,7 @@ def backend(
         str | None,
         typer.Option(metavar="MODULE", help="The library's module, such as array_api_strict."),
     ] = None,
-    directory: Directory = None,
-    distribution: Distribution = None,
-    author: Author = None,
-    license: License = None,
-    description: Description = None,
-    yes: Yes = False,
-) -> None:
+) -> Chosen:
     """Write a package with a backend, for `device="NAME"`.
 
     It contains the backend, tests that certify it with plugrad's kit, a workflow for GitHub, README
@@ -116,37 +170,34 @@ def backend(
 
         plugrad new backend strict --namespace array_api_strict --yes
     """
-    common = Common(directory, distribution, author, license, description)
-    with _Reporting():
-        if namespace is not None and style not in (None, "namespace"):
-            raise ScaffoldError(f"--namespace goes with --style namespace, not {style}")
-        questions = Questions(is_terminal() and not yes)
-        name = questions.answer(
-            name, "NAME", 'Name of the backend, as in device="..."', None, names.check_backend_name
+    if namespace is not None and style not in (None, "namespace"):
+        raise ScaffoldError(f"--namespace goes with --style namespace, not {style}")
+    name = questions.answer(
+        name, "NAME", 'Name of the backend, as in device="..."', None, names.check_backend_name
+    )
+    if style is None and namespace is not None:
+        style = "namespace"
+    style = questions.answer(
+        style,
+        "--style",
+        "Style: kernels (written by hand) or namespace (from an array API library)",
+        "kernels",
+        _one_of("style", BACKEND_STYLES),
+    )
+    values = {"module": "", "module_requirement": "", "mypy_overrides": ""}
+    if style == "namespace":
+        module = questions.answer(
+            namespace, "--namespace", "Module of the library", None, names.check_module
         )
-        if style is None and namespace is not None:
-            style = "namespace"
-        style = questions.answer(
-            style,
-            "--style",
-            "Style: kernels (written by hand) or namespace (from an array API library)",
-            "kernels",
-            _one_of("style", BACKEND_STYLES),
-        )
-        values = {"module": "", "module_requirement": "", "mypy_overrides": ""}
-        if style == "namespace":
-            module = questions.answer(
-                namespace, "--namespace", "Module of the library", None, names.check_module
-            )
-            values["module"] = module
-            values["module_requirement"] = f' "{names.distribution_of(module)}",'
-            values["mypy_overrides"] = MYPY_OVERRIDES.format(module=module.partition(".")[0])
-        what = f"plugrad on arrays of {values['module'] or name}"
-        _create("backend", style, name, common, questions, values, what)
+        values["module"] = module
+        values["module_requirement"] = f' "{names.distribution_of(module)}",'
+        values["mypy_overrides"] = MYPY_OVERRIDES.format(module=module.partition(".")[0])
+    return Chosen(style, name, f"plugrad on arrays of {values['module'] or name}", values)
 
 
-@app.command("ops")
+@_command("ops")
 def ops(
+    questions: Questions,
     name: Name = None,
     style: Annotated[
         str | None,
@@ -156,13 +207,7 @@ def ops(
             "functions with `custom_op`.  [default: yaml]",
         ),
     ] = None,
-    directory: Directory = None,
-    distribution: Distribution = None,
-    author: Author = None,
-    license: License = None,
-    description: Description = None,
-    yes: Yes = False,
-) -> None:
+) -> Chosen:
     """Write a package with operators, `plugrad.ops.NAME.*`.
 
     It contains an operator with derivative and kernel, another one made of operators, tests that
@@ -172,40 +217,29 @@ def ops(
 
         plugrad new ops foo --style python --license Apache-2.0 --yes
     """
-    common = Common(directory, distribution, author, license, description)
-    with _Reporting():
-        questions = Questions(is_terminal() and not yes)
-        name = questions.answer(
-            name,
-            "NAME",
-            "Namespace of the operators, as in plugrad.ops....",
-            None,
-            names.check_namespace,
-        )
-        style = questions.answer(
-            style,
-            "--style",
-            "Style: yaml (schema and derivative) or python (functions)",
-            "yaml",
-            _one_of("style", OPS_STYLES),
-        )
-        values = {"core_extras": "", "package_data": '"py.typed"'}
-        if style == "yaml":
-            # The generator runs when the plugin is loaded.
-            values = {"core_extras": "[codegen]", "package_data": '"*.yaml", "py.typed"'}
-        _create("ops", style, name, common, questions, values, f"Operators for plugrad: {name}")
+    name = questions.answer(
+        name,
+        "NAME",
+        "Namespace of the operators, as in plugrad.ops....",
+        None,
+        names.check_namespace,
+    )
+    style = questions.answer(
+        style,
+        "--style",
+        "Style: yaml (schema and derivative) or python (functions)",
+        "yaml",
+        _one_of("style", OPS_STYLES),
+    )
+    values = {"core_extras": "", "package_data": '"py.typed"'}
+    if style == "yaml":
+        # The generator runs when the plugin is loaded.
+        values = {"core_extras": "[codegen]", "package_data": '"*.yaml", "py.typed"'}
+    return Chosen(style, name, f"Operators for plugrad: {name}", values)
 
 
-@app.command("kernels")
-def kernels(
-    name: Name = None,
-    directory: Directory = None,
-    distribution: Distribution = None,
-    author: Author = None,
-    license: License = None,
-    description: Description = None,
-    yes: Yes = False,
-) -> None:
+@_command("kernels")
+def kernels(questions: Questions, name: Name = None) -> Chosen:
     """Write a package with nothing but kernels, for plugrad's operators on the CPU.
 
     It contains two kernels that decline what they leave to the backend's own, tests that compare
@@ -215,13 +249,10 @@ def kernels(
 
         plugrad new kernels foo --license Apache-2.0 --yes
     """
-    common = Common(directory, distribution, author, license, description)
-    with _Reporting():
-        questions = Questions(is_terminal() and not yes)
-        name = questions.answer(
-            name, "NAME", "Name of the package, behind plugrad-", None, names.check_kernels_name
-        )
-        _create("kernels", "cpu", name, common, questions, {}, f"Kernels for plugrad: {name}")
+    name = questions.answer(
+        name, "NAME", "Name of the package, behind plugrad-", None, names.check_kernels_name
+    )
+    return Chosen("cpu", name, f"Kernels for plugrad: {name}")
 
 
 class _Reporting:
@@ -235,16 +266,9 @@ class _Reporting:
             raise fail(str(error)) from None
 
 
-def _create(
-    kind: str,
-    style: str,
-    name: str,
-    common: Common,
-    questions: Questions,
-    values: Mapping[str, str],
-    what: str,
-) -> None:
+def _create(kind: str, chosen: Chosen, common: Common, questions: Questions) -> None:
     """Find out the rest, write the package and say what to do next."""
+    name = chosen.name
     distribution = questions.answer(
         common.distribution,
         "--distribution",
@@ -260,7 +284,7 @@ def _create(
         lambda path: package.refuse_existing(Path(path)),
     )
     description = questions.answer(
-        common.description, "--description", "What it is, in a line", what, _check_line
+        common.description, "--description", "What it is, in a line", chosen.what, _check_line
     )
     author = questions.answer(
         common.author,
@@ -278,11 +302,11 @@ def _create(
         _one_of("license", [*licenses, package.NO_LICENSE]),
     ).lower()
     found = {
-        **values,
+        **chosen.values,
         **_values(name, distribution, description, author, license),
         **_certificate(kind, name, distribution),
     }
-    files = package.render(f"{kind}/{style}", license, found)
+    files = package.render(f"{kind}/{chosen.style}", license, found)
     target = Path(directory)
     questions.confirm(f"Write {len(files)} files to {target}?")
     package.write(files, target)
