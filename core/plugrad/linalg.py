@@ -82,9 +82,13 @@ def matrix_norm(
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     rows, columns = (place % A.ndim for place in dim)
     summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = A.abs().sum(summed, keepdim=True, dtype=dtype)
-    found = sums.amax(chosen, True) if ord > 0 else sums.amin(chosen, True)
-    return found if keepdim else found.squeeze((rows, columns))
+    sums = A.abs().sum(summed, keepdim=keepdim, dtype=dtype)
+    is_empty = A.shape[chosen] == 0
+    if not keepdim and chosen > summed:
+        chosen -= 1
+    if is_empty and ord > 0:
+        return sums.sum(chosen, keepdim)  # the largest of no sums of absolute values is 0
+    return sums.amax(chosen, keepdim) if ord > 0 else sums.amin(chosen, keepdim)
 
 
 @explains(name="linalg_norm")

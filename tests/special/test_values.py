@@ -196,3 +196,15 @@ def test_complex_polygamma(n: int) -> None:
     np.testing.assert_allclose(
         special.polygamma(n, plugrad.from_numpy(z)).numpy(), conjugated.conj(), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("n", [61, 90, 2**40])
+def test_complex_polygamma_of_large_orders(n: int) -> None:
+    z = np.array([0.3 - 0.1j, -2.4 + 0.3j, 50 + 3j, -33 + 200j])
+    found = special.polygamma(n, plugrad.from_numpy(z)).numpy()
+    if n > 1000:
+        assert not np.isfinite(found).all()
+        return
+    # DLMF 5.15.1: all terms that count.
+    terms = (math.factorial(n) * np.exp(-(n + 1) * np.log(z + k)) for k in range(1000))
+    np.testing.assert_allclose(found, (-1) ** (n + 1) * sum(terms), rtol=1e-11)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,14 @@ _LAYOUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
         lambda t: t.repeat_interleave(2, -1)[..., ::2],
     ),
     "offset": (".repeat(2, {ones})[{rows}:]", lambda t: t.repeat(2, *[1] * (t.ndim - 1))[len(t) :]),
+}
+_ROUNDING = {
+    "float64": 2.0**-52,
+    "complex128": 2.0**-52,
+    "float32": 2.0**-23,
+    "complex64": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
 }
 LEAST_DIMS = {"contiguous": 0, "transposed": 2, "expanded": 1, "sliced": 1, "offset": 1}
 
@@ -64,6 +72,18 @@ class Tensor(Argument):
             made = made.to(getattr(lib, self.dtype))
         made = _LAYOUTS[self.layout][1](made)
         return made.requires_grad_() if self.requires_grad else made
+
+    def moved(self, seed: int) -> Tensor:
+        """The same tensor, each element times 1 plus or minus a rounding or two."""
+        values, layout = self.values, self.layout
+        if values.dtype.kind not in "fc" or not values.size:
+            return self
+        if layout == "expanded":
+            values, layout = np.broadcast_to(values[:1], values.shape), "contiguous"
+        signs = np.random.default_rng(seed).choice([-2.0, -1.0, 1.0, 2.0], values.shape)
+        with np.errstate(all="ignore"):
+            values = (values * (1.0 + signs * _ROUNDING[self.dtype])).astype(values.dtype)
+        return replace(self, values=values, layout=layout)
 
     def text(self) -> str:
         shape = self.values.shape
@@ -117,6 +137,20 @@ def make(value: Any, lib: Any) -> Any:
         return type(value)(make(item, lib) for item in value)
     if type(value) is dict:
         return {key: make(item, lib) for key, item in value.items()}
+    return value
+
+
+def moved(value: Any, seed: int) -> Any:
+    """The arguments with each floating point number moved by a rounding or two, up or down.
+
+    What shares memory no longer does: equal elements that are one are told apart, too.
+    """
+    if isinstance(value, Tensor):
+        return value.moved(seed)
+    if type(value) in (list, tuple):
+        return type(value)(moved(item, seed) for item in value)
+    if type(value) is dict:
+        return {key: moved(item, seed) for key, item in value.items()}
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
@@ -145,6 +146,16 @@ def bools_among_ints(lib: Any) -> Any:
     ]  # fmt: skip
 
 
+def copysign_after_a_write(lib: Any) -> Any:
+    x, sign = lib.tensor([1.0, -2.0]), lib.tensor([[-1.0, 3.0], [2.0, 1.0]])
+    x.requires_grad_(), sign.requires_grad_()
+    result = x.copysign(sign)
+    with lib.no_grad():
+        sign.mul_(2)
+    result.sum().backward()
+    return result, x.grad, sign.grad
+
+
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     **{
         f"{name} at edges in {dtype}": loss_at_edges(name, dtype)
@@ -285,6 +296,59 @@ ARGUMENTS: Final[dict[str, Callable[[Any], Any]]] = {
         for name in ("all", "any")
         for dtype in ("bool", "uint8", "int8", "float32")
     },
+    **{
+        f"isclose of {a} and {b} in {dtype}": (
+            lambda L, dtype=dtype, a=a, b=b: L.isclose(  # type: ignore[misc]
+                *(L.tensor([x], dtype=getattr(L, dtype)) for x in (a, b)), rtol=0.0, atol=1.5
+            )
+        )
+        for dtype, a, b in (
+            ("uint8", 3, 4),
+            ("uint8", 4, 3),
+            ("int8", 100, -100),
+            ("int64", 0, -(2**63)),
+            ("int64", 7, 5),
+        )
+    },
+    **{
+        f"{name} of {dtype} and a number beyond it": (
+            lambda L, name=name, dtype=dtype: [  # type: ignore[misc]
+                getattr(L, name)(L.tensor([1, 2], dtype=getattr(L, dtype)), 2**40),
+                L.xlogy(2**40, L.tensor([1, 2], dtype=getattr(L, dtype))),
+            ]
+        )
+        for name in ("xlogy", "copysign", "div")
+        for dtype in ("int16", "uint8", "float32")
+    },
+    **{
+        f"matrix_norm {order} along {dim} of {shape}": (
+            lambda L, order=order, dim=dim, shape=shape: [  # type: ignore[misc]
+                L.linalg.matrix_norm(
+                    L.arange(24.0).sub(7)[: math.prod(shape)].view(shape), order, dim, keep
+                )
+                for keep in (False, True)
+            ]
+        )
+        for order in (1, -1, float("inf"), -float("inf"))
+        for dim in ((0, 1), (2, 0), (-1, 1))
+        for shape in ((2, 3, 4), (0, 3, 4), (2, 3, 0))
+    },
+    "hardtanh of bytes above a fraction": (
+        lambda L: L.nn.functional.hardtanh(L.tensor([0, 5], dtype=L.uint8), -0.5, 2.0)
+    ),
+    "baddbmm of bools without elements": (
+        lambda L: L.baddbmm(*[L.zeros(2, 0, 0, dtype=L.bool)] * 3, beta=2, alpha=3)
+    ),
+    **{
+        f"einsum {equation} of integers of sizes {a} and {b}": (
+            lambda L, equation=equation, a=a, b=b: L.einsum(  # type: ignore[misc]
+                equation, *(L.arange(24, dtype=L.int32)[: a * b].view(a, b) for a, b in (a, b))
+            )
+        )
+        for equation in ("ij,ij->i", "ij,ij->", "ij,ij->j", "ij,jk->ik", "ij,kj->ik")
+        for a, b in (((1, 3), (2, 1)), ((2, 1), (3, 3)), ((2, 3), (1, 1)), ((1, 1), (1, 1)))
+    },
+    "copysign after a write to the sign": copysign_after_a_write,
 }
 
 
@@ -425,3 +489,37 @@ def test_absurd_sizes_are_refused_at_once(name: str) -> None:
     for size in ABSURD:
         with pytest.raises((RuntimeError, ValueError, TypeError)):
             SIZED[name](size)
+
+
+LOSS_DTYPES: Final = ("float16", "bfloat16", "float32", "float64", "int64", "bool")
+
+
+@pytest.mark.parametrize("dtype", LOSS_DTYPES)
+@pytest.mark.parametrize(
+    "name", ["huber_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"]
+)
+def test_dtypes_of_losses_are_those_of_pytorch(torch_oracle: Any, name: str, dtype: str) -> None:
+    def dtypes(library: Any, other: str, more: str | None) -> list[str]:
+        """Of the losses and of the gradient, as far as there are some."""
+        found: list[str] = []
+        x = library.ones(2).to(getattr(library, dtype))
+        target = library.ones(2).to(getattr(library, other))
+        options: dict[str, Any] = {"reduction": "none"}
+        if more is not None:
+            options["pos_weight"] = library.ones(2).to(getattr(library, more))
+        try:
+            if x.is_floating_point():
+                x.requires_grad_()
+            losses = getattr(library.nn.functional, name)(x, target, **options)
+            found.append(dtype_name(losses))
+            losses.sum().backward()
+            found.append(dtype_name(x.grad))
+        except RuntimeError:
+            pass  # PyTorch's backward takes fewer dtypes
+        return found
+
+    weights = LOSS_DTYPES if name.startswith("binary") else ()
+    for other in LOSS_DTYPES:
+        for more in (None, *weights):
+            expected, found = dtypes(torch_oracle, other, more), dtypes(plugrad, other, more)
+            assert found[: len(expected) or None] == expected, (other, more)

@@ -161,3 +161,20 @@ def test_third_derivative_of_layer_norm_matches_torch_in_float64() -> None:
             (out,) = library.autograd.grad((out * out * out).sum(), x, create_graph=True)
         found.append(out.detach().numpy())
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("channels", "kernel"), [(0, (1, 2)), (0, (0, 2)), (3, (0, 2))])
+def test_convolution_over_nothing_is_the_bias(channels: int, kernel: tuple[int, int]) -> None:
+    """Closed form: a sum without terms is 0. PyTorch's has no channels, or there is none."""
+    x = plugrad.ones(2, channels, 3, 4, requires_grad=True)
+    weight = plugrad.ones(2, channels, *kernel, requires_grad=True)
+    bias = plugrad.tensor([0.5, 2.0], requires_grad=True)
+    result = plugrad.conv2d(x, weight, bias)
+    assert tuple(result.shape) == (2, 2, 4 - kernel[0], 3)
+    assert result[0, :, 0, 0].tolist() == [0.5, 2.0]
+    assert result.eq(bias.view(2, 1, 1)).all()
+    result.sum().backward()
+    for leaf in (x, weight):
+        assert leaf.grad.shape == leaf.shape
+        assert not leaf.grad.any()
+    assert bias.grad.tolist() == [result[:, 0].numel()] * 2

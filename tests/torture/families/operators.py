@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 import plugrad
 from plugrad.testing.cases import OpCase, T, all_cases, resolve
 from tests.torture import messages, specs
-from tests.torture.finding import Finding, counts
+from tests.torture.finding import Finding, counts, oracle
 from tests.torture.known_differences import known
 
 NAME = "operators"
@@ -215,12 +216,13 @@ def perform(call: Call, lib: Any) -> Outcome:
             result = resolve(call.op if mine else call.torch_op, lib)(*args, **kwargs)
     except Exception as error:
         outcome.error = error
-        outcome.inputs = specs.describe(_tensors((args, kwargs)))
         return outcome
     try:
         outcome.result = specs.describe(result)
-    except NotImplementedError as error:
-        outcome.error = error
+    except (NotImplementedError, RuntimeError, ValueError) as error:
+        if mine and not isinstance(error, NotImplementedError):
+            raise
+        outcome.error = error  # a result that cannot be read, as of a negative size
         return outcome
     outputs = [t for t in _tensors(result) if t.requires_grad and _differentiable(t)]
     if outputs and leaves:
@@ -230,7 +232,9 @@ def perform(call: Call, lib: Any) -> Outcome:
             outcome.grads = [None if g is None else specs.describe(g) for g in found]
         except Exception as error:
             outcome.grad_error = error
-    outcome.inputs = specs.describe(_tensors((args, kwargs)))
+    with contextlib.suppress(RuntimeError, ValueError):
+        # What was left without a proper size cannot be read, in either library.
+        outcome.inputs = specs.describe(_tensors((args, kwargs)))
     outcome.versions = [t._version for t in _tensors((args, kwargs))]
     return outcome
 
@@ -285,13 +289,12 @@ def run_case(seed: int) -> Finding | None:
     call = draw(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if call.form == "out":
-            first = perform(call, torch)
-            if first.error is None:
-                with_out(call, random.Random(seed + 1), first.result)
-            theirs = perform(call, torch) if call.out else first
-        else:
+        with oracle():
             theirs = perform(call, torch)
+            if call.form == "out" and theirs.error is None:
+                with_out(call, random.Random(seed + 1), theirs.result)
+                if call.out is not None:
+                    theirs = perform(call, torch)
         ours = perform(call, plugrad)
     counts["calls"] += 1
     counts["accepted by both"] += ours.error is None and theirs.error is None
@@ -299,11 +302,31 @@ def run_case(seed: int) -> Finding | None:
     if found is None or known(call, *found):
         return None
     kind, details = found
+    if kind.endswith(("values", "value")) and is_unstable(call, theirs):
+        counts["ill-conditioned"] += 1
+        return None
     return Finding(
         f"operators: {call.expression()}: {kind}: {details}",
         call.program(),
         f"{call.op} {call.form if call.form != 'method' else 'function'} {kind}",
     )
+
+
+def is_unstable(call: Call, theirs: Outcome) -> bool:
+    """Whether PyTorch's own answer is another one once its arguments move by a rounding."""
+    import torch
+
+    for seed in range(4):
+        moved = replace(
+            call, args=specs.moved(call.args, seed), kwargs=specs.moved(call.kwargs, seed)
+        )
+        with warnings.catch_warnings(), oracle():
+            warnings.simplefilter("ignore")
+            other = perform(moved, torch)
+        found = compare(call, other, theirs)
+        if found is not None and found[0].endswith(("values", "value")):
+            return True
+    return False
 
 
 def compare(call: Call, ours: Outcome, theirs: Outcome) -> tuple[str, str] | None:

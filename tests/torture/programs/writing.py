@@ -94,11 +94,17 @@ def _accepts(kind: str) -> Callable[[Variable], bool]:
     return accept
 
 
-def pick(draft: Draft, choice: Choice, kinds: Sequence[str]) -> list[Variable] | None:
-    """Operands, rather new ones."""
+def pick(
+    draft: Draft, choice: Choice, kinds: Sequence[str], ordered: bool = False
+) -> list[Variable] | None:
+    """Operands, rather new ones.
+
+    Args:
+        ordered: only those whose elements certainly lie in order.
+    """
     found = []
     for kind in kinds:
-        usable = [v for v in draft.variables if _accepts(kind)(v)]
+        usable = [v for v in draft.variables if _accepts(kind)(v) and (v.contiguous or not ordered)]
         if not usable:
             if kind[0] not in "ib":
                 return None
@@ -127,7 +133,8 @@ def _writer(forms: Sequence[Form]) -> Callable[[Draft, Choice], None]:
 
     def write(draft: Draft, choice: Choice) -> None:
         form, kinds = choice.one_of(forms)
-        operands = pick(draft, choice, kinds)
+        # What as_strided shows of other operands is a matter of the memory behind them.
+        operands = pick(draft, choice, kinds, "{0}.as_strided(" in form)
         if operands is None:
             return
         results = infer(form, _kinds(operands))
@@ -156,7 +163,7 @@ def _writer(forms: Sequence[Form]) -> Callable[[Draft, Choice], None]:
             several=len(results) == 1 and any(word in form for word in SEVERAL),
         )
         for variable, result in zip(made, results, strict=True):
-            variable.contiguous = result.contiguous and operands[0].contiguous
+            variable.contiguous = result.contiguous and all(v.contiguous for v in operands)
 
     return write
 

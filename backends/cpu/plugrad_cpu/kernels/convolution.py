@@ -162,8 +162,11 @@ def _forward(x: Array, weight: Array, bias: Array | None, geometry: _Geometry, g
     filters = weight.shape[0]
     count = x.shape[0]
     out = np.empty((count, filters, *geometry.out), x.dtype)
-    matrix = weight.reshape(groups, filters // groups, -1)
     shift = None if bias is None else bias.reshape(-1, *(1 for _ in geometry.out))
+    if not (x.size and weight.size):  # sums over nothing
+        out[...] = 0 if shift is None else shift
+        return out
+    matrix = weight.reshape(groups, filters // groups, -1)
     for part in _chunks(geometry, groups * matrix.shape[2], count):
         columns = geometry.columns(x[part], groups)
         product = _product(matrix, columns).reshape(filters, -1)
@@ -179,6 +182,9 @@ def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int
     filters = weight.shape[0]
     count = grad.shape[0]
     out = np.empty((count, weight.shape[1] * groups, *geometry.sizes), grad.dtype)
+    if not (grad.size and weight.size):
+        out[...] = 0
+        return out
     matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
     for part in _chunks(geometry, groups * matrix.shape[1], count):
         columns = _product(matrix, geometry.spread(grad[part], groups))
@@ -189,6 +195,8 @@ def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int
 
 def _weight_gradient(grad: Array, x: Array, shape: Ints, geometry: _Geometry, groups: int) -> Any:
     filters = shape[0]
+    if not (grad.size and x.size and math.prod(shape)):
+        return np.zeros(shape, grad.dtype)
     rows = math.prod(shape[1:])
     total = np.zeros((groups, filters // groups, rows), grad.dtype)
     for part in _chunks(geometry, groups * rows, grad.shape[0]):

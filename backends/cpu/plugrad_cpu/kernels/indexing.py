@@ -205,7 +205,13 @@ def index(array: Array, indices: list[Array | None]) -> Array:
     except (IndexError, ValueError):
         _check_indices(array, indices)
         raise
-    return result if type(result) is np.ndarray and result.base is None else np.array(result)
+    if type(result) is not np.ndarray or result.base is not None:
+        return np.array(result, order="C")
+    flags = result.flags
+    if not flags.c_contiguous and (array.flags.c_contiguous or 0 in array.strides):
+        # NumPy puts what several indices say first in memory.
+        return np.ascontiguousarray(result)
+    return result
 
 
 def _put_into(target: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:

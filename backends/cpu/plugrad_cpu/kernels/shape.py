@@ -65,7 +65,8 @@ def argsort(array: Array, dim: int, descending: bool) -> Array:
     if not descending:
         return np.argsort(keys, dim, kind="stable")
     reverse = np.argsort(np.flip(keys, dim), dim, kind="stable")
-    return np.flip(array.shape[dim] - 1 - reverse, dim)
+    # A copy: strides of a single element would stay negative otherwise.
+    return np.flip(array.shape[dim] - 1 - reverse, dim).copy()
 
 
 def sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
@@ -79,7 +80,7 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64)
     order = argsort(array, dim, largest)
-    indices = np.ascontiguousarray(order[(*(slice(None),) * dim, slice(k))])
+    indices = order[(*(slice(None),) * dim, slice(k))].copy()
     return np.take_along_axis(array, indices, dim), indices
 
 

@@ -98,4 +98,4 @@ def sum_to_shape(tensor: Any, shape: tuple[int, ...]) -> Any:
         if dim < added or (shape[dim - added] == 1 and sizes[dim] != 1)
     ]
     result = F.sum(tensor, dims, True) if dims else tensor
-    return F.reshape(result, shape) if added > 0 else result
+    return F._unsafe_view(result, shape) if added > 0 else result

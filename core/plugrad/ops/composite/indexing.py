@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import CPU
 from plugrad.dispatch.kernel_errors import OUTSIDE_TABLE, TOO_FEW_ELEMENTS, unlike_values
@@ -64,7 +65,7 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor
             f"source.numel() = {source.numel()}, index.numel() = {index.numel()}"
         )
     flat = self.reshape((-1,)).index_put([index.reshape((-1,))], source.reshape((-1,)), accumulate)
-    return flat.reshape(sizes_of(self))
+    return C.call__unsafe_view(flat, sizes_of(self))
 
 
 def nonzero_as_tuple(self: Tensor, as_tuple: bool) -> Any:

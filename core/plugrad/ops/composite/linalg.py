@@ -129,17 +129,18 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
             return C.call_dot(self, other)
         if left == 2:
             return C.call_mv(self, other)
-        return _fold_left(self, other.unsqueeze(1)).squeeze(-1)
+        return _fold_left(self, other.unsqueeze(1), a[:-1])
     if left == 1:
         if right == 2:
-            return C.call_mm(self.unsqueeze(0), other).squeeze(0)
-        return _batched(self.unsqueeze(0), other).squeeze(-2)
+            return C.call__unsafe_view(C.call_mm(self.unsqueeze(0), other), (b[1],))
+        product = _batched(self.unsqueeze(0), other)
+        return C.call__unsafe_view(product, (*b[:-2], b[-1]))
     if right == 2:
-        return _fold_left(self, other)
+        return _fold_left(self, other, (*a[:-1], b[1]))
     return _batched(self, other)
 
 
-def _fold_left(a: Tensor, b: Tensor) -> Tensor:
+def _fold_left(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Many matrices times one: one tall matrix times it."""
     sizes = sizes_of(a)
     rows = 1
@@ -149,7 +150,7 @@ def _fold_left(a: Tensor, b: Tensor) -> Tensor:
     if sizes[-1] != inner:
         raise_cannot_multiply(rows, sizes[-1], sizes_of(b))
     flat = C.call_mm(a.reshape((rows, sizes[-1])), b)
-    return flat.reshape((*sizes[:-1], sizes_of(b)[1]))
+    return C.call__unsafe_view(flat.contiguous(), shape)
 
 
 def _batched(a: Tensor, b: Tensor) -> Tensor:
@@ -165,7 +166,7 @@ def _batched(a: Tensor, b: Tensor) -> Tensor:
         a.expand((*batch, *left[-2:])).reshape((count, *left[-2:])),
         b.expand((*batch, *right[-2:])).reshape((count, *right[-2:])),
     )
-    return flat.reshape((*batch, left[-2], right[-1]))
+    return C.call__unsafe_view(flat.contiguous(), (*batch, left[-2], right[-1]))
 
 
 def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -174,7 +175,7 @@ def _blend(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     check_scalar_fits(beta, dtype)
     check_scalar_fits(alpha, dtype)
     if dtype.category < FLOATING:
-        beta, alpha = int(beta), int(alpha)
+        beta, alpha = (bool(beta), bool(alpha)) if dtype is bool_ else (int(beta), int(alpha))
     if alpha != 1:
         product = product * alpha
     return _with_addend(product, self, beta)
@@ -261,7 +262,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
         left += [a[i], 1]
         right += [1, b[i]]
     product = self.reshape(tuple(left)) * other.reshape(tuple(right))
-    return product.reshape(tuple([a[i] * b[i] for i in range(ndim)]))
+    shape = tuple([a[i] * b[i] for i in range(ndim)])
+    return C.call__unsafe_view(product.contiguous(), shape)
 
 
 def tensordot(

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.prepare import linear_systems as prepare
 from plugrad.ops.prepare.linear_systems import check_square, check_square_shape
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -49,10 +51,11 @@ def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
                 "linalg.solve: Vector broadcasting of the left hand side is not supported for "
                 "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
             )
-        return F._linalg_solve(A, B.unsqueeze(-1)).squeeze(-1)
+        return C.call__unsafe_view(F._linalg_solve(A, B.unsqueeze(-1)), sizes_of(B))
     if left:
         return F._linalg_solve(A, B)
-    return F._linalg_solve(A.transpose(-2, -1), B.transpose(-2, -1)).transpose(-2, -1)
+    turned = F._linalg_solve(A.transpose(-2, -1), B.transpose(-2, -1)).transpose(-2, -1)
+    return C.call_clone(turned, contiguous_format)
 
 
 def inv(A: Tensor) -> Tensor:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import NO_PROBABILITIES, no_class
+from plugrad.dispatch.kernel_errors import NO_PROBABILITIES, no_class, not_implemented
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.formulas.loss import reduced
 from plugrad.ops.prepare import loss as prepare
 from plugrad.ops.prepare.loss import check_reduction
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.promotion import can_cast, promote_pair, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -279,7 +279,7 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: str, beta: float) ->
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(self, target, reduction)
-    difference = self - target
+    difference = _difference(self, target, "smooth_l1_cpu")
     distance = difference.abs()
     far = distance >= beta
     near = _square_beside(far, difference) * (0.5 / beta)
@@ -290,11 +290,27 @@ def huber_loss(self: Tensor, target: Tensor, reduction: str, delta: float) -> Te
     check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    difference = self - target
+    dtype = promote_pair(self, target)
+    if not can_cast(dtype, self.dtype):
+        raise RuntimeError(
+            f"result type {dtype.scalar_name} can't be cast to the desired output type "
+            f"{self.dtype.scalar_name}"
+        )
+    difference = _difference(self, target, "huber_cpu")
     distance = difference.abs()
     far = distance > delta
     near = _square_beside(far, difference) * 0.5
-    return reduced(F.where(far, (distance - 0.5 * delta) * delta, near), reduction)
+    # As in PyTorch the losses have the dtype of the input.
+    losses = F.where(far, (distance - 0.5 * delta) * delta, near).to(self.dtype)
+    return reduced(losses, reduction)
+
+
+def _difference(self: Tensor, target: Tensor, kernel: str) -> Tensor:
+    """In the dtype of both, in which bools are numbers."""
+    dtype = promote_pair(self, target)
+    if dtype.category < FLOATING:
+        raise not_implemented(kernel, dtype)
+    return self.to(dtype) - target.to(dtype)
 
 
 def _square_beside(far: Tensor, difference: Tensor) -> Tensor:

@@ -133,7 +133,8 @@ def group_norm(
     for extent in shape[2:]:
         size *= extent
     flat = input.reshape((shape[0], num_groups, size))
-    out = C.call_native_layer_norm(flat, (size,), None, None, eps)[0].reshape(shape)
+    normed = C.call_native_layer_norm(flat, (size,), None, None, eps)[0]
+    out = C.call__unsafe_view(normed.contiguous(), shape)
     along = (1, channels) + (1,) * (len(shape) - 2)
     if weight is not None:
         out = out * weight.reshape(along)

@@ -23,6 +23,7 @@ from plugrad.ops.composite.rounding import number_floor_divide as number_floor_d
 from plugrad.ops.composite.rounding import number_remainder as number_remainder
 from plugrad.ops.composite.rounding import remainder as remainder
 from plugrad.ops.composite.rounding import remainder_number as remainder_number
+from plugrad.ops.composite.scalars import float_beside
 from plugrad.ops.composite.scalars import number_beside as number_beside
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.creation import check_parts
@@ -82,7 +83,7 @@ def mul_number(self: Tensor, other: Any) -> Tensor:
 
 
 def div_number(self: Tensor, other: Any) -> Tensor:
-    return F.div(self, number_beside(self, other))
+    return F.div(self, float_beside(self, other))
 
 
 def sub(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
@@ -185,11 +186,11 @@ def xlogy(self: Tensor, other: Tensor) -> Any:
 
 
 def xlogy_number(self: Tensor, other: Any) -> Tensor:
-    return F.xlogy(self, number_beside(self, other))
+    return F.xlogy(self, float_beside(self, other))
 
 
 def xlogy_of_number(self: Any, other: Tensor) -> Tensor:
-    return F.xlogy(number_beside(other, self), other)
+    return F.xlogy(float_beside(other, self), other)
 
 
 def copysign(self: Tensor, other: Tensor) -> Tensor:
@@ -202,7 +203,7 @@ def copysign(self: Tensor, other: Tensor) -> Tensor:
 
 
 def copysign_number(self: Tensor, other: Any) -> Tensor:
-    return F.copysign(self, number_beside(self, other))
+    return F.copysign(self, float_beside(self, other))
 
 
 def _double(self: Tensor, other: DType) -> Any:

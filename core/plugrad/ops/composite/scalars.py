@@ -11,7 +11,7 @@ from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import DType, float32, float64
-from plugrad.tensor.promotion import promote_with_scalar
+from plugrad.tensor.promotion import float_result, promote_with_scalar
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 def number_beside(self: Tensor, number: Any) -> Tensor:
     """A number as a 0-dim tensor, in the dtype in which it is combined with `self`."""
     dtype = promote_with_scalar(self, number)
+    return F.full((), number, dtype=dtype, device=self.device)
+
+
+def float_beside(self: Tensor, number: Any) -> Tensor:
+    """The same where the result is floating: the number need not fit the integers of `self`."""
+    dtype = float_result(promote_with_scalar(self, number))
     return F.full((), number, dtype=dtype, device=self.device)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, bool_, iinfo, int32, int64
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.overlap import check_operands
@@ -35,7 +37,8 @@ def scatter_reduce(
     if self.ndim == 0:
         wrap_dim(dim, 0)
         flat = (index.reshape((-1,)), src.reshape((-1,)))
-        return scatter_reduce(self.reshape((1,)), 0, *flat, reduce, include_self).reshape(())
+        found = scatter_reduce(self.reshape((1,)), 0, *flat, reduce, include_self)
+        return C.call__unsafe_view(found, ())
     place = wrap_dim(dim, self.ndim)
     part = self
     taken = src
@@ -45,13 +48,16 @@ def scatter_reduce(
         taken = taken.narrow(other, 0, size)
     # Reading at the indices finds one that is out of range, on asynchronous devices as well.
     F.gather(self.detach(), place, index)
+    last = self.ndim - 1
     reduced = _reduce(
-        part.movedim(place, -1),
-        index.movedim(place, -1),
-        taken.movedim(place, -1),
+        part.movedim(place, last),
+        index.movedim(place, last),
+        taken.movedim(place, last),
         reduce,
         include_self,
-    ).movedim(-1, place)
+    )
+    if place != last:
+        reduced = C.call_clone(reduced.movedim(last, place), contiguous_format)
     return _grown(self, reduced)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.active_backends import canonical_device
@@ -208,11 +209,11 @@ def rot90(self: Tensor, k: int, dims: Sizes) -> Tensor:
         )
     turns = k % 4
     if turns == 1:
-        return self.flip((second,)).transpose(first, second)
+        return self.flip((second,)).transpose_(first, second)
     if turns == 2:
         return self.flip((first, second))
     if turns == 3:
-        return self.flip((first,)).transpose(first, second)
+        return self.flip((first,)).transpose_(first, second)
     return self.clone()
 
 
@@ -505,7 +506,7 @@ def sum_to_size(self: Tensor, size: tuple[int, ...]) -> Tensor:
     dims = [dim for dim in range(len(sizes)) if dim < added or size[dim - added] != sizes[dim]]
     if not size:
         return F.sum(self)
-    return F.sum(self, dims, True).reshape(size) if dims else self
+    return C.call__unsafe_view(F.sum(self, dims, True), size) if dims else self
 
 
 def diagflat(self: Tensor, offset: int) -> Tensor:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.operator import find_operator
 from plugrad.ops.composite.positions import index_tensor
@@ -65,13 +66,17 @@ def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     length = sizes_of(self)[place] if self.ndim else 1
     if k < 1 or k > length:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {place}")
-    values, indices = F.sort(self, place)
-    if self.ndim != 0:
-        values = values.select(place, k - 1)
-        indices = indices.select(place, k - 1)
-        if keepdim:
-            values = values.unsqueeze(place)
-            indices = indices.unsqueeze(place)
+    if self.ndim == 0:
+        values, indices = F.sort(self, place)
+    else:
+        # Tensors of their own, not views of all that was sorted.
+        indices = F.sort(self.detach(), place)[1].narrow(place, k - 1, 1).clone()
+        values = self.gather(place, indices)
+        if not keepdim:
+            sizes = sizes_of(self)
+            rest = (*sizes[:place], *sizes[place + 1 :])
+            values = C.call__unsafe_view(values, rest)
+            indices = C.call__unsafe_view(indices.contiguous(), rest)
     op = find_operator("plugrad::kthvalue")
     assert op is not None
     return named_results(op, values, indices)

@@ -111,7 +111,7 @@ def _in_dtype_of(grad: Tensor, other: Tensor) -> Tensor:
 
 def hardsigmoid_gradient(grad: Tensor, x: Tensor) -> Tensor:
     """1 / 6 between the limits; 0 for nan."""
-    return keep_where(F.logical_and(x > -3, x < 3), grad / 6)
+    return C.call_hardtanh_backward(zero_where(F.isnan(x), grad / 6), x, -3, 3)
 
 
 def hardswish_gradient(grad: Tensor, x: Tensor) -> Tensor:

@@ -55,7 +55,8 @@ def nansum_backward(grad: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
 
 
 def mean_backward(grad: Tensor, shape: Any, dim: Any, keepdim: bool) -> Tensor:
-    return sum_backward(grad / max(_count(shape, dim), 1), shape, dim, keepdim)
+    # Divided once it has its full size: a gradient that may be written to.
+    return sum_backward(grad, shape, dim, keepdim) / max(_count(shape, dim), 1)
 
 
 def _exclusive_products(x: Tensor, dim: int) -> Tensor:

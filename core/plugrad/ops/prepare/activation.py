@@ -28,10 +28,10 @@ def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.category == COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
+    if self.dtype.category < FLOATING:
+        min_val, max_val = int(min_val), int(max_val)
     check_scalar_fits(min_val, self.dtype)
     check_scalar_fits(max_val, self.dtype)
-    if self.dtype.category < FLOATING:
-        return (self, int(min_val), int(max_val))
     return (self, min_val, max_val)
 
 

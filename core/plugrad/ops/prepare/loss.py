@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dtype import FLOATING, DType, int64, uint8
+from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dtype import FLOATING, DType, bool_, int64, uint8
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.promotion import promote_pair, to_dtype
+from plugrad.tensor.promotion import can_cast, promote_pair, to_dtype
 
 
 def check_reduction(reduction: str) -> None:
@@ -93,12 +94,20 @@ def binary_cross_entropy_with_logits(
     for factor in (weight, pos_weight):
         if factor is not None:
             broadcast_shapes(sizes_of(self), sizes_of(factor))
-            dtype = promote_pair(to_dtype(self, dtype), factor)
         factors.append(factor)
-    if target.dtype.category < FLOATING:
+    if pos_weight is not None and pos_weight.dtype is bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    if not can_cast(dtype, target.dtype):
         raise RuntimeError(
             f"result type {dtype.scalar_name} can't be cast to the desired output type "
             f"{target.dtype.scalar_name}"
         )
+    if self.dtype.category < FLOATING:
+        raise not_implemented("log_sigmoid_cpu", self.dtype)
+    # As in PyTorch, where the losses begin as 1 - target, they have its dtype.
+    dtype = target.dtype
     cast = [None if factor is None else to_dtype(factor, dtype) for factor in factors]
     return (to_dtype(self, dtype), to_dtype(target, dtype), cast[0], cast[1], reduction)

@@ -11,6 +11,9 @@ import scipy.special as sp
 # Where the asymptotic series begins to serve.
 _FAR = 20.0
 _BERNOULLI = sp.bernoulli(30)
+# The largest order whose factorials and powers are floating point numbers.
+_MOST = 60
+_TERMS = 64
 
 
 def complex_polygamma(n: int, z: Any) -> Any:
@@ -22,6 +25,8 @@ def complex_polygamma(n: int, z: Any) -> Any:
     if n == 0:
         return sp.digamma(z)
     z = z.astype(np.complex128)
+    if n > _MOST:
+        return _of_large_order(n, z)
     left = z.real < 0.5
     right = _right(n, np.where(left, 1 - z, z))
     # psi_n(1 - z) + (-1)^(n + 1) psi_n(z) = (-1)^n pi d^n/dz^n cot(pi z)
@@ -38,6 +43,29 @@ def _right(n: int, z: Any) -> Any:
     for k in range(2, len(_BERNOULLI), 2):
         series += _BERNOULLI[k] * factorial(k + n - 1) / (factorial(k) * z ** (k + n))
     return total + (-1) ** (n + 1) * series
+
+
+def _of_large_order(n: int, z: Any) -> Any:
+    """(-1)^(n + 1) n! times the sum of 1 / (z + k)^(n + 1), DLMF 5.15.1, by logarithms.
+
+    Only the terms whose z + k is nearest to 0 count, and for large z the rest, by the rule of Euler
+    and Maclaurin.
+    """
+    with np.errstate(all="ignore"):
+        # Far from the poles the reflection formula has no other term.
+        turned = (z.real < 0) & (np.abs(z.imag) > _TERMS)
+        z = np.where(turned, 1 - z, z)
+        nearest = np.maximum(0.0, np.round(-z.real))
+        first = np.maximum(0.0, nearest - _TERMS)
+        total = np.zeros_like(z)
+        place = z + first
+        for _ in range(2 * _TERMS):
+            total += np.exp(sp.gammaln(n + 1.0) - (n + 1.0) * np.log(place))
+            place = place + 1
+        for order, part in ((0, 1.0), (1, 1 / 2), (2, 1 / 12)):
+            power = np.exp(sp.gammaln(n + float(order)) - (n + float(order)) * np.log(place))
+            total += part * power
+        return total * np.where(turned | (n % 2 == 0), -1, 1)
 
 
 def _cotangent_derivative(n: int, z: Any) -> Any:

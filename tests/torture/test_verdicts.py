@@ -1,0 +1,94 @@
+"""What the families take for evidence: not ties and kinks, nor what memory decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test ORACLE=torch")
+
+import plugrad  # noqa: E402  # after the check
+from plugrad.testing.random_programs import Program, difference, run_program  # noqa: E402
+from tests.torture import specs  # noqa: E402
+from tests.torture.families import operators  # noqa: E402
+from tests.torture.programs.finite_differences import verdict  # noqa: E402
+from tests.torture.programs.noise import Noise  # noqa: E402
+
+LEAF = "v1 = leaf((2, 2), 'float64', 3, True)\n"
+BACKWARD = "\nlib.autograd.backward([w2], [values((2, 2), 'float64', 5)])"
+
+
+@pytest.mark.parametrize(
+    ("text", "decides"),
+    [
+        ("w2 = v1.sin() * v1.exp()", False),
+        ("w2 = (v1 - v1.detach()).kthvalue(1, 0)[0].expand(2, 2)", True),
+        ("w2 = v1.detach().sub(v1.detach()).sign() * v1", True),
+    ],
+)
+def test_noise_changes_what_ties_and_kinks_decide(text: str, decides: bool) -> None:
+    program = Program.parse(LEAF + text + BACKWARD)
+    with Noise(1) as noise:
+        moved = run_program(program, torch)
+    assert (difference(moved, run_program(program, torch)) is not None) is decides
+    assert not noise.overlaps
+
+
+def test_writes_to_elements_that_are_one_in_memory_are_noticed() -> None:
+    program = Program.parse(
+        LEAF + "v2 = v1.detach().expand(2, 2, 2)\nv2.index_fill_(0, lib.tensor([0]), 0.5)"
+    )
+    with Noise(1) as noise:
+        run_program(program, torch)
+    assert noise.overlaps
+
+
+@pytest.mark.parametrize("leaf", [LEAF, LEAF.replace("float64", "complex128")])
+@pytest.mark.parametrize("change", [0.5, 1 + 3e-8])
+def test_finite_differences_tell_who_is_wrong(leaf: str, change: float) -> None:
+    program = Program.parse(leaf + "w2 = (v1 * v1).exp().abs()" + BACKWARD)
+
+    def wrong() -> Any:
+        variables = run_program(program, torch)[1]
+        kind, flag, values = variables["v1"]["grad"]
+        variables["v1"]["grad"] = (kind, flag, values * change)
+        return variables
+
+    right = run_program(program, torch)[1]
+    assert verdict(program, right, wrong()) == "ours"
+    assert verdict(program, wrong(), right) == "PyTorch"
+
+
+@pytest.mark.parametrize("text", ["w2 = (v1 - v1.detach()).abs()", "w2 = v1.detach() * v1"])
+def test_finite_differences_say_where_they_cannot_tell(text: str) -> None:
+    program = Program.parse(LEAF + text + BACKWARD)
+    first, second = (run_program(program, torch)[1] for _ in range(2))
+    kind, flag, values = second["v1"]["grad"]
+    second["v1"]["grad"] = (kind, flag, values + 1)
+    assert verdict(program, first, second) == "cannot tell"
+
+
+def call(op: str, *args: Any) -> operators.Call:
+    case = next(case for case in operators._cases() if case.op == op)
+    return operators.Call(op, case.torch or op, "function", args, {}, None, False, case)
+
+
+def test_arguments_move_by_roundings_and_equal_elements_part() -> None:
+    values = np.array([[2.0, 0.0], [2.0, 0.0]])
+    tensor = specs.Tensor(values, "float32", "expanded")
+    moved = specs.moved([tensor], 1)[0]
+    assert np.allclose(moved.values, values, rtol=1e-6)
+    assert moved.values[0, 0] != moved.values[1, 0]
+    assert (moved.values[:, 1] == 0).all()
+    unstable = call("kthvalue", specs.Tensor(np.ones(3), "float64"), 2)
+    assert operators.is_unstable(unstable, operators.perform(unstable, torch))
+    stable = call("kthvalue", specs.Tensor(np.arange(3.0), "float64"), 2)
+    assert not operators.is_unstable(stable, operators.perform(stable, torch))
+
+
+def test_results_that_pytorch_leaves_broken_count_as_errors() -> None:
+    broken = call("as_strided", specs.Tensor(np.ones(4), "float64"), (-1, 0), (2, 2))
+    ours, theirs = operators.perform(broken, plugrad), operators.perform(broken, torch)
+    assert operators.compare(broken, ours, theirs) is None
