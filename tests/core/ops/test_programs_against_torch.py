@@ -52,6 +52,12 @@ PROGRAMS: Final[dict[str, str]] = {
         L.arange(3, out=L.empty(4))
         L.arange(0, out=L.empty(2, 0))
     """,
+    "other functions with out": """
+        L.special.shifted_chebyshev_polynomial_t(L.tensor([3., 4.]), L.tensor([2.]), out=L.empty(2))
+        L.special.shifted_chebyshev_polynomial_w(2., L.tensor([2.]), out=L.empty(1))
+        L.argsort(L.tensor([3., 1., 2.]), stable=True, dim=0, descending=True, out=L.empty(3, dtype=L.int64))
+        L.argsort(L.tensor([3., 1., 2.]), stable=True, out=L.empty(3, dtype=L.int32))
+    """,
     "products": """
         a = L.ones(2, 2, dtype=L.uint8); L.addmm(a, a, a, beta=-1, alpha=-2)
         a = L.ones(2, 2, dtype=L.uint8); L.addmm(a, a, a, beta=300)
@@ -102,6 +108,7 @@ PROGRAMS: Final[dict[str, str]] = {
         L.addr(L.ones(3, dtype=L.bool), L.ones(2, dtype=L.bool), L.ones(3, dtype=L.bool), beta=False, alpha=False)
         L.addr(L.ones(3, dtype=L.uint8), L.ones(2, dtype=L.uint8), L.ones(3, dtype=L.uint8), beta=-1)
         L.addr(L.full((3,), nan), L.ones(2), L.ones(3), beta=0)
+        L.addr(L.ones(3), L.ones(2), L.ones(3), beta=True)
         L.addr(L.ones(4), L.ones(2), L.ones(3))
         L.addr(2, L.ones(3), 3, L.ones(2), L.ones(3))
         L.addr(L.ones(2, 3), L.ones(2), L.ones(3), out=L.empty(2, 3, dtype=L.float64))

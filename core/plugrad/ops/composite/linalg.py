@@ -208,6 +208,8 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Ten
         product = product & bool(alpha)
         return product | (self & bool(beta)) if beta else product
     for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
         if dtype.category < FLOATING and isinstance(factor, float):
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
