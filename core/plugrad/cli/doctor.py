@@ -203,7 +203,7 @@ def _examine_choice(report: Report) -> None:
     report.problems += [
         _told(
             f"Kernels of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}",
-            place_of(error, plugin, plugin.module),
+            place_of(error, plugin, plugin.module, "plugrad_kernels"),
             mend_of(error, plugin),
         )
         for plugin in get_manager().load_all()
@@ -316,10 +316,12 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _backend_rows(backends: list[BackendReport]) -> list[tuple[str, str, str]]:
+def _backend_rows(backends: list[BackendReport], failed: set[str]) -> list[tuple[str, str, str]]:
     """A line for every backend's state, and one for each of its facts."""
     rows = []
     for one in backends:
+        if one.name in failed:
+            continue  # told as a plugin; what it would have provided is not known
         told = _SEE_BELOW if one.status == "failed" and not one.chosen else one.error
         state = f"{one.status}: {told}" if told and one.error else one.status
         if one.devices > 1:
@@ -358,7 +360,8 @@ def _print_report(report: Report) -> None:
         ),
     )
     print_line("Backends", style="bold")
-    print_table({"": False, " ": False, "  ": True}, _backend_rows(report.backends))
+    failed = {plugin.name for plugin in report.plugins if plugin.error}
+    print_table({"": False, " ": False, "  ": True}, _backend_rows(report.backends, failed))
     if report.kernels:
         print_line("Kernels of other packages", style="bold")
         print_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,13 +64,37 @@ def load(
     tensor([2., 2.])
     >>> unload(ops)
     """
+    is_path = isinstance(source, Path) or "\n" not in source
+    text = Path(source).read_text() if is_path else str(source)
+    family = name or (Path(source).stem if is_path else namespace)
+    try:
+        return _load(text, namespace, functions, family)
+    except EntryError as error:
+        if is_path:
+            error.place = f"{source}:{_line_of(error, text)}"
+        raise
+
+
+def _line_of(error: EntryError, text: str) -> int:
+    """The line of the entry that an error names, 1 if it names none."""
+    mark = getattr(error.__cause__, "problem_mark", None)
+    if mark is not None:
+        return int(mark.line) + 1
+    named = re.match(r"[^:]*: ([\w.]+)", str(error))
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = re.match(r"- *func: *([\w.]+)", line)
+        if named and entry and entry[1] == named[1]:
+            return number
+    return 1
+
+
+def _load(
+    text: str, namespace: str, functions: Functions | Iterable[Functions] | None, family: str
+) -> types.ModuleType:
     import yaml
 
     from plugrad._generated import functions as core_functions
 
-    is_path = isinstance(source, Path) or "\n" not in source
-    text = Path(source).read_text() if is_path else str(source)
-    family = name or (Path(source).stem if is_path else namespace)
     try:
         # libyaml's loader, where PyYAML was built with it, takes a tenth of the time.
         data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))

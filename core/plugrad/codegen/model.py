@@ -60,7 +60,13 @@ AUTO_ELEMENT_WISE = "auto_element_wise"
 
 
 class EntryError(ValueError):
-    """An operator's YAML entry is wrong; the message names the file, the operator and the key."""
+    """An operator's YAML entry is wrong; the message names the file, the operator and the key.
+
+    Attributes:
+        place: file and line of the entry, empty for what does not come from a file.
+    """
+
+    place = ""
 
 
 @dataclass(frozen=True)

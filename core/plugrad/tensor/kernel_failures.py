@@ -11,6 +11,7 @@ import math
 import re
 from typing import Any
 
+from plugrad.dispatch.active_backends import active_backends
 from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dispatch.operator import Operator
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -29,6 +30,8 @@ _NOT_REAL = re.compile(
     "not supported between instances|must be real number|convert complex|not .complex|"
     "cannot be interpreted as an integer"
 )
+# Python's words for a function that is called with other arguments than it takes.
+_WRONG_SIGNATURE = re.compile(r"\(\) (missing \d+ required|takes .* positional argument)")
 _NO_LOOP = re.compile("not supported for the input types|did not contain a loop|Cannot cast ufunc")
 
 
@@ -63,7 +66,24 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
         return RuntimeError(f"{op.name}: the sizes of the arguments do not fit: {shapes}")
     if _NOT_REAL.search(text) and any(isinstance(value, complex) for value in args):
         return RuntimeError(TOO_LARGE_NUMBER.replace("int64_t", "double"))
-    return unfitting(op, args) if _is_internal(op) else None
+    if _is_internal(op):
+        return unfitting(op, args)
+    if isinstance(error, TypeError) and _WRONG_SIGNATURE.search(text):
+        error.add_note(_about_signature(op, tensors))
+    return None
+
+
+def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:
+    """Whose kernel it is that cannot be called, and for which operator."""
+    owner = ""
+    for active in active_backends():
+        if tensors and active.name == tensors[0].device.type:
+            found = active.candidates(op.kernel_name, op.overload)
+            owner = f", that of {found[0].owner}" if found else ""
+    return (
+        f"A kernel for {op.qualified_name} was called{owner}. Kernels get arrays and numbers by "
+        f"position, in the order of the schema: {op.schema_text}"
+    )
 
 
 def _is_internal(op: Operator) -> bool:

@@ -200,15 +200,15 @@ def test_a_choice_for_a_backend_that_is_not_there_is_noted(run: Run, healthy: Fa
 
 HOOK = "from plugrad.plugins import Backend, hookimpl\n\n@hookimpl\n"
 BREAKS = {
-    "syntax": ("x = 1\ndef f(:\n", 2, "correct that line, or install another version"),
+    "syntax": ("x = 1\ndef f(:\n", 2, "correct it, or install another version"),
     "missing import": ("\n\nimport no_such_library.part", 3, "`pip install no_such_library`"),
     "own module": ("import plugrad_foo.other", 1, "pip install --force-reinstall --no-deps"),
     "name": ("from numpy import no_such_name", 1, "versions of plugrad-foo and numpy that fit"),
     "error": ("def f():\n    1 / 0\nf()", 2, "PLUGRAD_DISABLE=plugrad-foo leaves it out"),
-    "unmarked hook": ("\ndef plugrad_ops(): return []", 2, "correct that line"),
-    "hook's result": (HOOK + "def plugrad_ops():\n    return {}", 3, "correct that line"),
-    "error in a hook": (HOOK + "def plugrad_ops():\n    raise OSError", 5, "correct that line"),
-    "signature": (HOOK + "def plugrad_ops(wrong):\n    return []", 3, "correct that line"),
+    "unmarked hook": ("\ndef plugrad_ops(): return []", 2, "correct it"),
+    "hook's result": (HOOK + "def plugrad_ops():\n    return {}", 3, "correct it"),
+    "error in a hook": (HOOK + "def plugrad_ops():\n    raise OSError", 5, "correct it"),
+    "signature": (HOOK + "def plugrad_ops(wrong):\n    return []", 3, "correct it"),
     "kernels": (HOOK + "def plugrad_kernels():\n    return {'cpu': 'math:nothing'}", 0, ""),
 }
 
@@ -249,7 +249,7 @@ def test_kernels_that_cannot_be_had_are_told_with_file_and_line(
     result = run("doctor")
     assert result.exit_code == 1
     assert "Problem: Kernels of plugrad-swift 3.0 for backend 'foo': ZeroDiv" in result.stdout
-    assert "plugrad_swift/kernels.py:2\n  to mend it: correct that line" in result.stdout
+    assert "plugrad_swift/kernels.py:2\n  to mend it: correct it" in result.stdout
 
 
 def test_a_backend_that_cannot_be_activated_is_told_with_file_and_line(
@@ -260,3 +260,25 @@ def test_a_backend_that_cannot_be_activated_is_told_with_file_and_line(
     result = run("doctor")
     assert "Problem: Backend 'foo' (plugrad-foo 2.0): KeyError: 1\n  at " in result.stdout
     assert "plugin.py:10\n" in result.stdout
+
+
+ENTRY = """
+- func: one(Tensor self) -> Tensor
+  composite: f
+  doc: d.
+
+- func: two(Tensor self) -> Tensor
+  compositee: f
+  doc: d.
+"""
+
+
+@pytest.mark.parametrize(("text", "line"), [(ENTRY, 6), (ENTRY.replace("- func", " - func", 1), 3)])
+def test_a_wrong_entry_is_told_with_its_line(
+    run: Run, healthy: FakeSite, text: str, line: int
+) -> None:
+    path = healthy.folder / "operators.yaml"
+    path.write_text(text)
+    healthy.add("plugrad-foo", "2.0", "foo", HOOK + f"def plugrad_ops():\n    return ['{path}']")
+    (problem,) = examined(run)["problems"]
+    assert f"\n  at {path}:{line}\n" in problem

@@ -241,3 +241,20 @@ def test_a_trace_shows_whose_kernel_runs_and_who_declined(manager: PluginManager
     with plugrad.record_dispatch_trace() as events:
         plugrad.zeros(2).exp()
     assert [event.kernel for event in events if event.key == "CPU"][-1] == "backend 'cpu'"
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [("exp", lambda a, b: a), ("add", lambda a: a), ("sum", lambda: None), ("gelu", lambda a: a)],
+)
+def test_a_kernel_with_a_wrong_signature_is_named(
+    manager: PluginManager, name: str, kernel: Callable[..., Any]
+) -> None:
+    with (
+        preferred(manager, {name: kernel}),
+        pytest.raises((TypeError, RuntimeError), match=r"missing|takes") as caught,
+    ):
+        CALLS[name](plugrad.tensor(X))
+    (note,) = (caught.value.__cause__ or caught.value).__notes__
+    assert note.startswith(f"A kernel for plugrad::{name}")
+    assert "was called, that of plugrad_moon. Kernels get arrays and numbers by position" in note
