@@ -142,9 +142,23 @@ PROGRAMS: Final[dict[str, str]] = {
         L.logaddexp(L.tensor([1 + 1j]), L.tensor([2.]))
         x = L.tensor([1 + 1j], requires_grad=True); y = L.tensor([2 - 1j], requires_grad=True); L.logaddexp(x, y).abs().sum().backward(); (x.grad, y.grad)
     """,
+    "arange of narrow integers": """
+        L.arange(1, 2, .1, dtype=L.int64)
+        L.arange(1, 2, .1, dtype=L.int32)
+        L.arange(0.5, 3, 1.5, dtype=L.int64)
+        L.arange(0.5, 3, 1.5, dtype=L.int32)
+        L.arange(0.5, 3.7, dtype=L.int16)
+        L.arange(5, 0, -1.5, dtype=L.int8)
+        L.arange(0.2, 0.1, dtype=L.int64)
+        L.arange(0, 300, 100, dtype=L.int8)
+        L.arange(-3, 3, dtype=L.uint8)
+        L.arange(0.5, 3, 1.5, out=L.empty(0, dtype=L.int8))
+    """,
     "range includes its end": """
         L.range(0, 3)
         L.range(0, 1, .25)
+        L.range(0, 1, .1)
+        L.range(5, 0, -1.5, dtype=L.int16)
         L.range(5, 1, -1)
         L.range(0.5, 3.2, dtype=L.int64)
         L.range(0, 3, dtype=L.bool)

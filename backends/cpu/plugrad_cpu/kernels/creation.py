@@ -44,6 +44,8 @@ def full(size: Shape, value: Any, dtype: DTypeLike, device: int) -> Array:
 
 def arange(start: Any, step: Any, count: int, dtype: DTypeLike, device: int) -> Array:
     """Computed in float64, or exactly for integers, and then cast."""
+    if step == 0:
+        return np.full(count, start).astype(dtype, copy=False)
     if isinstance(start, int) and isinstance(step, int):
         exact = np.arange(start, start + count * step, step, dtype=np.int64)
         return exact.astype(dtype, copy=False)

@@ -101,12 +101,16 @@ def range_by_arange(
     kind = get_default_dtype() if dtype is None else dtype
     if kind.category == BOOL or kind.is_complex:
         raise not_implemented("range_cpu", kind)
-    checked: Any = prepare.arange(start, end, step, kind, device)
-    first, by = checked[0], checked[1]
-    last = int(end) if kind.category == INTEGER else end
+    prepare.arange(start, end, step, kind, device)
+    first, last, by = start, end, step
+    if kind.category == INTEGER:
+        first, last, by = int(start), int(end), int(step)
+        if by == 0:
+            raise RuntimeError("step must be nonzero")
     steps = math.floor((last - first) / by)
     # Whole numbers end exactly, others half a step behind the last.
-    behind = first + by * (steps + 1 if isinstance(first, int) else steps + 0.5)
+    whole = isinstance(first, int) and isinstance(by, int)
+    behind = first + by * (steps + 1 if whole else steps + 0.5)
     result: TensorBase = F.arange(first, behind, by, dtype=kind, device=device)
     return result
 

@@ -104,18 +104,24 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device 
     first, last, by = numbers
     if not (math.isfinite(first) and math.isfinite(last)):
         raise RuntimeError(f"unsupported range: {first} -> {last}")
-    if dtype.category == INTEGER:
-        for number in numbers:
-            check_scalar_fits(number, int64)
-        first, last, by = int(first), int(last), int(by)
     if by == 0:
         raise RuntimeError("step must be nonzero")
     if (by > 0 and last < first) or (by < 0 and last > first):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype.category == INTEGER:
+        for number in numbers:
+            check_scalar_fits(number, int64)
+        if dtype is int64:
+            first, last, by = int(first), int(last), int(by)
+            if by == 0:
+                raise ValueError("step must be nonzero")
     if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
         count = -((first - last) // by)
     else:
         count = math.ceil((last - first) / by)
+    if dtype.category == INTEGER:
+        # Narrower integers are as many as the numbers that they are cut from.
+        first, by = int(first), int(by)
     return (first, by, count, dtype, device)
 
 
