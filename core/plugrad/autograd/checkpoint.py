@@ -190,7 +190,8 @@ def checkpoint_sequential(
     steps = list(functions)
     length = len(steps) // segments
     start = 0
-    for _ in range(segments - 1):
+    # More segments than steps: all but the last have none.
+    for _ in range(segments - 1 if length else 0):
         input = checkpoint(
             _in_sequence(steps[start : start + length]),
             input,

@@ -30,11 +30,16 @@ from plugrad.plugins.failures import place_of
 from plugrad.plugins.kernel_choice import chosen_plugins
 from plugrad.plugins.kernel_conflicts import kernel_conflicts
 from plugrad.plugins.loading import FAILURES, Hooks, explained, take_down, take_up
-from plugrad.plugins.namespaces import PUBLISHED
+from plugrad.plugins.namespaces import OURS, PUBLISHED
 from plugrad.plugins.plugin import Plugin, in_order
 from plugrad.plugins.registrations import REGISTRATIONS, made_by
 
 __all__ = ["Plugin", "PluginManager"]
+
+
+def _claims_nothing_else(plugin: Plugin) -> bool:
+    """Whether it is known what a plugin claims: a misspelt name should not import JAX."""
+    return plugin.name in OURS and plugin.distribution == f"plugrad-{plugin.name}"
 
 
 class PluginManager:
@@ -385,13 +390,23 @@ class PluginManager:
         """
         # Not the first plugin that happens to stand in the list: it may be slow to import.
         namesake = PUBLISHED.get(name, name)
-        plugin = self._provider(namesake, name, f"plugrad.{name}", lambda one: one.namespaces)
+        plugin = self._provider(
+            namesake, name, f"plugrad.{name}", lambda one: one.namespaces, _claims_nothing_else
+        )
         return None if plugin is None else plugin.namespaces[name]
 
     def _provider(
-        self, namesake: str, name: str, what: str, provided: Callable[[Plugin], Container[str]]
+        self,
+        namesake: str,
+        name: str,
+        what: str,
+        provided: Callable[[Plugin], Container[str]],
+        spared: Callable[[Plugin], bool] = lambda one: False,
     ) -> Plugin | None:
-        """The plugin whose claim to a name counts, or None."""
+        """The plugin whose claim to a name counts, or None.
+
+        Those that are `spared` are not loaded for a name that is not theirs.
+        """
         plugins = self._ordered()
         preferred = current_config().names("prefer")
         first = [plugin for plugin in plugins if any(plugin.is_called(one) for one in preferred)]
@@ -408,7 +423,7 @@ class PluginManager:
         claiming = [
             plugin
             for plugin in plugins
-            if self._load(plugin).is_usable and name in provided(plugin)
+            if not spared(plugin) and self._load(plugin).is_usable and name in provided(plugin)
         ]
         if len(claiming) > 1:
             raise conflict(what, claiming)

@@ -31,6 +31,9 @@ PUBLISHED: Final = {
     "special": "special",
 }
 
+# The plugins that this project publishes; they claim what stands above and their own names.
+OURS: Final = frozenset({"cpu", "cuda", "jax", "nn", "special"})
+
 # What programs ask for even where no plugin brings it: attribute of plugrad -> a module of ours.
 STAND_INS: Final = {"cuda": "plugrad._no_cuda"}
 

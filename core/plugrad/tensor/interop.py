@@ -45,6 +45,7 @@ from plugrad.tensor.base import (
     wrap,
 )
 from plugrad.tensor.functionalize import is_ordered, layout_of, replay_on_meta
+from plugrad.tensor.kernel_failures import allocation_failed
 from plugrad.tensor.levels import Wrapped, readable
 from plugrad.tensor.math_bits import as_stored, is_conj, is_neg, math_bits, resolved
 from plugrad.tensor.memory_layout import has_format
@@ -213,9 +214,13 @@ def item(self: TensorBase) -> Any:
 def tolist(self: TensorBase) -> Any:
     """The elements as nested lists of Python numbers; one number if there are no dimensions."""
     host = host_array(self)
-    if self.dtype is bfloat16:
-        host = host.astype(np.float32)
-    return host.tolist()
+    try:
+        if self.dtype is bfloat16:
+            host = host.astype(np.float32)
+        return host.tolist()
+    except MemoryError:
+        # A list has a pointer for each element.
+        raise RuntimeError(allocation_failed(8 * host.size)) from None
 
 
 def _single(self: TensorBase) -> Any:

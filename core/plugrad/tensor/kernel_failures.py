@@ -21,6 +21,7 @@ TOO_LARGE_NUMBER = "value cannot be converted to type int64_t without overflow"
 
 _BROADCAST = re.compile("broadcast")
 _TOO_BIG = re.compile("array is too big|[Mm]aximum allowed|negative dimensions|too large an array")
+_TOO_MANY = re.compile("maximum supported dimension|too many dimensions")
 _OTHER_SIZES = re.compile(
     "cannot reshape array|axes don't match|setting an array element|all the input array dimensions|"
     "mismatch in its core dimension|size mismatch|shapes .* not aligned"
@@ -55,6 +56,8 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
                 shape = broadcast_shapes(shape, sizes_of(tensor))
         except RuntimeError as mismatch:
             return mismatch
+    if _TOO_MANY.search(text):
+        return RuntimeError(f"{op.name}: tensors of more than 64 dimensions are not supported")
     if _TOO_BIG.search(text):
         sizes = next((list(v) for v in args if isinstance(v, (tuple, list)) and _are_ints(v)), [])
         return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
@@ -125,5 +128,9 @@ def out_of_memory(error: MemoryError) -> str:
     dtype: Any = getattr(error, "dtype", None)
     if shape is None or dtype is None:
         return "DefaultCPUAllocator: can't allocate memory"
-    size = math.prod(shape) * dtype.itemsize
-    return f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes."
+    return allocation_failed(math.prod(shape) * dtype.itemsize)
+
+
+def allocation_failed(nbytes: int) -> str:
+    """PyTorch's words for memory that there is not."""
+    return f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes."

@@ -188,13 +188,16 @@ def array_text(array: Any, indent: int) -> str:
         return "[]"
     summarize = array.size > _options.threshold
     elided: list[bool] = []
+    shown: list[Any] = []
     edge = _options.edgeitems
-    for dim in range(array.ndim):
-        length = array.shape[dim]
+    for length in array.shape:
         cut = summarize and length > 2 * edge
         elided.append(cut)
-        if cut:
-            array = array.take([*range(edge), *range(length - edge, length)], axis=dim)
+        edges = [*range(edge), *range(length - edge, length)] if cut else list(range(length))
+        shown.append(np.array(edges, np.intp))
+    if any(elided):
+        # All dimensions at once: with one of them left, it may be more than memory can hold.
+        array = array[np.ix_(*shown)]
     kept: tuple[int, ...] = array.shape
     array = array.reshape(-1)
     if array.dtype.kind == "c":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ import plugrad
 from plugrad.errors import PluginError
 from plugrad.plugins import load_namespace
 from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.namespaces import OURS, PUBLISHED
 from tests.core.plugins.conftest import FakeSite
 
 PLUGIN = """
@@ -111,3 +113,29 @@ def test_a_misspelt_name_is_told_what_was_meant(written: str, meant: str) -> Non
 def test_a_device_by_another_name_is_told_what_was_meant(written: str, meant: str) -> None:
     with pytest.raises(RuntimeError, match=f"named '{written}'.*Did you mean '{meant}'"):
         plugrad.ones(2, device=written)
+
+
+def test_a_misspelt_name_imports_none_of_our_plugins() -> None:
+    program = """
+import sys
+import plugrad
+try:
+    plugrad.rleu
+except AttributeError as error:
+    print(error)
+print([name for name in ("jax", "plugrad_jax", "plugrad_cuda", "plugrad_special", "plugrad_nn")
+       if name in sys.modules])
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [
+        "module 'plugrad' has no attribute 'rleu'. Did you mean: 'relu'?",
+        "[]",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_our_plugins_claim_what_is_known_of_them(name: str) -> None:
+    plugin = importlib.import_module(f"plugrad_{name}.plugin")
+    hook = getattr(plugin, "plugrad_namespaces", dict)
+    assert set(hook()) <= {name, *(claimed for claimed in PUBLISHED if PUBLISHED[claimed] == name)}
