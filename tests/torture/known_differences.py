@@ -131,6 +131,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(r"logical_(and|or|xor|not)", "gradient: values|only plugrad raises", "leaf|"),
     # PyTorch rounds 2**y to an integer.
     Difference("ldexp", "gradient: values", when=_with_integers),
+    # The gradient of a negative magnitude has the wrong sign in PyTorch.
+    Difference("polar", "gradient: values", when=lambda call: bool((call.args[0].values < 0).any())),
     # A bool is no size, position or step.
     Difference(ANY, "only plugrad raises", r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not int"),
     # Operands without elements have their dtypes and indices checked like any others.
