@@ -101,7 +101,6 @@ from plugrad.random import (
     seed,
     set_rng_state,
 )
-from plugrad.tensor.annotations import explain_constructors as _explain_constructors
 from plugrad.tensor.annotations import explains as _explains
 from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor
 from plugrad.tensor.interop import from_dlpack, from_numpy
@@ -134,7 +133,6 @@ _install_trace()
 can_cast = _explains(can_cast)
 promote_types = _explains(promote_types)
 can_cast.__module__ = promote_types.__module__ = Size.__module__ = "plugrad"
-_explain_constructors((finfo, iinfo))
 
 
 def is_tensor(obj: _Any) -> _builtins.bool:

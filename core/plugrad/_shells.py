@@ -301,7 +301,7 @@ class Tensor(TensorAttributes, TensorMethods):
 
 
 if inspect.isfunction(vars(TensorMethods)["item"]):  # The core is interpreted.
-    guard_receivers(TensorBase, ("is_complex", "is_floating_point"))
+    guard_receivers(TensorBase)
     guard_receivers(TensorMethods)
     guard_receivers(Tensor)
 

@@ -63,8 +63,8 @@ def typed_tensor(name: str, dtype: DType, args: tuple[Any, ...]) -> Any:
         return public.detach()
     if len(args) == 1 and isinstance(data, Size):
         return F.empty(tuple(data), dtype=dtype)
-    if len(args) == 1 and not isinstance(data, int):
-        if not hasattr(data, "__len__"):
+    if len(args) == 1 and not is_length(data):
+        if not hasattr(type(data), "__len__"):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return tensor(data, dtype=dtype)
     if not all(is_length(size) for size in args):

@@ -216,12 +216,30 @@ def set_default_dtype(d: DType) -> None:
     _default.dtype = d
 
 
+def _meant(function: str, given: object) -> DType:
+    """The dtype that was given, or that a type of Python's stands for; TypeError for neither."""
+    if isinstance(given, DType):
+        return given
+    if given is int:
+        return int64
+    if given is float:
+        return float64
+    if given is complex:
+        return complex128
+    if given is bool:
+        return bool_
+    raise TypeError(
+        f"{function}(): argument 'type' (position 1) must be plugrad.dtype, not "
+        f"{type(given).__name__}"
+    )
+
+
 @final
 class finfo:
     """Limits of a floating point dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
-    def __init__(self, type: DType | None = None) -> None:
-        dtype = get_default_dtype() if type is None else type
+    def __init__(self, type: object = None) -> None:
+        dtype = get_default_dtype() if type is None else _meant("finfo", type)
         if dtype.category < FLOATING:
             raise TypeError(
                 f"plugrad.finfo() requires a floating point input type, got {dtype!r}. "
@@ -258,16 +276,17 @@ class finfo:
 class iinfo:
     """Limits of an integer dtype: bits, max, min."""
 
-    def __init__(self, type: DType) -> None:
-        if type.category != INTEGER:
+    def __init__(self, type: object) -> None:
+        dtype = _meant("iinfo", type)
+        if dtype.category != INTEGER:
             raise TypeError(
-                f"plugrad.iinfo() requires an integer input type, got {type!r}. "
+                f"plugrad.iinfo() requires an integer input type, got {dtype!r}. "
                 "Use plugrad.finfo for floating point types."
             )
-        self.dtype = type.name
-        self.bits: int = type.itemsize * 8
-        self.max: int = 2 ** (self.bits - 1) - 1 if type.is_signed else 2**self.bits - 1
-        self.min: int = -(2 ** (self.bits - 1)) if type.is_signed else 0
+        self.dtype = dtype.name
+        self.bits: int = dtype.itemsize * 8
+        self.max: int = 2 ** (self.bits - 1) - 1 if dtype.is_signed else 2**self.bits - 1
+        self.min: int = -(2 ** (self.bits - 1)) if dtype.is_signed else 0
 
     def __reduce__(self) -> Any:
         return (iinfo, (dtype_by_name(self.dtype),))

@@ -78,6 +78,10 @@ def matrix_norm(
         if not is_scalar(ord) and not (isinstance(ord, TensorBase) and ord.ndim == 0):
             raise_argument_error("linalg_matrix_norm", "ord", 2, "Number or str", ord)
         ord = scalar_argument(ord, "linalg_matrix_norm", "ord", 2)
+        if isinstance(ord, complex):
+            raise RuntimeError(
+                "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."
+            )
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     rows, columns = (place % A.ndim for place in dim)

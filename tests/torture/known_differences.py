@@ -191,6 +191,12 @@ def _on_meta(call: Any) -> bool:
     return 'device="meta"' in "".join(call.lines())
 
 
+def _without_elements(call: Any) -> bool:
+    tensors = specs.tensors_in([call.args, call.kwargs])
+    made = any(re.search(r"empty\(0|ones\(\(?(\d, )*0[,)]", line) for line in call.lines())
+    return made or any(not t.values.size for t in tensors)
+
+
 REFUSALS: tuple[Refusal, ...] = (
     # A bool is no size, position or step.
     Refusal(ANY, r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not int"),
@@ -208,12 +214,15 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(ANY, r"^to\(\) received an invalid combination"),
     Refusal("floor_divide|.*result_type", r"got \((bool|int|float|complex|numpy\.\w+), (bool|int|float|complex|numpy\.\w+)\)"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
+    # Tensors of one element that have a dimension, as an int or among ints.
+    Refusal(r"linalg\.norm|Tensor\.[hvd]split|Tensor\.tensor_split", r"must be tuple of ints, not Tensor|got \(Tensor, tuple\)"),
+    Refusal("TypedStorage", "must be int or sequence, not bool"),
     # Without data, PyTorch does not look at devices, values and numbers, and at shapes not always.
     Refusal(
         ANY,
         r"same device|device type for generator|without overflow|must match the size|do not fit|Expected a long|must be float|"
         r"cannot be identical|0-dim tensor|out of range|should contain|Boolean value|item\(\) cannot be|no data|used as indices|"
-        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number",
+        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number|the same dtype|check_random_bounds",
         _on_meta,
     ),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.
@@ -222,7 +231,12 @@ REFUSALS: tuple[Refusal, ...] = (
         r"must match the size|do not fit together|out of bounds|out of range|should contain|must be defined",
     ),
     # What has no elements is not looked at.
-    Refusal(r"ops\.plugrad\.(bernoulli_|random_)(\.\w+)?", "must match the size|check_random_bounds"),
+    Refusal(
+        ANY,
+        "must match the size|check_random_bounds|continuous probability|dtype int32/int64 for index|indices should be Long|"
+        "have dtype of long|is out of bounds",
+        _without_elements,
+    ),
     # A number is no flag.
     Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
     # A number is no dtype.
@@ -236,15 +250,27 @@ REFUSALS: tuple[Refusal, ...] = (
     # An infix method called by its name takes one operand.
     Refusal(r"Tensor\.__\w+__", "positional argument|expected 1 argument|keyword argument"),
     # The constructors of modules and optimizers look at their arguments; PyTorch's leave them to the first use.
-    Refusal(r"nn\.[A-Z]\w*|optim\.[A-Z]\w*", r"^[A-Z]\w+\(\): argument '\w+' .*must be"),
+    Refusal(r"nn\.[A-Z]\w*|optim\.[A-Z]\w*", r"^([A-Z]\w+|empty|zeros)\(\): argument '\w+' .*must be"),
     # What is left over of a vector is a mistake.
-    Refusal("nn.utils.vector_to_parameters", "expected a vector of"),
+    Refusal("nn.utils.vector_to_parameters", "expected a vector of|must be tuple of Tensors, not dict"),
     # Iterables that are no sequences of sizes.
     Refusal("broadcast_shapes", "must be tuple of ints, not (bytes|range)"),
     # The class itself is no tensor.
     Refusal("autograd.graph.get_gradient_edge", "Expected gradient function"),
     # Numbers that the dtype cannot hold; where PyTorch computes an infinity.
-    Refusal(r"(ops\.plugrad\.|special\.|Tensor\.)?xlogy.*|ops\.plugrad\.(logspace|scatter).*", "without overflow"),
+    Refusal(r"(ops\.plugrad\.|special\.|Tensor\.)?xlogy.*|ops\.plugrad\.(logspace|scatter|bucketize|searchsorted).*", "without overflow"),
+    Refusal(r"(Tensor\.)?(sub|subtract)_?", "without overflow"),
+    Refusal("tri[lu]_indices", "Storage size calculation overflowed"),
+    # Methods that PyTorch writes in Python take any object that has what they look at.
+    Refusal(r"Tensor\.\w+", "doesn't apply to"),
+    Refusal(r"nn\.init\.\w+", r"'tensor' \(position 1\) must be Tensor, not type"),
+    # PyTorch does not look at the dtype where there is no device.
+    Refusal("amp.autocast", r"'dtype' \(position 2\) must be plugrad.dtype"),
+    # NumPy's names of inputs.
+    Refusal(ANY, "got an unexpected keyword argument 'x'"),
+    # The second number scales.
+    Refusal("rsub", "takes 2 positional arguments"),
+    Refusal(r"ops\.plugrad\.\w+", "Expected a proper Tensor but got None"),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ _WORDS = re.compile(
     r"object expected; got|plugrad\.(tensor|dispatch|graph|_generated|ops|levels|codegen)\.\w+\.|"
     r"plugrad\._\w+|could not be broadcast together|ufunc '|of ufunc|numpy\.core|numpy\._core|"
     r"_UFunc\w+|_ArrayMemoryError|cannot reshape array|Unable to allocate|array must not contain|"
-    r"Axis \d|axis \d+ is out of bounds|'NoneType' object|mypyc|__internal|"
+    r"Axis \d|axis \d+ is out of bounds|(?<!apply to a )'NoneType' object|mypyc|__internal|"
     r"Python integer \S+ out of bounds|Python int too large|"
     r"setting an array element|inhomogeneous shape|buffer is too small|"
     r"negative dimensions are not allowed|maximum supported dimension|zero-size array to reduction|"

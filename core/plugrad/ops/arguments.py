@@ -124,6 +124,11 @@ def _converted(op: Operator, argument: Argument, position: int, value: Any, numb
         _raise_mismatch(op, argument, position, value)
     if type.is_list and type.base in ("int", "float", "bool") and isinstance(value, list | tuple):
         value = [_number(type.base, item) for item in value]
+        if type.base == "bool" and type.list_size and len(value) != type.list_size:
+            raise ArgumentMismatch(
+                f"Tried to convert a List with {len(value)} elements to a fixed-size array of size "
+                f"{type.list_size}"
+            )
     elif not type.is_list:
         value = _number(type.base, value)
     try:

@@ -220,11 +220,10 @@ def explain_receivers(cls: type[R]) -> type[R]:
     return cls
 
 
-def guard_receivers(cls: type[Any], names: Iterable[str] = ()) -> None:
-    """Have methods of an interpreted class of tensors, by default all, refuse what is no tensor, as
-    Python and mypyc do it for the compiled core."""
-    for name in names or list(vars(cls)):
-        member = vars(cls)[name]
+def guard_receivers(cls: type[Any]) -> None:
+    """Have all methods of an interpreted class of tensors refuse what is no tensor, as Python and
+    mypyc do it for the compiled core."""
+    for name, member in list(vars(cls).items()):
         if inspect.isfunction(member) and name not in ("__new__", "__init__"):
             setattr(cls, name, _guarded_receiver(member))
 

@@ -90,7 +90,7 @@ def operands(
                 check_scalar_size(value)
             # A number that the integers beside it cannot hold counts as a float.
             kind = dtype if scalar_fits(value, dtype) else float_result(dtype)
-            with np.errstate(over="ignore"):
-                array = backend.from_host(np.array(value, kind.numpy), device.index or 0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                array = backend.from_host(np.array(value).astype(kind.numpy), device.index or 0)
             found.append(wrap(array, kind, device))
     return found

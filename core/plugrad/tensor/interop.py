@@ -184,6 +184,11 @@ def array_wrap(
     self: TensorBase, array: Any, context: object = None, return_scalar: bool = False
 ) -> Any:
     """Make the result of a NumPy function on a tensor a tensor again."""
+    if not isinstance(array, (np.ndarray, np.generic, int, float, complex)):
+        raise TypeError(
+            "Tensor.__array_wrap__(): argument 'array' (position 1) must be numpy.ndarray, not "
+            f"{type_name(array)}"
+        )
     return share_numpy(np.asarray(array), self.device)
 
 

@@ -22,6 +22,7 @@ from plugrad.dtype import (
     int64,
     promote_types,
 )
+from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import index as tensor_index
 from plugrad.tensor.interop import numpy_dtype, to_complex, to_float
@@ -128,6 +129,8 @@ def _to_int(value: Any) -> int:
         return int(value)
     if isinstance(value, TensorBase):
         return tensor_index(value)
+    if not hasattr(type(value), "__index__"):
+        raise TypeError(f"expected an integer as an element, got {type_name(value)}")
     return index(value)
 
 
@@ -244,6 +247,8 @@ def _stacked(arrays: Any) -> Any:
 
 def sequence_array(data: Any, dtype: DType | None) -> Any:
     """Nested sequences as a NumPy array of the dtype asked for, or of the one they ask for."""
+    if isinstance(data, type):
+        raise TypeError(f"new(): data must be a sequence (got {type_name(data)})")
     if len(data) > 0 and isinstance(data[0], np.ndarray):
         stacked = _stacked(data)
         if stacked is not None:

@@ -27,7 +27,7 @@ from plugrad.tensor.arguments import (
     is_too_large,
     type_name,
 )
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.outputs import write_out, write_outs
 from plugrad.tensor.overridable import (
     OVERRIDES,
@@ -58,35 +58,55 @@ def call_overload(
         TypeError: none does; the message says what was given and what is possible.
     """
     out = kwargs.pop("out", None) if "out" in kwargs else None
-    for op, call in overloads:
-        try:
-            values = bind(op.schema, args, kwargs)
-        except NoFit:
-            continue
-        if OVERRIDES.active:
-            given_out = {} if out is None else {"out": out}
-            handled = override_overloaded(op.namespace, name, method, args, kwargs | given_out)
-            if handled is not PROCEED:
-                return handled
-        if out is None:
-            result = call(*values)
-            # Operators give a list of tensors, functions and methods a tuple.
-            return tuple(result) if isinstance(result, list) else result
-        former = pause_autocast()
-        try:
-            result = call(*values)
-        finally:
-            resume_autocast(former)
-        if isinstance(result, tuple):
-            return write_outs(name, out, result)
-        return write_out(name, out, result)
+    given_values = (*args, *kwargs.values())
+    for attempt in range(2):
+        # At last, tensors without dimensions stand for numbers.
+        loose = attempt == 1
+        if loose and not any(isinstance(value, TensorBase) for value in given_values[1:]):
+            break
+        for op, call in overloads:
+            try:
+                values = bind(op.schema, args, kwargs, loose)
+            except NoFit:
+                continue
+            return _call(name, op, call, values, args, kwargs, out, method)
     given = [type_name(value) for value in args]
     given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())
-    expected = "\n".join(f" * ({_signature(op.schema)})" for op, _ in overloads)
+    expected = "\n".join([f" * ({_signature(op.schema)})" for op, _ in overloads])
     raise TypeError(
         f"{name}() received an invalid combination of arguments - got ({', '.join(given)}), but "
         f"expected one of:\n{expected}"
     )
+
+
+def _call(
+    name: str,
+    op: Operator,
+    call: Any,
+    values: list[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    out: Any,
+    method: bool,
+) -> Any:
+    """Call an overload, or what overrides it; write to `out` where that is given."""
+    if OVERRIDES.active:
+        given_out = {} if out is None else {"out": out}
+        handled = override_overloaded(op.namespace, name, method, args, kwargs | given_out)
+        if handled is not PROCEED:
+            return handled
+    if out is None:
+        result = call(*values)
+        # Operators give a list of tensors, functions and methods a tuple.
+        return tuple(result) if isinstance(result, list) else result
+    former = pause_autocast()
+    try:
+        result = call(*values)
+    finally:
+        resume_autocast(former)
+    if isinstance(result, tuple):
+        return write_outs(name, out, result)
+    return write_out(name, out, result)
 
 
 # PyTorch's names of the types, where they are not the schema's.
@@ -116,8 +136,14 @@ def _signature(schema: FunctionSchema) -> str:
     return ", ".join(parts)
 
 
-def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments in schema order, converted; `NoFit` if they do not fit."""
+def bind(
+    schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any], loose: bool = False
+) -> list[Any]:
+    """The arguments in schema order, converted; `NoFit` if they do not fit.
+
+    Args:
+        loose: whether a tensor without dimensions is a number, as for functions of one signature.
+    """
     arguments = schema.arguments
     positional = [argument for argument in arguments if not argument.kwarg_only]
     if len(args) > len(positional) or _are_all_tensors(positional, args, kwargs):
@@ -141,7 +167,8 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         elif value is None and argument.default == ():
             values.append(())
         else:
-            values.append(convert(value, argument.type))
+            number = _number_of(value, argument.type) if loose else value
+            values.append(convert(number, argument.type))
     if used < len(kwargs):
         raise NoFit
     return values
@@ -182,6 +209,16 @@ def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[An
     if last.type.base not in ("int", "Tensor") or not last.type.is_list or last.type.list_size:
         raise NoFit
     return (*args[:start], tuple(args[start:]))
+
+
+def _number_of(value: Any, type: SchemaType) -> Any:
+    """The number in a tensor without dimensions, where one is asked for."""
+    if not isinstance(value, TensorBase) or value.ndim != 0 or needs_grad(value):
+        return value
+    public: Any = value
+    if type.base == "Scalar" and not type.is_list:
+        return public.item()
+    return int(public) if type.base == "int" and type.is_list and is_length(value) else value
 
 
 def convert(value: Any, type: SchemaType) -> Any:

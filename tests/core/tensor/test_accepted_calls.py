@@ -38,6 +38,17 @@ ACCEPTED: list[Any] = [
     lambda lib, x: x.permute(lib.tensor(1), lib.tensor(False)),
     lambda lib, x: lib.ones(4, 1, 4).hsplit(lib.tensor(True), 5),
     lambda lib, x: lib.ByteTensor(lib.tensor(2), 0),
+    lambda lib, x: x.clamp(1, lib.tensor(2.0)),
+    lambda lib, x: x.clamp(lib.tensor(1.5), 2),
+    lambda lib, x: x.std(lib.tensor(1)),
+    lambda lib, x: x.norm(lib.tensor(1.0), dim=0),
+    lambda lib, x: lib.tensor(lib.iinfo(int).max),
+    # Numbers that wrap around, or that are no int of 64 bits.
+    lambda lib, x: lib.ones(2, dtype=lib.uint8).masked_fill(lib.tensor([True, False]), -1),
+    lambda lib, x: lib.ones(2, dtype=lib.uint8).index_fill(0, lib.tensor([1]), -1),
+    lambda lib, x: lib.ones(2, dtype=lib.uint8).copy_(-1),
+    lambda lib, x: lib.isin(lib.ones(2, dtype=lib.uint8), -1),
+    lambda lib, x: lib.ones(2, dtype=lib.bfloat16).eq(1 << 63),
     # Limits far outside.
     lambda lib, x: x.triu(-(1 << 63)),
     lambda lib, x: x.tril((1 << 63) - 1),

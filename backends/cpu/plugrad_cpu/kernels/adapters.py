@@ -18,7 +18,7 @@ def as_operand(number: Any, dtype: Any) -> Array:
     """A Python number as a 0-dim array: ufuncs convert those faster than the number itself."""
     try:
         return np.array(number, dtype)
-    except OverflowError:
+    except (OverflowError, TypeError):  # ml_dtypes takes no int beyond 64 bits with a sign
         return np.array(number).astype(dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins import kernel_errors as errors
+from plugrad_cpu.kernels.adapters import as_operand
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -169,7 +170,7 @@ def index_fill(array: Array, dim: int, index: Array, value: Any) -> Array:
     into = result.reshape(1) if result.ndim == 0 else result
     where = index.reshape(-1)
     check_range(where, into.shape[dim], dim, wrap=True)
-    into[_slices(into, dim, where)] = value
+    into[_slices(into, dim, where)] = as_operand(value, array.dtype)
     return result
 
 
@@ -241,12 +242,12 @@ def masked_fill(array: Array, mask: Array, value: Any) -> Array:
     if mask.shape != shape:
         shape = np.broadcast_shapes(shape, mask.shape)
     result = array.copy() if shape == array.shape else np.broadcast_to(array, shape).copy()
-    np.copyto(result, value, casting="unsafe", where=mask)
+    np.copyto(result, as_operand(value, array.dtype), casting="unsafe", where=mask)
     return result
 
 
 def masked_fill_(array: Array, mask: Array, value: Any) -> Array:
-    np.copyto(array, value, casting="unsafe", where=mask)
+    np.copyto(array, as_operand(value, array.dtype), casting="unsafe", where=mask)
     return array
 
 

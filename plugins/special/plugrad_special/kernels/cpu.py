@@ -51,11 +51,19 @@ def from_ufunc(name: str, ufunc: Any) -> Kernel:
     return quiet(name, with_real_parameters, complex_numbers=True)
 
 
+# SciPy adds up as many terms.
+LARGEST_DEGREE = 1_000_000
+
+
 def of_integer_degree(name: str, ufunc: Any) -> Kernel:
     """An orthogonal polynomial of (x, n), of which SciPy's has integers n first; 0 for n < 0."""
 
     def polynomial(x: Any, n: Any) -> Any:
         degree = n.astype(np.int64)
+        if degree.size and degree.max() > LARGEST_DEGREE:
+            raise NotImplementedError(
+                f"{name}(): degrees above {LARGEST_DEGREE} are not supported, got {degree.max()}"
+            )
         return np.where(degree < 0, 0.0, ufunc(np.maximum(degree, 0), x.astype(np.float64)))
 
     return quiet(name, polynomial, complex_numbers=False)
