@@ -127,12 +127,12 @@ class TensorAttributes:
         active.backend.record_stream(self.array, s)
 
     def data_ptr(self: Any) -> int:
-        """The address of the first element, where the array knows it; 0 of an empty tensor.
+        """The address of the first element, where the array knows it; 0 of a tensor without data.
 
         Raises:
             RuntimeError: the backend's arrays have no address.
         """
-        if self.numel() == 0:
+        if self.numel() == 0 or self.device.type == "meta":
             return 0
         interface = getattr(self.array, "__array_interface__", None)
         if interface is None:

@@ -213,6 +213,9 @@ REFUSALS: tuple[Refusal, ...] = (
     # A number is no dtype, and no tensor where nothing else is one.
     Refusal(ANY, r"^to\(\) received an invalid combination"),
     Refusal("floor_divide|.*result_type", r"got \((bool|int|float|complex|numpy\.\w+), (bool|int|float|complex|numpy\.\w+)\)"),
+    Refusal(r"Tensor\.view", "must be tuple of ints, not plugrad.dtype"),
+    Refusal(r"Tensor\.masked_fill_?", "to type bool without overflow"),
+    Refusal("utils.checkpoint.checkpoint_sequential", "expected segments between"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
     # Tensors of one element that have a dimension, as an int or among ints.
     Refusal(r"linalg\.norm|Tensor\.[hvd]split|Tensor\.tensor_split", r"must be tuple of ints, not Tensor|got \(Tensor, tuple\)"),
@@ -252,7 +255,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # The constructors of modules and optimizers look at their arguments; PyTorch's leave them to the first use.
     Refusal(r"nn\.[A-Z]\w*|optim\.[A-Z]\w*", r"^([A-Z]\w+|empty|zeros)\(\): argument '\w+' .*must be"),
     # What is left over of a vector is a mistake.
-    Refusal("nn.utils.vector_to_parameters", "expected a vector of|must be tuple of Tensors, not dict"),
+    Refusal("nn.utils.vector_to_parameters", "expected a vector of|must be tuple of Tensors, not (dict|str)"),
     # Iterables that are no sequences of sizes.
     Refusal("broadcast_shapes", "must be tuple of ints, not (bytes|range)"),
     # The class itself is no tensor.

@@ -188,6 +188,11 @@ def checkpoint_sequential(
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     steps = list(functions)
+    if not 1 <= segments <= len(steps):
+        raise ValueError(
+            f"checkpoint_sequential(): expected segments between 1 and the number of functions, "
+            f"{len(steps)}, got {segments}"
+        )
     length = len(steps) // segments
     start = 0
     # More segments than steps: all but the last have none.

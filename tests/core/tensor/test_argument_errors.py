@@ -91,6 +91,11 @@ OTHER: list[Any] = [
         RuntimeError,
         "List with 1 elements to a fixed-size array of size 3",
     ),
+    (
+        lambda: plugrad.utils.checkpoint.checkpoint_sequential([abs], 1 << 70, X),
+        ValueError,
+        "between 1 and the number of functions, 1, got",
+    ),
     (lambda: plugrad.dtype("a", "A", 1, 2, 3), TypeError, "cannot create 'plugrad.dtype'"),
     (lambda: X.__deepcopy__(1), TypeError, "'memo' must be dict, not int"),
     (lambda: X.__setstate__([[1]]), TypeError, "expected a dict of attributes, got list"),
