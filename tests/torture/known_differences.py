@@ -237,7 +237,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(
         ANY,
         "must match the size|check_random_bounds|continuous probability|dtype int32/int64 for index|indices should be Long|"
-        "have dtype of long|is out of bounds",
+        "have dtype of long|is out of bounds|bernoulli_ expects p|Dimension out of range|negative dimension",
         _without_elements,
     ),
     # A number is no flag.
@@ -263,7 +263,11 @@ REFUSALS: tuple[Refusal, ...] = (
     # Numbers that the dtype cannot hold; where PyTorch computes an infinity.
     Refusal(r"(ops\.plugrad\.|special\.|Tensor\.)?xlogy.*|ops\.plugrad\.(logspace|scatter|bucketize|searchsorted).*", "without overflow"),
     Refusal(r"(Tensor\.)?(sub|subtract)_?", "without overflow"),
-    Refusal("tri[lu]_indices", "Storage size calculation overflowed"),
+    Refusal(r"(ops\.plugrad\.)?tri[lu]_indices(\.\w+)?", "Storage size calculation overflowed|without overflow"),
+    Refusal(r"(.*\.)?tensor_split(\.\w+)?", "to have dtype of long"),
+    # Handles write to no results, and to no numbers; there is one layout.
+    Refusal(r"ops\.plugrad\..*", "Unknown keyword argument '(out|layout|pin_memory)'"),
+    Refusal(r"ops\.plugrad\.\w+_(\.\w+)?", "can't be cast to the desired", lambda call: not isinstance(call.args[0], specs.Tensor)),
     # Methods that PyTorch writes in Python take any object that has what they look at.
     Refusal(r"Tensor\.\w+", "doesn't apply to"),
     Refusal(r"nn\.init\.\w+", r"'tensor' \(position 1\) must be Tensor, not type"),

@@ -11,6 +11,7 @@ from plugrad.dispatch.schema import Argument, SchemaType
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.creation import tensor
+from plugrad.tensor.kernel_failures import explained
 from plugrad.tensor.overloads import NoFit, convert
 from plugrad.tensor.promotion import is_scalar
 
@@ -95,7 +96,13 @@ def call_with_numbers(op: Operator, values: tuple[Any, ...]) -> Any:
         if argument.type.base == "Tensor" and is_scalar(value):
             break
     else:
-        return op.call(values)
+        try:
+            return op.call(values)
+        except (TypeError, AssertionError) as error:
+            found = explained(op, values, error) if op.namespace == "plugrad" else None
+            if found is None:
+                raise
+            raise found from None
     scalar = find_operator(f"{op.namespace}::{op.name}.Scalar")
     if scalar is not None and len(scalar.schema.arguments) == len(values):
         pairs = list(zip(scalar.schema.arguments, values, strict=True))

@@ -44,7 +44,7 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
         return RuntimeError(TOO_LARGE_NUMBER)
     text = str(error)
     if not isinstance(error, (ValueError, TypeError)):
-        unfit = isinstance(error, (AttributeError, KeyError, ArithmeticError))
+        unfit = isinstance(error, (AttributeError, KeyError, ArithmeticError, AssertionError))
         if _is_internal(op) and (unfit or _BROADCAST.search(text)):
             return unfitting(op, args)
         return None

@@ -96,6 +96,13 @@ OTHER: list[Any] = [
         ValueError,
         "between 1 and the number of functions, 1, got",
     ),
+    (
+        lambda: plugrad.ops.plugrad.native_batch_norm_backward(
+            X, X, X, None, None, None, None, False, 0.5, [True] * 3
+        ),
+        RuntimeError,
+        "do not fit together",
+    ),
     (lambda: plugrad.dtype("a", "A", 1, 2, 3), TypeError, "cannot create 'plugrad.dtype'"),
     (lambda: X.__deepcopy__(1), TypeError, "'memo' must be dict, not int"),
     (lambda: X.__setstate__([[1]]), TypeError, "expected a dict of attributes, got list"),
