@@ -237,6 +237,12 @@ class UntypedStorage(_Storage):
     def __init__(self, data: int | Sequence[int] = 0, *, device: Any = None) -> None:
         if isinstance(data, int) and data < 0:
             raise RuntimeError(f"UntypedStorage(): expected a size of at least 0, got {data}")
+        for item in () if isinstance(data, int) else data:
+            if not hasattr(type(item), "__index__"):
+                raise TypeError(
+                    "UntypedStorage(): expected a number of bytes or a sequence of ints, but one "
+                    f"of the items was of type {type_name(item)}"
+                )
         made = (
             F.empty((data,), dtype=uint8, device=device)
             if isinstance(data, int)

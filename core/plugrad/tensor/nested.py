@@ -129,8 +129,6 @@ def _to_int(value: Any) -> int:
         return int(value)
     if isinstance(value, TensorBase):
         return tensor_index(value)
-    if not hasattr(type(value), "__index__"):
-        raise TypeError(f"expected an integer as an element, got {type_name(value)}")
     return index(value)
 
 
