@@ -109,6 +109,8 @@ PROGRAMS: Final[dict[str, str]] = {
         L.addr(L.ones(3, dtype=L.uint8), L.ones(2, dtype=L.uint8), L.ones(3, dtype=L.uint8), beta=-1)
         L.addr(L.full((3,), nan), L.ones(2), L.ones(3), beta=0)
         L.addr(L.ones(3), L.ones(2), L.ones(3), beta=True)
+        L.addr(L.ones(3, dtype=L.bool), L.ones(2, dtype=L.int16), L.ones(3, dtype=L.int16), beta=2, alpha=3)
+        L.addr(L.ones((), dtype=L.int64), L.ones(2, dtype=L.int16), L.ones(3, dtype=L.bool), beta=2, alpha=3)
         L.addr(L.ones(4), L.ones(2), L.ones(3))
         L.addr(2, L.ones(3), 3, L.ones(2), L.ones(3))
         L.addr(L.ones(2, 3), L.ones(2), L.ones(3), out=L.empty(2, 3, dtype=L.float64))

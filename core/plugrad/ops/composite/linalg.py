@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING, bool_
+from plugrad.dtype import FLOATING, bool_, promote_types
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.einsum import contract
 from plugrad.ops.prepare import linalg as prepare
@@ -24,7 +24,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import needs_grad, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
 from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.promotion import check_scalar_fits, promote_pair
+from plugrad.tensor.promotion import check_scalar_fits
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -203,7 +203,7 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Ten
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
     check_expands(sizes_of(self), (vec1.numel(), vec2.numel()))
     product = F.outer(vec1, vec2)
-    dtype = promote_pair(self, product)
+    dtype = promote_types(self.dtype, product.dtype)
     if dtype is bool_:
         product = product & bool(alpha)
         return product | (self & bool(beta)) if beta else product
@@ -215,8 +215,8 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Ten
                 f"For integral input tensors, argument {name} must not be a floating point number."
             )
         check_scalar_fits(factor, dtype)
-    if product.dtype is not dtype:
-        product = product.to(dtype)
+    # Numbers must not widen what is narrower than they are.
+    product, self = product.to(dtype), self.to(dtype)
     if alpha != 1:
         product = product * alpha
     return _with_addend(product, self, beta)
