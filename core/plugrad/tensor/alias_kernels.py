@@ -41,6 +41,7 @@ from plugrad.tensor.interop import storage_offset, strides
 from plugrad.tensor.kernel_failures import explained
 from plugrad.tensor.kernel_results import note_alone
 from plugrad.tensor.kernels import (
+    ONE,
     RawKernel,
     broadcast_shapes,
     check_alpha,
@@ -125,11 +126,12 @@ class InplaceKernel:
         try:
             if not args:
                 return self.raw(target.array)
+            if len(args) > 1 and args[1] is not ONE:
+                check_alpha(args[1], target.dtype)
             if not isinstance(args[0], TensorBase):
                 number = args[0] * args[1] if len(args) > 1 else args[0]
                 return self.raw(target.array, number)
             if len(args) > 1 and args[1] != 1:
-                check_alpha(args[1], target.dtype)
                 factor = self.scale(args[0].array, args[1])
                 return factor if factor is DECLINED else self.raw(target.array, factor)
             return self.raw(target.array, args[0].array)
@@ -353,15 +355,17 @@ class MutationKernel:
         if _writes.listener is not None:
             _writes.listener(target)
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        kernel = self.op.lookup_dense(below)
+        if state.trace is None and isinstance(kernel, InplaceKernel):
+            kernel.compute(target, args)
+            bump_version(target)
+            return target
         if state.trace is not None:
             state.trace.dispatch("redispatch", self.op, below, (target, *args))
         else:
-            kernel = self.op.lookup_dense(below)
-            if isinstance(kernel, InplaceKernel):
-                kernel.compute(target, args)
-            else:
-                kernel(below, target, *args)
-        bump_version(target)
+            kernel(below, target, *args)
+        if kernel is not self.op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD):
+            bump_version(target)  # what a composition calls has counted its writes
         return target
 
 
@@ -417,10 +421,13 @@ class InplaceViewKernel:
                 storage_offset(target),
             )
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        kernel = self.op.lookup_dense(below)
         if state.trace is not None:
             state.trace.dispatch("redispatch", self.op, below, (target, *args))
         else:
-            self.op.lookup_dense(below)(below, target, *args)
+            kernel(below, target, *args)
+        if kernel is self.op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD):
+            return target  # what it calls has done all that follows
         bump_version(target)
         if former is not None and storage is not None:
             geometries = storage.geometries

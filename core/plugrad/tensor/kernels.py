@@ -234,8 +234,9 @@ class BinaryKernel:
     def _finish(
         self, a: Any, b: Any, x: Any, y: Any, alpha: Any, dtype: DType, device: Device
     ) -> TensorBase:
-        if alpha is not ONE and alpha != 1:
+        if alpha is not ONE:
             check_alpha(alpha, dtype)
+        if alpha is not ONE and alpha != 1:
             y = y * alpha if isinstance(y, (int, float, complex)) else self._times(y, alpha, device)
         context = self.context
         try:

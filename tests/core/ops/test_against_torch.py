@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import pytest
@@ -202,6 +203,27 @@ def test_methods_in_place_are_refused_and_counted_as_in_pytorch(way: str) -> Non
                         agree = expected == "" or actual == expected
                     if not agree and (name, dtype) not in WIDER:
                         wrong.append((name, sample, dtype, actual, expected))
+    assert not wrong
+
+
+def test_compositions_in_place_count_one_write_in_inference_mode(torch_oracle: Any) -> None:
+    wrong = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in methods_in_place():
+            for case, sample in islice(samples_of(name), 1):
+                versions: list[int | None] = []
+                for library in (plugrad, torch_oracle):
+                    args, kwargs, _ = arguments(library, case, sample, "float32")
+                    tensor = args[0].clone()
+                    try:
+                        with library.inference_mode():
+                            getattr(tensor, name)(*args[1:], **kwargs)
+                    except Exception:
+                        break  # what is refused is the business of the test above
+                    versions.append(tensor._version)
+                if len(versions) == 2 and versions[0] != versions[1]:
+                    wrong.append((name, versions))
     assert not wrong
 
 

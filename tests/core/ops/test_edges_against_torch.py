@@ -333,6 +333,25 @@ ARGUMENTS: Final[dict[str, Callable[[Any], Any]]] = {
         for dim in ((0, 1), (2, 0), (-1, 1))
         for shape in ((2, 3, 4), (0, 3, 4), (2, 3, 0))
     },
+    "take_along_dim of int32 indices": (
+        lambda L: L.take_along_dim(L.arange(6.0).view(2, 3), L.tensor([5, 0], dtype=L.int32))
+    ),
+    "adaptive_avg_pool2d without channels": (
+        lambda L: L.nn.functional.adaptive_avg_pool2d(L.ones(2, 0, 3, 3), (2, 4))
+    ),
+    "adaptive_avg_pool2d without rows": (
+        lambda L: L.nn.functional.adaptive_avg_pool2d(L.ones(2, 3, 0, 3), (2, 4))
+    ),
+    **{
+        f"{name} of {dtype} times {alpha!r}": (
+            lambda L, name=name, dtype=dtype, alpha=alpha: getattr(  # type: ignore[misc]
+                L.tensor([1, 2], dtype=getattr(L, dtype)), name
+            )(L.tensor([3, 4], dtype=getattr(L, dtype)), alpha=alpha)
+        )
+        for name in ("add", "sub", "add_", "sub_")
+        for dtype in ("int64", "float32")
+        for alpha in (True, 1, 1.0, 1j, 2)
+    },
     "hardtanh of bytes above a fraction": (
         lambda L: L.nn.functional.hardtanh(L.tensor([0, 5], dtype=L.uint8), -0.5, 2.0)
     ),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    if dim is None and indices.dtype is int32:
+        indices = indices.to(int64)
     if indices.dtype is not int64:
         raise RuntimeError(
             f"take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"

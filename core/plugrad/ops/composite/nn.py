@@ -357,6 +357,13 @@ def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
         raise RuntimeError(
             f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(sizes_of(self))}"
         )
+    for dim in (self.ndim - 2, self.ndim - 1):
+        if sizes_of(self)[dim] == 0:
+            raise RuntimeError(
+                "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but input has sizes {list(sizes_of(self))} with dimension {dim} "
+                "being empty"
+            )
     height, width = sizes_of(self)[-2:]
     if rows > 0 and columns > 0 and height % rows == 0 and width % columns == 0:
         window = (height // rows, width // columns)

@@ -182,6 +182,11 @@ def _per_dimension(name: str, values: tuple[int, ...], spatial: int) -> tuple[in
 
 def _check_channels(x: tuple[int, ...], w: tuple[int, ...], transposed: bool, groups: int) -> None:
     if transposed:
+        if w[0] < groups:
+            raise RuntimeError(
+                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
+                f"but got weight of size {list(w)} instead"
+            )
         if x[1] != w[0]:
             raise RuntimeError(
                 f"Given transposed=1, weight of size {list(w)}, expected input{list(x)} to have "
