@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+import plugrad
 from plugrad.testing.random_programs import Features, Program, Stage, write_program
 from plugrad.testing.random_programs.choice import Choice
 from plugrad.testing.random_programs.model import Draft, Shape, Variable
@@ -26,6 +27,7 @@ class Result:
     dtype: str
     shares: bool
     contiguous: bool
+    node: bool
 
 
 @cache
@@ -63,15 +65,39 @@ def infer(form: str, kinds: tuple[tuple[Shape, str], ...]) -> tuple[Result, ...]
         return ()
     first = operands[0]
     assert first is not None
+    node = bool(results) and _nodes(form, kinds, torch) == _nodes(form, kinds, plugrad)
     return tuple(
         Result(
             tuple(result.shape),
             str(result.dtype).partition(".")[2],
             result.untyped_storage().data_ptr() == first.untyped_storage().data_ptr(),
             result.is_contiguous(),
+            node,
         )
         for result in results
     )
+
+
+def _nodes(form: str, kinds: tuple[tuple[Shape, str], ...], lib: Any) -> Any:
+    """The graph right behind the results: what hooks of its nodes see is alike if it is."""
+    stage = Stage(lib)
+    operands = [stage.values(*kind, 0) for kind in kinds]
+    for operand in operands:
+        if operand.is_floating_point() or operand.is_complex():
+            operand.requires_grad_()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = _function(form)(lib, *[*operands, None, None][:3])
+    except Exception:
+        return None
+    results = found if isinstance(found, (tuple, list)) else (found,)
+    nodes = [result.grad_fn for result in results if result.grad_fn is not None]
+    return [(_name(node), [_name(edge[0]) for edge in node.next_functions]) for node in nodes]
+
+
+def _name(node: Any) -> str:
+    return "" if node is None else str(node.name().rpartition("::")[2])
 
 
 def _accepts(kind: str) -> Callable[[Variable], bool]:
@@ -163,6 +189,7 @@ def _writer(forms: Sequence[Form]) -> Callable[[Draft, Choice], None]:
             several=len(results) == 1 and any(word in form for word in SEVERAL),
         )
         for variable, result in zip(made, results, strict=True):
+            variable.node = result.node
             variable.contiguous = result.contiguous and all(v.contiguous for v in operands)
 
     return write
