@@ -19,8 +19,14 @@ Array = np.ndarray[Any, Any]
 _VIEWS: Final = "plugrad_cpu.kernels.views"
 
 
-def _computes(name: str, kernel: Callable[..., Any]) -> bool:
-    """Whether it is more than a view of its argument."""
+# Small operators would feel a context; the core runs these again where NumPy raises.
+_BARE: Final = ("add", "sub", "mul")
+
+
+def _needs_context(name: str, kernel: Callable[..., Any]) -> bool:
+    """Whether NumPy may warn in it: it is more than a view of its argument."""
+    if name in _BARE:
+        return False
     return getattr(kernel, "__module__", None) != _VIEWS or name.endswith("_backward")
 
 
@@ -31,9 +37,9 @@ class CpuBackend(Backend):
         super().__init__("cpu", array_type=np.ndarray, key_name="CPU")
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Every kernel of `plugrad_cpu.kernels`; NumPy warns of nothing in them."""
+        """Every kernel of `plugrad_cpu.kernels`; NumPy raises nothing in them."""
         return {
-            name: InContext(kernel, SILENT) if _computes(name, kernel) else kernel
+            name: InContext(kernel, SILENT) if _needs_context(name, kernel) else kernel
             for name, kernel in package_kernels("plugrad_cpu.kernels").items()
         }
 

@@ -182,6 +182,9 @@ class BinaryKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        # A bare ufunc: entering a context would cost a small operator a twentieth.
+        self.bare: bool = isinstance(raw, np.ufunc)
+        self.broadcasts: bool = self.bare or self.context is not None
         self.result: int = _RESULTS[op.result]
         # Where the backend multiplies arrays only, a factor is made one.
         self.scale: Any = active.raw_kernel("mul", "Scalar")
@@ -214,8 +217,8 @@ class BinaryKernel:
         device = a.device
         if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
             out = self._finish(a, b, a.array, b.array, alpha, dtype, device)
-            if self.context is not None:
-                # Its own kernel, which broadcasts: no need to ask the array what its shape is.
+            if self.broadcasts:
+                # No need to ask the array what its shape is.
                 sizes = b._sizes
                 if sizes is not None and (sizes is a._sizes or sizes == a._sizes):
                     out._sizes = sizes
@@ -278,6 +281,10 @@ class BinaryKernel:
         raise_device_mismatch(a.device, b.device)
 
     def _run_again(self, a: Any, b: Any, x: Any, y: Any, error: Exception) -> Any:
+        if self.bare and isinstance(error, (FloatingPointError, RuntimeWarning)):
+            # The user's `numpy.seterr`, or warnings that are errors, are for his own arrays.
+            with np.errstate(all="ignore"):
+                return self.raw(x, y)
         if self.context is not None and is_busy(error):
             try:
                 return self.context.run_in_copy((x, y))
