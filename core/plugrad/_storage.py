@@ -237,7 +237,8 @@ class UntypedStorage(_Storage):
     def __init__(self, data: int | Sequence[int] = 0, *, device: Any = None) -> None:
         if isinstance(data, int) and data < 0:
             raise RuntimeError(f"UntypedStorage(): expected a size of at least 0, got {data}")
-        for item in () if isinstance(data, int) else data:
+        items = [] if isinstance(data, int) else list(data)
+        for item in items:
             if not hasattr(type(item), "__index__"):
                 raise TypeError(
                     "UntypedStorage(): expected a number of bytes or a sequence of ints, but one "
@@ -246,7 +247,7 @@ class UntypedStorage(_Storage):
         made = (
             F.empty((data,), dtype=uint8, device=device)
             if isinstance(data, int)
-            else as_tensor(list(data), dtype=uint8, device=device)
+            else as_tensor(items, dtype=uint8, device=device)
         )
         super().__init__(made, uint8, slice(None))
 

@@ -231,6 +231,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"Tensor\.view", "must be tuple of ints, not plugrad.dtype"),
     Refusal(r"Tensor\.masked_fill_?", "to type bool without overflow"),
     Refusal("utils.checkpoint.checkpoint_sequential", "expected segments between"),
+    Refusal(r"(Tensor\.)?b?add\w+", "Boolean (alpha|beta) only supported"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
     # Tensors of one element that have a dimension, as an int or among ints.
     Refusal(r"linalg\.norm|Tensor\.[hvd]split|Tensor\.tensor_split", r"must be tuple of ints, not Tensor|got \(Tensor, tuple\)"),
@@ -240,7 +241,7 @@ REFUSALS: tuple[Refusal, ...] = (
         ANY,
         r"same device|device type for generator|without overflow|must match the size|do not fit|Expected a long|must be float|"
         r"cannot be identical|0-dim tensor|out of range|should contain|Boolean value|item\(\) cannot be|no data|used as indices|"
-        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number|the same dtype|check_random_bounds",
+        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number|the same dtype|check_random_bounds|expects to return a",
         _on_meta,
     ),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.

@@ -20,6 +20,7 @@ from plugrad.dispatch.active_backends import active_backends, default_device, ge
 from plugrad.dispatch.autocast_state import AutocastAsBefore
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
+from plugrad.tensor.arguments import int_argument
 from plugrad.tensor.base import TensorBase, needs_grad
 
 __all__ = [
@@ -153,7 +154,7 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+    functions: Any, segments: Any, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
     """Run functions one after the other, all but the last of `segments` parts checkpointed.
 
@@ -188,6 +189,7 @@ def checkpoint_sequential(
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     steps = list(functions)
+    segments = int_argument(segments, "checkpoint_sequential", "segments", 2)
     if not 1 <= segments <= len(steps):
         raise ValueError(
             f"checkpoint_sequential(): expected segments between 1 and the number of functions, "

@@ -49,6 +49,7 @@ ACCEPTED: list[Any] = [
     lambda lib, x: lib.ones(2, dtype=lib.uint8).copy_(-1),
     lambda lib, x: lib.isin(lib.ones(2, dtype=lib.uint8), -1),
     lambda lib, x: lib.ones(2, dtype=lib.bfloat16).eq(1 << 63),
+    lambda lib, x: lib.true_divide(np.bool_(True), 2),
     # Limits far outside.
     lambda lib, x: x.triu(-(1 << 63)),
     lambda lib, x: x.tril((1 << 63) - 1),
