@@ -185,7 +185,8 @@ def scalar_tensor(
             f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"
         )
     if not isinstance(s, (int, float, complex)):
-        s = s.item()  # NumPy's bool is no int of Python's
+        public: Any = s
+        s = public.item()  # NumPy's bool is no int of Python's
     wanted = dtype_argument(dtype, "scalar_tensor")
     kind = get_default_dtype() if wanted is None else wanted
     check_scalar_fits(s, kind)
