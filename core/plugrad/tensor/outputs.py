@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from plugrad.device import Device, as_device
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
-from plugrad.dtype import DType, uint8
+from plugrad.dtype import DType, bool_, uint8
 from plugrad.tensor.arguments import dtype_argument, type_name
 from plugrad.tensor.base import TensorBase, bump_version, needs_grad, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
@@ -153,7 +153,7 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
         )
     exact = function in EXACT or (several and function in EXACT_IF_SEVERAL)
     if function in TRUTHS and out.dtype is not result.dtype:
-        if out.dtype is not uint8:
+        if out.dtype is not uint8 and out.dtype is not bool_:
             raise RuntimeError(
                 f"{function} only supports bool tensor for result, got: {out.dtype.scalar_name}"
             )
@@ -162,7 +162,7 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             f"Expected out tensor to have dtype {CPP_NAMES[result.dtype.name]}, but got "
             f"{CPP_NAMES[out.dtype.name]} instead"
         )
-    if not can_cast(result.dtype, out.dtype):
+    if function not in TRUTHS and not can_cast(result.dtype, out.dtype):
         if function in JOINING:
             raise TypeError(
                 f"plugrad.{function}(): input types can't be cast to the desired output type "

@@ -333,6 +333,17 @@ ARGUMENTS: Final[dict[str, Callable[[Any], Any]]] = {
         for dim in ((0, 1), (2, 0), (-1, 1))
         for shape in ((2, 3, 4), (0, 3, 4), (2, 3, 0))
     },
+    **{
+        f"{name} of bytes into {dtype}": (
+            lambda L, name=name, dtype=dtype: getattr(L, name)(  # type: ignore[misc]
+                L.tensor([[0, 2], [3, 4]], dtype=L.uint8),
+                1,
+                out=L.empty(2, dtype=getattr(L, dtype)),
+            )
+        )
+        for name in ("all", "any")
+        for dtype in ("bool", "uint8", "int8")
+    },
     "take_along_dim of int32 indices": (
         lambda L: L.take_along_dim(L.arange(6.0).view(2, 3), L.tensor([5, 0], dtype=L.int32))
     ),
