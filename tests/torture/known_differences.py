@@ -232,6 +232,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"Tensor\.masked_fill_?", "to type bool without overflow"),
     Refusal("utils.checkpoint.checkpoint_sequential", "expected segments between"),
     Refusal(r"(Tensor\.)?b?add\w+", "Boolean (alpha|beta) only supported"),
+    Refusal("func.linearize", "non-empty output"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
     # Tensors of one element that have a dimension, as an int or among ints.
     Refusal(r"linalg\.norm|Tensor\.[hvd]split|Tensor\.tensor_split", r"must be tuple of ints, not Tensor|got \(Tensor, tuple\)"),
@@ -241,7 +242,7 @@ REFUSALS: tuple[Refusal, ...] = (
         ANY,
         r"same device|device type for generator|without overflow|must match the size|do not fit|Expected a long|must be float|"
         r"cannot be identical|0-dim tensor|out of range|should contain|Boolean value|item\(\) cannot be|no data|used as indices|"
-        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number|the same dtype|check_random_bounds|expects to return a",
+        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number|the same dtype|check_random_bounds|expects to return a|^Target size|Expected dtype int32",
         _on_meta,
     ),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.
@@ -278,7 +279,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("autograd.graph.get_gradient_edge", "Expected gradient function"),
     # Numbers that the dtype cannot hold; where PyTorch computes an infinity.
     Refusal(r"(ops\.plugrad\.|special\.|Tensor\.)?xlogy.*|ops\.plugrad\.(logspace|scatter|bucketize|searchsorted).*", "without overflow"),
-    Refusal(r"(Tensor\.)?(sub|subtract)_?", "without overflow"),
+    Refusal(r"(Tensor\.|ops\.plugrad\.)?(add|sub|subtract)_?(\.\w+)?", "without overflow"),
     Refusal(r"(ops\.plugrad\.)?tri[lu]_indices(\.\w+)?", "Storage size calculation overflowed|without overflow"),
     Refusal(r"(.*\.)?tensor_split(\.\w+)?", "to have dtype of long"),
     # Handles write to no results, and to no numbers; there is one layout.
@@ -293,7 +294,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(ANY, "got an unexpected keyword argument 'x'"),
     # The second number scales.
     Refusal("rsub", "takes 2 positional arguments"),
-    Refusal(r"ops\.plugrad\.\w+", "Expected a proper Tensor but got None"),
+    Refusal(r"ops\.plugrad\.\w+(\.\w+)?", "Expected a proper Tensor but got None"),
 )  # fmt: skip
 
 
