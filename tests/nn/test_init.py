@@ -101,3 +101,8 @@ def test_empty_tensors_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         init.kaiming_uniform_(plugrad.empty(1, 3))
+
+
+def test_a_normal_distribution_that_misses_its_interval_ends() -> None:
+    drawn = init.trunc_normal_(plugrad.ones(3), 0.0, 1e30, a=-1.0, b=1.0)
+    assert bool((drawn.abs() <= 1).all())

@@ -276,7 +276,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # Iterables that are no sequences of sizes.
     Refusal("broadcast_shapes", "must be tuple of ints, not (bytes|range)"),
     # The class itself is no tensor.
-    Refusal("autograd.graph.get_gradient_edge", "Expected gradient function"),
+    Refusal("autograd.graph.get_gradient_edge", "Expected gradient function|must be Tensor, not type"),
     # Numbers that the dtype cannot hold; where PyTorch computes an infinity.
     Refusal(r"(ops\.plugrad\.|special\.|Tensor\.)?xlogy.*|ops\.plugrad\.(logspace|scatter|bucketize|searchsorted).*", "without overflow"),
     Refusal(r"(Tensor\.|ops\.plugrad\.)?(add|sub|subtract)_?(\.\w+)?", "without overflow"),

@@ -75,6 +75,10 @@ def normal_(
         return tensor.normal_(mean, std, generator=generator)
 
 
+# Beyond them, what is left is clamped: the interval has next to no probability.
+_MOST_ROUNDS = 1000
+
+
 @explains
 def trunc_normal_(
     tensor: Tensor,
@@ -99,11 +103,13 @@ def trunc_normal_(
     with plugrad.no_grad():
         tensor.normal_(mean, std, generator=generator)
         outside = (tensor < a) | (tensor > b)
-        while bool(outside.any()):
+        for _ in range(_MOST_ROUNDS):
+            if not bool(outside.any()):
+                return tensor
             redrawn = plugrad.empty_like(tensor).normal_(mean, std, generator=generator)
             tensor.copy_(plugrad.where(outside, redrawn, tensor))
             outside = (tensor < a) | (tensor > b)
-    return tensor
+        return tensor.clamp_(a, b)
 
 
 @explains
