@@ -116,6 +116,8 @@ def explains(function: Any = None, *, name: str = "") -> Any:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], type):
+            refuse_class(function, args, kwargs, name)
         try:
             return function(*args, **kwargs)
         except FAILURES as error:
@@ -123,6 +125,18 @@ def explains(function: Any = None, *, name: str = "") -> Any:
             raise
 
     return explained
+
+
+def refuse_class(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> None:
+    """Refuse the class of tensors where a tensor is wanted, before the function runs.
+
+    CPython 3.11 reads beyond its stack where a line that has called a tensor's native method many
+    times, `x.conj()`, meets the class: it takes what lies there for the tensor.
+    """
+    if issubclass(args[0], TensorBase):
+        wrong = mismatch(function, args, kwargs, name or function.__name__)
+        if wrong is not None:
+            raise wrong
 
 
 def explain(

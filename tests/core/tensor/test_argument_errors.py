@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -222,3 +224,29 @@ def test_the_product_with_a_list_is_refused_in_either_order() -> None:
             call()
     assert plugrad.Tensor.__rmatmul__(X, {}) is NotImplemented
     assert plugrad.Tensor.__rmatmul__(plugrad.ones(2, 1), plugrad.ones(3, 2)).shape == (3, 1)
+
+
+CLASS_FOR_A_TENSOR = """
+import plugrad
+x = plugrad.ones(2)
+for function in (plugrad.numel, plugrad.is_complex, plugrad.is_conj):
+    for _ in range(100):
+        function(x)
+    try:
+        function(plugrad.Tensor)
+    except TypeError as error:
+        print(error)
+    function(x)
+"""
+
+
+def test_the_class_is_refused_where_a_tensor_was_taken_a_hundred_times() -> None:
+    """CPython 3.11 crashes there, or calls the method on whatever lies on its stack."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CLASS_FOR_A_TENSOR], capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == [
+        f"{name}(): argument 'input' (position 1) must be Tensor, not type"
+        for name in ("numel", "is_complex", "is_conj")
+    ]
