@@ -29,7 +29,6 @@ BINARY: Final = {
     "div.Scalar": "divide",
     "atan2": "atan2",
     "hypot": "hypot",
-    "logaddexp": "logaddexp",
     "eq": "equal",
     "ne": "not_equal",
     "bitwise_and": "bitwise_and",
@@ -62,6 +61,8 @@ class Elementwise(Family):
         for name, function in BINARY.items():
             if has(function):
                 found[name] = self._binary(getattr(xp, function))
+        if has("logaddexp"):
+            found["logaddexp"] = self._declining_complex(xp.logaddexp)
         for name, (of_numbers, of_bools) in BINARY_WITH_BOOLS.items():
             if has(of_numbers):
                 known = getattr(xp, of_bools) if has(of_bools) else None
@@ -80,6 +81,16 @@ class Elementwise(Family):
             if self.ns.is_complex(a):
                 raise TypeError("complex numbers have no order")
             return function(a)
+
+        return kernel
+
+    def _declining_complex(self, function: Kernel) -> Kernel:
+        """What the standard has for real numbers only, and a decomposition for all."""
+        operand = self.ns.operand
+
+        def kernel(a: Any, b: Any) -> Any:
+            x, y = operand(a, b), operand(b, a)
+            return NotImplemented if self.ns.is_complex(x) else function(x, y)
 
         return kernel
 
