@@ -171,6 +171,18 @@ def test_pad_with_a_value() -> None:
     assert padded.tolist() == [7.0, 1.0, 7.0]
 
 
+@pytest.mark.parametrize(
+    ("widths", "mode"), [((0, 0), "constant"), ((-1, 0), "constant"), ((0, 0), "circular")]
+)
+def test_what_is_padded_by_nothing_is_a_copy(
+    torch_oracle: Any, widths: tuple[int, ...], mode: str
+) -> None:
+    for library in (plugrad, torch_oracle):
+        images = library.ones(1, 1, 3)
+        library.nn.functional.pad(images, widths, mode=mode).zero_()
+        assert images.tolist() == [[[1.0, 1.0, 1.0]]]
+
+
 def test_normalize(torch: Any, rng: np.random.Generator, assert_equal_to_torch: Compare) -> None:
     both(torch, assert_equal_to_torch, "normalize", rng.standard_normal((4, 3)))
     both(torch, assert_equal_to_torch, "normalize", rng.standard_normal((4, 3)), p=1.0, dim=0)

@@ -50,7 +50,9 @@ def pad(
                 if mode == "constant"
                 else _pad_by_index(result, dim, before, after, mode)
             )
-    return result
+    # A result is a tensor of its own, also where nothing is added.
+    added = max(widths, default=0) > 0 or (mode != "constant" and any(widths))
+    return result if added else result.clone()
 
 
 def _check_sizes(input: Tensor, widths: tuple[int, ...]) -> None:
