@@ -197,8 +197,7 @@ def checkpoint_sequential(
         )
     length = len(steps) // segments
     start = 0
-    # More segments than steps: all but the last have none.
-    for _ in range(segments - 1 if length else 0):
+    for _ in range(segments - 1):
         input = checkpoint(
             _in_sequence(steps[start : start + length]),
             input,

@@ -72,8 +72,14 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
     if _is_internal(op):
         return unfitting(op, args)
     if isinstance(error, TypeError) and _WRONG_SIGNATURE.search(text):
-        error.add_note(_about_signature(op, tensors))
+        _add_once(error, _about_signature(op, tensors))
     return None
+
+
+def _add_once(error: Exception, note: str) -> None:
+    """An operator that is made of others fails with them, and each explains the error."""
+    if not getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:

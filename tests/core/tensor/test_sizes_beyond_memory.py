@@ -62,7 +62,6 @@ repr(wide.T).count('1.')
 repr(ones(1).expand(10, 2**40)).count('1.')
 len(ones(10).chunk(10**9))
 len(x.diff(n=10**9))
-utils.checkpoint.checkpoint_sequential([sin], 10**9, x, use_reentrant=False).shape[0]
 """
 PROGRAM = """
 import resource, sys
@@ -100,6 +99,6 @@ def test_sizes_that_no_memory_holds_are_refused() -> None:
 
 def test_what_only_names_large_sizes_is_done() -> None:
     # 3 rows at each edge of 4; the same transposed; 3 + 3 of each dimension.
-    expected = ["24", "24", "36", "10", "0", "4"]
+    expected = ["24", "24", "36", "10", "0"]
     for (call, answer), wanted in zip(answers(FINE).items(), expected, strict=True):
         assert answer == f"result {wanted}", f"{call}: {answer}"

@@ -57,7 +57,6 @@ _REFUSING: Final = {
     "gt": ("greater", "c", "gt_cuda"),
     "ge": ("greater_equal", "c", "ge_cuda"),
     "hypot": ("hypot", "biuc", "hypot_cuda"),
-    "logaddexp": ("logaddexp", "biuc", "logaddexp_cuda"),
     "maximum": ("maximum", "c", "max_elementwise_cuda"),
     "minimum": ("minimum", "c", "minimum_cuda"),
     "fmax": ("fmax", "c", "fmax_cuda"),
@@ -154,6 +153,8 @@ class Pointwise(Family):
         return {
             "div.Tensor_mode": self.divide_rounded,
             "div.Scalar_mode": self.divide_rounded,
+            "logaddexp": self.logaddexp,
+            "signbit": self.signbit,
             "rsqrt": self.rsqrt,
             "sigmoid": self.sigmoid,
             "imag": self.imag,
@@ -237,6 +238,16 @@ class Pointwise(Family):
                 "to invert a mask, use the `~` or `logical_not()` operator instead."
             )
         return self.xp.negative(a)
+
+    def logaddexp(self, a: Array, b: Array) -> Any:
+        """Complex numbers are left to the decomposition."""
+        if a.dtype.kind in _INTEGRAL:
+            raise not_implemented("logaddexp_cuda", a.dtype)
+        return NotImplemented if a.dtype.kind == "c" else self.xp.logaddexp(a, b)
+
+    def signbit(self, a: Array) -> Any:
+        """Only floating point numbers have one; of bfloat16 the decomposition tells."""
+        return self.xp.signbit(a) if a.dtype.kind == "f" else NotImplemented
 
     def rsub(self, a: Array, value: Any, alpha: Any) -> Any:
         return self.fused_rsub(a, number(value, a.dtype), number(alpha, a.dtype))
