@@ -66,7 +66,8 @@ def argsort(array: Array, dim: int, descending: bool) -> Array:
         return np.argsort(keys, dim, kind="stable")
     reverse = np.argsort(np.flip(keys, dim), dim, kind="stable")
     # A copy: strides of a single element would stay negative otherwise.
-    return np.flip(array.shape[dim] - 1 - reverse, dim).copy()
+    places: Array = np.flip(array.shape[dim] - 1 - reverse, dim)
+    return places.copy()
 
 
 def sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
