@@ -31,10 +31,10 @@ for _name, _value in JAX_SETTINGS.items():
 # (`make test` without ARGS), each of these is left to that one.
 ONE_CORE = {
     "tests/cuda/fused": "interpreted",
-    "tests/cuda/test_kernels_against_cpu.py": "interpreted",
+    "tests/cuda/test_kernels_against_cpu.py": "compiled",
     "tests/core/ops/test_needs.py": "interpreted",
     "tests/core/ops/test_math_bits.py": "compiled",
-    "tests/jax/test_kernels_trace.py": "interpreted",
+    "tests/jax/test_kernels_trace.py": "compiled",
     # `make torture` runs schedules and random programs on the compiled core.
     "tests/core/autograd/explorer": "interpreted",
     "tests/core/autograd/test_random_programs.py": "interpreted",
