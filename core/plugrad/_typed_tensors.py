@@ -57,7 +57,7 @@ def typed_tensor(name: str, dtype: DType, args: tuple[Any, ...]) -> Any:
     if len(args) == 1 and isinstance(data, TensorBase):
         if data.dtype is not dtype:
             raise TypeError(
-                f"expected {CLASSES[dtype.name].__name__} (got {TYPE_NAMES[data.dtype.name]})"
+                f"expected {TYPE_NAMES[dtype.name]} (got {TYPE_NAMES[data.dtype.name]})"
             )
         public: Any = data
         return public.detach()

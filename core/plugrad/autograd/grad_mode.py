@@ -177,8 +177,8 @@ class enforce_grad_layout_policy(_SetAtOnce):
     ...     p.sum().backward()
     """
 
-    def __init__(self, enable: bool = True) -> None:
-        super().__init__(enable)
+    def prepare(self, enable: bool = True) -> None:
+        super().prepare(enable)
 
     def read(self, state: LocalState) -> Any:
         return state.grad_layout

@@ -117,6 +117,11 @@ OTHER: list[Any] = [
         RuntimeError,
         "to type double without overflow",
     ),
+    (
+        lambda: plugrad.ones(1, dtype=plugrad.complex64).new(X),
+        TypeError,
+        "expected ComplexFloatTensor .got FloatTensor",
+    ),
     (lambda: plugrad.zeros(2**44), RuntimeError, "you tried to allocate 70368744177664 bytes"),
 ]
 
