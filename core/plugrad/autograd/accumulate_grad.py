@@ -138,7 +138,12 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
 
 
 def _has_layout_of(grad: TensorBase, variable: TensorBase) -> bool:
-    """Whether the gradient's steps through memory are those it should have."""
+    """Whether the gradient's steps through memory are those it should have.
+
+    Any will do where the variable was given other dimensions since it was used.
+    """
+    if len(sizes_of(grad)) != len(sizes_of(variable)):
+        return True
     if len(sizes_of(grad)) < 2 or getattr(grad.array, "strides", None) == getattr(
         variable.array, "strides", None
     ):

@@ -224,3 +224,17 @@ def test_an_inference_tensor_changes_in_inference_mode_only(lib: Any) -> None:
     assert z.shape == (3, 2)
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
         z.t_()
+
+
+def test_a_leaf_that_loses_a_dimension_gets_the_gradient_of_what_was_used(
+    lib: Any, torch_oracle: Any
+) -> None:
+    grads = []
+    for library in (lib, torch_oracle):
+        x = library.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+        y = library.cat([x, x])
+        with library.no_grad():
+            x.squeeze_()
+        y.backward(library.ones(2, 3))
+        grads.append(x.grad.tolist())
+    assert grads[0] == grads[1] == [[2.0, 2.0, 2.0]]

@@ -31,6 +31,7 @@ from plugrad.testing.conformance.trials import Selection
 
 PACKAGE: Final = "plugrad.testing.conformance"
 PROPERTY: Final = "plugrad"
+SEED: Final = "plugrad_seed"
 # Objects made. What compilers make is kept, and looking through it again and again, as often as
 # Python does by itself, takes a twentieth of the kit's time.
 BETWEEN_COLLECTIONS: Final = 50_000
@@ -51,8 +52,10 @@ def install(config: Any) -> None:
         raise pytest.UsageError(
             f"--plugrad-share={option.plugrad_share}: expected more than 0 and at most 1"
         )
-    if option.plugrad_seed is None:  # before processes of pytest-xdist start, which get it too
-        option.plugrad_seed = random.randrange(100_000)
+    if option.plugrad_seed is None:
+        # The processes of pytest-xdist choose the same.
+        inherited = getattr(config, "workerinput", {}).get(SEED)
+        option.plugrad_seed = random.randrange(100_000) if inherited is None else inherited
     names = [name for given in option.plugrad_backend for name in given.split(",")]
     try:
         subjects = [Subject(name) for name in names or _usable_backends()]
@@ -98,6 +101,11 @@ class Kit:
         self.quiet = option.verbose <= 0
         self.progress: Progress | None = None
         self.terminal: Any = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a process of pytest-xdist what it cannot know."""
+        node.workerinput[SEED] = self.seed
 
     def pytest_report_header(self) -> list[str]:
         if self.share == 1:

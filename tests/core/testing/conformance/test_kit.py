@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from plugrad.testing.cases import OpCase, calls, register
 from plugrad.testing.cases import T as Random
 from plugrad.testing.conformance.certificate import TOPICS, Certificate, Count
 from plugrad.testing.conformance.derivatives import first
-from plugrad.testing.conformance.kit import PACKAGE
+from plugrad.testing.conformance.kit import PACKAGE, install
 from plugrad.testing.conformance.progress import make_progress
 from plugrad.testing.conformance.subject import Subject
 from plugrad.testing.conformance.trials import Selection
@@ -99,6 +100,22 @@ def test_a_share_is_chosen_by_its_seed_and_certifies_nothing() -> None:
     assert first.nodes == again.nodes != other.nodes
     assert all_of_it.whole
     assert not first.whole
+
+
+def test_a_share_is_the_same_in_every_process() -> None:
+    """What pytest-xdist asks of plugins, which not every environment has."""
+    said: dict[str, Any] = {}
+    option = SimpleNamespace(
+        plugrad_backend=["cpu"], plugrad_op=[], plugrad_report=[], plugrad_level=None,
+        plugrad_share=0.5, plugrad_seed=None, verbose=0,
+    )  # fmt: skip
+    manager = pytest.PytestPluginManager()
+    install(SimpleNamespace(option=option, pluginmanager=manager))
+    manager.get_plugin("plugrad-kit").pytest_configure_node(SimpleNamespace(workerinput=said))
+    chosen, option.plugrad_seed = option.plugrad_seed, None
+    other = pytest.PytestPluginManager()
+    install(SimpleNamespace(option=option, pluginmanager=other, workerinput=said))
+    assert option.plugrad_seed == chosen
 
 
 @pytest.mark.parametrize(
