@@ -32,6 +32,7 @@ from plugrad.testing.conformance.trials import Selection
 PACKAGE: Final = "plugrad.testing.conformance"
 PROPERTY: Final = "plugrad"
 SEED: Final = "plugrad_seed"
+WHOLE: Final = "plugrad_whole"
 # Objects made. What compilers make is kept, and looking through it again and again, as often as
 # Python does by itself, takes a twentieth of the kit's time.
 BETWEEN_COLLECTIONS: Final = 50_000
@@ -96,7 +97,7 @@ class Kit:
         self.certificates = {
             subject.name: Certificate.begin(subject, selection) for subject in subjects
         }
-        self.whole = True
+        self.whole = self.share == 1
         # With -v pytest names the tests itself.
         self.quiet = option.verbose <= 0
         self.progress: Progress | None = None
@@ -106,6 +107,12 @@ class Kit:
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a process of pytest-xdist what it cannot know."""
         node.workerinput[SEED] = self.seed
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
+        """Hear from such a process whether it left anything out."""
+        said = getattr(node, "workeroutput", {})
+        self.whole = self.whole and error is None and said.get(WHOLE, False)
 
     def pytest_report_header(self) -> list[str]:
         if self.share == 1:
@@ -247,7 +254,10 @@ class Kit:
         whole = self.whole and not interrupted and not session.config.option.collectonly
         for certificate in self.certificates.values():
             certificate.decide(whole=whole)
-        if session.config.option.collectonly or hasattr(session.config, "workerinput"):
+        if hasattr(session.config, "workerinput"):
+            session.config.workeroutput[WHOLE] = self.whole
+            return
+        if session.config.option.collectonly:
             return
         for path in self.reports:
             write_report(list(self.certificates.values()), path)

@@ -103,7 +103,7 @@ def test_a_share_is_chosen_by_its_seed_and_certifies_nothing() -> None:
 
 
 def test_a_share_is_the_same_in_every_process() -> None:
-    """What pytest-xdist asks of plugins, which not every environment has."""
+    """What pytest-xdist asks of plugins."""
     said: dict[str, Any] = {}
     option = SimpleNamespace(
         plugrad_backend=["cpu"], plugrad_op=[], plugrad_report=[], plugrad_level=None,
@@ -116,6 +116,20 @@ def test_a_share_is_the_same_in_every_process() -> None:
     other = pytest.PytestPluginManager()
     install(SimpleNamespace(option=option, pluginmanager=other, workerinput=said))
     assert option.plugrad_seed == chosen
+
+
+@pytest.mark.parametrize(
+    "left_out", [(), ("--plugrad-share=0.5",), ("-k", "not test_repr")], ids=" ".join
+)
+def test_other_processes_say_what_they_left_out(left_out: tuple[str, ...]) -> None:
+    """A part fails no level that was asked for, and certifies none."""
+    run = run_kit(
+        "--plugrad-backend=cpu", "--plugrad-level=core", "-n", "1", *left_out,
+        topics=("printing",),
+    )  # fmt: skip
+    assert run.passed > 0
+    assert run.whole == (not left_out)
+    assert run.code == (1 if run.whole else 0), "all of it, and not all topics"
 
 
 @pytest.mark.parametrize(
