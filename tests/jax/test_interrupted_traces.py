@@ -13,7 +13,7 @@ import jax
 import plugrad
 import plugrad_jax
 from plugrad.dispatch.local_state import current_state
-from plugrad_jax.capture import captured
+from plugrad_jax.capture import captured, tracing
 from tests.core.dispatch.test_scope import interrupted
 
 
@@ -61,3 +61,14 @@ def test_an_interrupt_while_a_step_is_traced_leaves_nothing() -> None:
     weights = [parameter.tolist() for parameter in model.parameters()]
     run()
     assert [parameter.tolist() for parameter in model.parameters()] != weights
+
+
+def test_the_hook_on_optimizers_is_gone_whenever_it_is_interrupted() -> None:
+    optimizers: Any = plugrad.optim.optimizer
+    names = {"seen": tracing._OptimizersSeen, "check": lambda optimizer, *_: None}
+    program = compile("with seen(check): pass", "<program>", "exec")
+    event = 1
+    while interrupted(program, event, names):
+        assert not optimizers._global_pre_hooks, f"at bytecode {event}"
+        event += 1
+    assert event > 40

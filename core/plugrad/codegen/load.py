@@ -36,6 +36,7 @@ def load(
     namespace: str,
     functions: Functions | Iterable[Functions] | None = None,
     name: str | None = None,
+    kept: list[types.ModuleType] | None = None,
 ) -> types.ModuleType:
     """Define the operators of a YAML file or text; returns the module with their functions.
 
@@ -47,6 +48,7 @@ def load(
             these functions, then the operators of the namespace's families that were loaded
             before, then every operator of plugrad.
         name: name of the family, by default the file's stem.
+        kept: gets the module before it defines anything.
 
     Raises:
         EntryError: an entry is wrong, or names a function that is not there; the message names
@@ -68,7 +70,7 @@ def load(
     text = Path(source).read_text() if is_path else str(source)
     family = name or (Path(source).stem if is_path else namespace)
     try:
-        return _load(text, namespace, functions, family)
+        return _load(text, namespace, functions, family, kept)
     except EntryError as error:
         if is_path:
             error.place = f"{source}:{_line_of(error, text)}"
@@ -89,7 +91,11 @@ def _line_of(error: EntryError, text: str) -> int:
 
 
 def _load(
-    text: str, namespace: str, functions: Functions | Iterable[Functions] | None, family: str
+    text: str,
+    namespace: str,
+    functions: Functions | Iterable[Functions] | None,
+    family: str,
+    kept: list[types.ModuleType] | None,
 ) -> types.ModuleType:
     import yaml
 
@@ -117,6 +123,8 @@ def _load(
     code = generate_family(family, entries, groups, formula_functions, namespace)
     code += "\nfrom plugrad._generated.unpack import unpack, unpack_optional\n"
     note(module)
+    if kept is not None:
+        kept.append(module)
     try:
         exec(compile(code, f"<plugrad.codegen: {namespace}.{family}>", "exec"), scope)
         with Locked(_lock):

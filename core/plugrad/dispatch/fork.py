@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from importlib import _bootstrap
 from typing import Any, Final, final
 
@@ -32,6 +33,16 @@ PATIENCE: Final = 5.0
 def hold_while_forking(lock: Any) -> None:
     """Have no other thread hold a lock at a fork; one that is taken before those of dispatch."""
     _LOCKS.insert(0, lock)
+
+
+# Functions that give locks of objects that come and go, called while all of `_LOCKS` are held.
+_SOURCES: Final[list[Callable[[], Iterable[Any]]]] = []
+
+
+def hold_each_while_forking(locks: Callable[[], Iterable[Any]]) -> None:
+    """Have no other thread hold one of the locks that a function gives at a fork. None may become
+    known to it while an announced lock is held."""
+    _SOURCES.append(locks)
 
 
 # The import system's locks by name, which typeshed does not know, as weak references.
@@ -106,7 +117,12 @@ def _acquire() -> None:
         free = late or not (_under_way() or FIRST_USE.is_elsewhere())
         # Without waiting, so as not to be in the way of a thread that takes them in another order.
         taken = [lock for lock in _LOCKS if lock.acquire(blocking=False)] if free else []
-        if late or (free and len(taken) == len(_LOCKS)):
+        whole = len(taken) == len(_LOCKS)
+        if whole:
+            others = _others()
+            taken += [lock for lock in others if lock.acquire(blocking=False)]
+            whole = len(taken) == len(_LOCKS) + len(others)
+        if late or (free and whole):
             _held.extend(taken)
             return
         for lock in taken[::-1]:
@@ -121,9 +137,14 @@ def _release() -> None:
     _imp.release_lock()
 
 
+def _others() -> list[Any]:
+    return [lock for locks in _SOURCES for lock in locks()]
+
+
 def _release_in_child() -> None:
-    for lock in _LOCKS:
-        if not any(lock is held for held in _held):
+    held = {id(lock) for lock in _held}
+    for lock in [*_LOCKS, *_others()]:
+        if id(lock) not in held:
             lock._at_fork_reinit()
     for name in _under_way():
         _import_locks.pop(name, None)

@@ -441,6 +441,12 @@ def declare(op: Operator) -> Operator:
     return op
 
 
+def declare_again(op: Operator) -> None:
+    """Make an operator known that was retracted, in place of what has its name now."""
+    with LOCK:
+        _operators[op.qualified_name] = op
+
+
 def retract(op: Operator) -> None:
     """Forget an operator that `declare` made known."""
     with LOCK:

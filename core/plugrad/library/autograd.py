@@ -38,9 +38,20 @@ class GradientRule:
         setup_context: Callable[..., Any] | None = None,
         jvp: Callable[..., Any] | None = None,
     ) -> None:
-        self.backward = backward
-        self.setup_context = setup_context
-        self.jvp = jvp
+        # One value, so that they are exchanged all at once.
+        self.functions = (backward, setup_context, jvp)
+
+    @property
+    def backward(self) -> Callable[..., Any] | None:
+        return self.functions[0]
+
+    @property
+    def setup_context(self) -> Callable[..., Any] | None:
+        return self.functions[1]
+
+    @property
+    def jvp(self) -> Callable[..., Any] | None:
+        return self.functions[2]
 
 
 class _Layout:

@@ -6,12 +6,13 @@ import inspect
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, overload
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.dispatch.operator import Operator, declare_again, find_operator, retract
 from plugrad.dispatch.plugin_hooks import check_replaceable
 from plugrad.dispatch.schema import parse_schema
 from plugrad.dispatch.scope import Scope, Swapped
@@ -42,8 +43,9 @@ from plugrad.library.schemas import (
     is_written,
 )
 from plugrad.library.tags import Tag, as_tags
+from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
-from plugrad.ops.namespace import OpOverload, find_overload
+from plugrad.ops.namespace import TAGS, OpOverload, find_overload
 from plugrad.tensor.alias_kernels import ViewKernel
 from plugrad.tensor.kernels import position_of
 
@@ -134,13 +136,7 @@ def custom_op(
             raise ValueError(f"custom_op(): expected a name such as 'ns::name', got {name!r}")
         if schema is not None:
             _check_mutates(op_name + schema, schema, mutates_args)
-        made = CustomOpDef(namespace, op_name, text, function, chosen)
-        try:
-            made.register_kernel(device_types)(function)
-        except BaseException:
-            made._lib._destroy()
-            raise
-        return made
+        return CustomOpDef(namespace, op_name, text, function, chosen, device_types)
 
     return define if fn is None else define(fn)
 
@@ -188,6 +184,7 @@ class CustomOpDef:
         schema: str,
         fn: Callable[..., object],
         tags: tuple[Tag, ...] = (),
+        device_types: DeviceTypes = None,
     ) -> None:
         self._namespace = namespace
         self._name = name
@@ -207,19 +204,34 @@ class CustomOpDef:
             )
         check_tags(parsed, tags)  # before the former definition goes
         former = _definitions.get(self._qualname)
+        stood = definition_of(self._qualname)
         if former is not None:
             check_replaceable(former._op)
-            del _definitions[self._qualname]
-            former._lib._destroy()
         self._lib: Library = Library(namespace, "FRAGMENT")
-        try:
+        with Transaction(self._lib._handles) as whole:
+            whole.on_failure(lambda: self._make_way(former, stood))
+            if former is not None:
+                # Its kernels and rules stay until it is clear that it goes.
+                whole.on_success(former._lib._destroy)
+                retract(former._op)
             self._define(name + schema, fn)
-        except BaseException:
-            self._lib._destroy()
-            raise
-        _definitions[self._qualname] = self
-        if former is not None:
-            former._successor = self
+            self.register_kernel(device_types)(fn)
+            _definitions[self._qualname] = self
+            if former is not None:
+                former._successor = self
+            whole.commit()
+
+    def _make_way(self, former: CustomOpDef | None, stood: CustomOpDef | None) -> None:
+        """Have the former definition be what counts again, if it `stood`."""
+        self._lib._destroy()
+        if former is None:
+            _definitions.pop(self._qualname, None)
+        else:
+            _definitions[self._qualname] = former
+            former._successor = None
+        if stood is not None:
+            declare_again(stood._op)
+            TAGS[self._qualname] = stood._tags
 
     @property
     def _qualname(self) -> str:
@@ -302,33 +314,56 @@ class CustomOpDef:
                 "register_kernel(None, raw=True): arrays belong to a backend; name the device "
                 "types that the kernel is for"
             )
-        if device_types is not None and not has_tensor_argument(self._op.schema):
-            self._select_backend()
+        selects = device_types is not None and not has_tensor_argument(self._op.schema)
+        if selects:
+            self._device_position()
 
         def register(function: Callable[..., object]) -> Callable[..., object]:
-            for name in names:
-                kernel = self._kernels.get(name)
-                if kernel is None:
-                    kernel = _DeviceKernel(self, name)
-                    kernel.use(function, raw)
-                    self._lib._add(self._op, kernel.key, kernel)
-                    self._kernels[name] = kernel
-                else:
-                    kernel.use(function, raw)
+            with Transaction(self._lib._handles) as whole:
+                former, own = self._kernels, dict(self._kernels)
+                whole.on_failure(lambda: setattr(self, "_kernels", former))
+                if selects:
+                    self._select_backend(whole)
+                for name in names:
+                    self._use(own, name, function, raw, whole)
+                self._kernels = own
+                whole.commit()
             return function
 
         return register if fn is None else register(fn)
 
-    def _select_backend(self) -> None:
-        """Let a `device` argument choose the kernel of an operator that has no tensors."""
+    def _use(
+        self,
+        own: dict[str | None, _DeviceKernel],
+        name: str | None,
+        function: Callable[..., object],
+        raw: bool,
+        whole: Transaction,
+    ) -> None:
+        """Have a function be the kernel for a backend, or for all."""
+        kernel = own.get(name)
+        if kernel is None:
+            own[name] = kernel = _DeviceKernel(self, name)
+            kernel.use(function, raw)
+            self._lib._add(self._op, kernel.key, kernel, whole.handles)
+        else:
+            whole.on_failure(partial(setattr, kernel, "in_use", kernel.in_use))
+            kernel.use(function, raw)
+
+    def _device_position(self) -> int:
+        """Which argument chooses the kernel of an operator that has no tensors."""
         position = position_of(self._op, "Device")
         if position < 0:
             raise ValueError(
                 "Functions without tensor inputs are required to have a `device: plugrad.device` "
                 "argument"
             )
+        return position
+
+    def _select_backend(self, whole: Transaction) -> None:
         if self._op.kernel_for(keys.BACKEND_SELECT_KEY) is None:
-            self._lib._add(self._op, keys.BACKEND_SELECT_KEY, _ByDevice(self, position))
+            by_device = _ByDevice(self, self._device_position())
+            self._lib._add(self._op, keys.BACKEND_SELECT_KEY, by_device, whole.handles)
 
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Scope:
         """Context manager: run the function that `custom_op` was given instead of a backend's
@@ -374,9 +409,7 @@ class CustomOpDef:
             RuntimeError: the operator writes to its arguments, or returns nothing.
         """
         check_rule(self._op, allow_view=True)
-        self._rule.backward = backward
-        self._rule.setup_context = setup_context
-        self._rule.jvp = jvp
+        self._rule.functions = (backward, setup_context, jvp)
         # Whether it takes dual tensors may have changed.
         self._op.forget_resolved()
 
@@ -429,18 +462,18 @@ class _DeviceKernel:
         if device_type is not None:
             self.number = keys.register_backend_key(device_type)
             self.key = keys.dense_key(self.number)
-        self._function: Callable[..., Any] = definition._init_fn
-        self._kernel: Any = None
+        # A function and the kernel that was made of it: one value, so that they fit.
+        self.in_use: tuple[Callable[..., Any], Any] = (definition._init_fn, None)
         self._initial = OnTensors(definition._op, definition._init_fn)
 
     def use(self, function: Callable[..., Any], raw: bool) -> None:
         op = self.definition._op
-        self._function = function
-        self._kernel = OnArrays(op, self.number, function) if raw else OnTensors(op, function)
+        kernel = OnArrays(op, self.number, function) if raw else OnTensors(op, function)
+        self.in_use = (function, kernel)
 
     def __call__(self, keyset: int, *values: Any) -> Any:
         op = self.definition._op
-        function, kernel = self._function, self._kernel
+        function, kernel = self.in_use
         if self.device_type in self.definition._disabled_kernel:
             function, kernel = self.definition._init_fn, self._initial
         out = kernel(keyset, *values)

@@ -31,6 +31,7 @@ from plugrad.library.fakes import META, FakeKernel, check_fake, source_of
 from plugrad.library.kernels import CountsWrites, OnArrays, OnTensors
 from plugrad.library.schemas import check_tags
 from plugrad.library.tags import as_tags
+from plugrad.library.transaction import Transaction
 from plugrad.ops.namespace import TAGS, OpOverload
 
 fallthrough_kernel: Final = FALLTHROUGH
@@ -73,14 +74,20 @@ class Library(Scope):
         self._handles: list[Any] = []
         self._families: list[types.ModuleType] = []
         if kind == "DEF":
-            note(self)
-        if kind == "DEF" and _owners.setdefault(ns, self) is not self:
-            raise DuplicateDefinitionError(
-                f"Only a single library can be a DEF for the namespace {ns!r}, and there is "
-                "one already; use kind 'FRAGMENT'",
-                "namespace",
-                ns,
-            )
+            self._own_namespace()
+
+    def _own_namespace(self) -> None:
+        note(self)
+        with Transaction(self._handles) as whole:
+            whole.on_failure(self._destroy)
+            if _owners.setdefault(self.ns, self) is not self:
+                raise DuplicateDefinitionError(
+                    f"Only a single library can be a DEF for the namespace {self.ns!r}, and there "
+                    "is one already; use kind 'FRAGMENT'",
+                    "namespace",
+                    self.ns,
+                )
+            whole.commit()
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator by its schema; returns its name.
@@ -108,14 +115,22 @@ class Library(Scope):
             )
         check_tags(parsed, chosen)
         op = Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True)
-        # Kept before it is known: whatever interrupts this, the library can undo it.
-        self._operators.append(op)
-        declare(op)
-        TAGS[op.qualified_name] = chosen
-        if op.schema.mutates:
-            # Or autograd would not notice what kernels on arrays write.
-            op.register(keys.AD_INPLACE_OR_VIEW_KEY, CountsWrites(op))
+        with Transaction(self._handles) as whole:
+            whole.on_failure(lambda: self._forget(op))
+            # Kept before it is known: the library can always undo it.
+            self._operators.append(op)
+            declare(op)
+            TAGS[op.qualified_name] = chosen
+            if op.schema.mutates:
+                # Or autograd would not notice what kernels on arrays write.
+                op.register(keys.AD_INPLACE_OR_VIEW_KEY, CountsWrites(op), whole.handles)
+            whole.commit()
         return op.full_name
+
+    def _forget(self, op: Operator) -> None:
+        _retract(op)
+        if op in self._operators:
+            self._operators.remove(op)
 
     def load(
         self,
@@ -151,9 +166,19 @@ class Library(Scope):
         """
         if self.kind == "IMPL":
             raise RuntimeError("load() needs a library of kind 'DEF' or 'FRAGMENT', not 'IMPL'")
-        family = load(source, namespace=self.ns, functions=functions, name=name)
-        self._families.append(family)
+        loaded: list[types.ModuleType] = []
+        with Transaction(self._handles) as whole:
+            whole.on_failure(lambda: self._unload(loaded))
+            family = load(source, namespace=self.ns, functions=functions, name=name, kept=loaded)
+            self._families.append(family)
+            whole.commit()
         return family
+
+    def _unload(self, families: list[types.ModuleType]) -> None:
+        for family in families:
+            unload(family)
+            if family in self._families:
+                self._families.remove(family)
 
     def impl(
         self,
@@ -185,7 +210,18 @@ class Library(Scope):
             ValueError: `raw` for a key that is not a backend's.
         """
         name = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        key = find_key(name)
+        return self._impl(op_name, fn, find_key(name), with_keyset, allow_override, raw, None)
+
+    def _impl(
+        self,
+        op_name: Any,
+        fn: Any,
+        key: DispatchKey,
+        with_keyset: bool,
+        allow_override: bool,
+        raw: bool | None,
+        kept: list[Any] | None,
+    ) -> RegistrationHandle:
         op = self._find(op_name)
         if key is META:
             check_fake(op)
@@ -199,11 +235,17 @@ class Library(Scope):
             )
         if former is None and not allow_override and key is not META:
             _refuse_second(op, key)
-        return self._add(op, key, self._adapt(op, key, fn, with_keyset, raw))
+        return self._add(op, key, self._adapt(op, key, fn, with_keyset, raw), kept)
 
-    def _add(self, op: Operator, key: DispatchKey, kernel: Any) -> RegistrationHandle:
-        """Register what follows the calling convention of kernels already."""
-        return op.register(key, kernel, self._handles)
+    def _add(
+        self, op: Operator, key: DispatchKey, kernel: Any, kept: list[Any] | None = None
+    ) -> RegistrationHandle:
+        """Register what follows the calling convention of kernels already.
+
+        Args:
+            kept: gets the handle instead of the library.
+        """
+        return op.register(key, kernel, self._handles if kept is None else kept)
 
     def _register_fake(
         self, op_name: Any, fn: Any, _stacklevel: int = 1, *, allow_override: bool = True
@@ -273,9 +315,7 @@ class Library(Scope):
         for handle in reversed(self._handles):
             handle.remove()
         for op in self._operators:
-            if find_operator(op.qualified_name) is op:
-                retract(op)
-                TAGS.pop(op.qualified_name, None)
+            _retract(op)
         for family in self._families:
             unload(family)
         self._families = []
@@ -303,6 +343,12 @@ class Library(Scope):
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+
+def _retract(op: Operator) -> None:
+    if find_operator(op.qualified_name) is op:
+        TAGS.pop(op.qualified_name, None)
+        retract(op)
 
 
 def _refuse_second(op: Operator, key: DispatchKey) -> None:

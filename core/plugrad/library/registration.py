@@ -16,6 +16,7 @@ from plugrad.library.autograd import AutogradKernel, GradientRule, check_rule
 from plugrad.library.custom_op import CustomOpDef, DeviceTypes, definition_of
 from plugrad.library.library import Library
 from plugrad.library.schemas import has_keyword_tensor
+from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import OpOverload
 
@@ -78,9 +79,10 @@ def impl(
     def register(function: Any) -> Any:
         owner = _library_for(namespace, lib, "IMPL")
         op = _find(qualname)
-        for name in names:
-            key = _key_of(name)
-            owner.impl(op, function, key.name, raw=raw)
+        with Transaction(owner._handles) as whole:
+            for name in names:
+                owner._impl(op, function, _key_of(name), False, False, raw, whole.handles)
+            whole.commit()
         return function
 
     return register if func is None else register(func)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dispatch.plugin_hooks import note
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
+from plugrad.library.transaction import Transaction
 from plugrad.ops.batching import VmapInfo, add_rule, remove_rule
 from plugrad.tensor.base import TensorBase, sizes_of
 
@@ -104,10 +105,12 @@ def add_vmap_rule(op: Operator, function: Callable[..., Any], kept: list[Any]) -
         raise TypeError(f"register_vmap(): the rule must be callable, got {type(function)}")
     rule = VmapRule(op, function)
     handle = VmapHandle(rule)
-    kept.append(handle)
-    note(handle)
-    _rules.setdefault(op.qualified_name, []).append(rule)
-    add_rule(op, rule)
+    with Transaction(kept) as whole:
+        whole.handles.append(handle)
+        note(handle)
+        _rules.setdefault(op.qualified_name, []).append(rule)
+        add_rule(op, rule)
+        whole.commit()
     return handle
 
 

@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import Any, Final, final
 
-from plugrad.dispatch.fork import hold_while_forking
+from plugrad.dispatch.fork import hold_each_while_forking, hold_while_forking
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.write_back import SAME_ELEMENTS, Step
 
@@ -113,6 +113,15 @@ _aliases: Final[dict[int, Alias]] = {}
 # Held while a tensor gets its first cell.
 ENTERING: Final[Any] = threading.RLock()
 hold_while_forking(ENTERING)
+
+
+def _locks() -> list[Any]:
+    """Those of all cells, of which none is made while `ENTERING` is held."""
+    cells = {id(place.cell): place.cell for place in list(_aliases.values())}
+    return [cell.lock for cell in cells.values()]
+
+
+hold_each_while_forking(_locks)
 
 
 def alias_of(tensor: TensorBase) -> Alias | None:

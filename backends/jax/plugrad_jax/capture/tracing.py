@@ -16,6 +16,7 @@ import jax
 import jax.extend.core
 
 import plugrad
+from plugrad.autograd.graph import RemovableHandle
 from plugrad.plugins.scopes import Scope, Undone
 from plugrad.plugins.tracing import (
     Before,
@@ -371,7 +372,9 @@ class _OptimizersSeen(Scope):
     def change(self, state: Any) -> None:
         optimizers = sys.modules.get("plugrad_nn.optim.optimizer")
         if optimizers is not None:
-            self.handle = optimizers.register_optimizer_step_pre_hook(self.check)
+            # The handle first, so that there is no time at which nobody could take the hook out.
+            self.handle = RemovableHandle(optimizers._global_pre_hooks)
+            optimizers._global_pre_hooks[self.handle.id] = self.check
 
     def restore(self, state: Any, before: None) -> None:
         if self.handle is not None:
