@@ -8,6 +8,7 @@ installed interpreted.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import os
@@ -151,8 +152,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         # Beside the cache of a type check, mypyc would write one of its own, for minutes.
         [
             f"--cache-dir={os.devnull}",
-            "--config-file=",
-            "--follow-imports=silent",
+            f"--config-file={type_checking()}",
             "--check-untyped-defs",
             *modules,
         ],
@@ -178,6 +178,26 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         if any(Path(source).name in REPLACED for source in extension.sources):
             extension.sources.append(TRACEBACKS)
     return found
+
+
+def type_checking() -> Path:
+    """Write the configuration that the modules are checked with while they are translated.
+
+    Nothing in them depends on the types of what is installed beside numpy. A checker that followed
+    those imports would come to PyTorch and JAX, where they are installed: minutes for nothing.
+    """
+    trees = (ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py"))
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    imported = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    known = {*sys.stdlib_module_names, "numpy", "mypy_extensions", PACKAGE.name}
+    others = sorted({name.partition(".")[0] for name in imported} - known)
+    lines = ["[mypy]", "follow_imports = silent"]
+    for name in others:
+        lines += [f"[mypy-{name}.*]", "follow_imports = skip", "ignore_missing_imports = True"]
+    path = BUILD / "mypy.ini"
+    path.write_text("\n".join(lines) + "\n")
+    return path
 
 
 # In what mypyc writes: the entries of method tables that only mypyc itself may call, since they
