@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +40,10 @@ ONE_CORE = {
     "tests/core/autograd/explorer": "interpreted",
     "tests/core/autograd/test_random_programs.py": "interpreted",
     "tests/core/cli": "compiled",
+    "tests/core/ops/test_against_torch.py": "compiled",
+    # A process for each test, to import plugrad afresh.
+    "tests/core/overrides/test_tensor_likes.py": "compiled",
+    "tests/core/plugins/test_fork_at_first_use.py": "compiled",
     "tests/cuda/runtime": "compiled",
     "tests/core/testing/conformance": "compiled",
     "tests/jax/test_precision.py": "compiled",
@@ -60,6 +65,10 @@ ONE_CORE = {
     "tests/jax/test_batching.py": "compiled",
     "tests/special": "compiled",
 }
+# Tables with a row for each sample of each operator: a row runs once, on the one core or the other.
+# There are several for an operator, and what the build is about is the same in all.
+TABLES = ("tests/core/ops", "tests/core/backends/test_workers.py")
+ROWS_INTERPRETED = 1 / 3
 
 
 def core_kind() -> str:
@@ -94,6 +103,30 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if named and folder in ("jax", "cuda") and collection_path.parent.name == "tests":
         return None if folder in named else True
     return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the rows of tables that the run beside this one does."""
+    if not os.environ.get("PLUGRAD_TEST_SHARED"):
+        return
+    left_out = [item for item in items if _is_row(item) and not _runs_here(item.nodeid)]
+    if left_out:
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _is_row(item: pytest.Item) -> bool:
+    place = item.path.relative_to(ROOT)
+    inside = {place.as_posix(), *(folder.as_posix() for folder in place.parents)}
+    return (
+        hasattr(item, "callspec") and not inside.isdisjoint(TABLES) and inside.isdisjoint(ONE_CORE)
+    )
+
+
+def _runs_here(name: str) -> bool:
+    interpreted = zlib.crc32(name.encode()) < ROWS_INTERPRETED * 2**32
+    return interpreted == (core_kind() == "interpreted")
 
 
 def pytest_collection_finish() -> None:

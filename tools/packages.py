@@ -31,7 +31,7 @@ SCAFFOLDS = (
 CONFORMANCE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs")
 KIT = (*CONFORMANCE, "plugrad.testing.conformance")
 # How much of the kit runs on JAX.
-SHARE_ON_JAX = 0.2
+SHARE_ON_JAX = 0.05
 # Finite differences want 64 bits; programs that run once are better compiled soon than well.
 JAX = {
     "JAX_ENABLE_X64": "1",

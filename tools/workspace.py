@@ -165,11 +165,19 @@ class Workspace:
         return next(target.glob("*.whl"))
 
     def install_with(self, groups: Sequence[str], backends: Sequence[str] = ()) -> str:
-        """Install plugrad and dependency groups. The groups come while plugrad's core is built:
-        its translation to C takes a minute on one processor."""
+        """Install plugrad and dependency groups. The groups, and the other wheels, come while
+        plugrad's core is built: its translation to C takes a minute on one processor."""
         self.require_building()
+        others = [folder for folder in self.distributions(backends) if folder != "core"]
+
+        def others_first() -> None:
+            for name in groups:
+                self.group(name)
+            for folder in others:
+                self.wheel(folder, self.mode())
+
         with ThreadPoolExecutor(1) as beside:
-            installing = beside.submit(lambda: [self.group(name) for name in groups])
+            installing = beside.submit(others_first)
             self.wheel("core", self.mode())
             installing.result()
         return self.install(backends)

@@ -56,7 +56,7 @@ def test_everything_together(program: Program, torch_oracle: ModuleType) -> None
     assert_same(program, torch_oracle)
 
 
-@drawn(3000, HealthCheck.function_scoped_fixture)
+@drawn(1000, HealthCheck.function_scoped_fixture)
 @pytest.mark.slow
 @pytest.mark.one_thread
 @given(program=programs(max_steps=24))
