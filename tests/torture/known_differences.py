@@ -305,3 +305,82 @@ def known_refusal(call: Any, error: BaseException) -> bool:
         and (refusal.when is None or refusal.when(call))
         for refusal in REFUSALS
     )
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Findings of the family `programs` that are none.
+
+    Attributes:
+        text: is found in the difference.
+        program: is found in the program.
+        when: whether it is of the kind meant, where the difference does not say enough.
+    """
+
+    text: str
+    program: str = ""
+    when: Callable[[Any], bool] | None = None
+
+
+def _writes_gradient(parted: Any) -> bool:
+    return bool(parted.raised_by("g"))
+
+
+def _applied_to_result(parted: Any) -> bool:
+    statement = parted.statement()
+    return statement is not None and ".apply(w" in statement.text
+
+
+def _without_gradient(parted: Any) -> bool:
+    """Whether the results of the statement that is spoken of have no gradient."""
+    variables = parted.ours()[1]
+    found = [variables.get(name) for name in parted.statement().defines]
+    return bool(found) and all(isinstance(value, dict) and not value["value"][1] for value in found)
+
+
+def _other_layout_of_several(parted: Any) -> bool:
+    """Whether operands that lie in memory in different ways decide."""
+    from tests.torture.programs.verdicts import first_other_layout
+
+    first = first_other_layout(parted.program)
+    return first is not None and len(re.findall(r"\b[vwg]\d+", first.text)) > 2
+
+
+PARTINGS: tuple[Parting, ...] = (
+    # PyTorch's node keeps a tensor that plugrad's does not need, and so cannot run again.
+    Parting("only theirs: .*backward through the graph a second time"),
+    # PyTorch has no second derivative of some operators.
+    Parting(r"only theirs: .*the derivative for '\w+' is not implemented"),
+    # PyTorch asks some operators for overlaps, plugrad all; PyTorch lets `out=` write to anything.
+    Parting("only ours: .*(more than one element of the written-to tensor|to inference tensor outside)"),
+    Parting("Could this error message be improved"),
+    # A real view of complex numbers that were made part of the graph after it.
+    Parting("only theirs: .*'a leaf Variable that requires grad is being used in an in-place operation"),
+    # PyTorch refuses to look at the view, even where no gradient asks what became of it.
+    Parting("only theirs: .*view and its base or another view of its base has been", when=_without_gradient),
+    # PyTorch's accumulator of gradients still has the shape that a leaf had before.
+    Parting("theirs: .*returned an invalid gradient at index", r"no_grad\(\): \w+\.(t|transpose|squeeze|unsqueeze)_\("),
+    # PyTorch's gradient of a sign is a tensor of zeros without memory, which cannot be added to.
+    Parting("only theirs: .*ZeroTensors are immutable"),
+    # Dtypes that PyTorch's kernels do not mix, in the gradients of these.
+    Parting("only theirs: .*addmv input tensors must have the same dtype", "lib.addr|addmv"),
+    Parting("only theirs: .*expected scalar type", r"lib\.cross\("),
+    # PyTorch's gradient of as_strided is a view of a buffer; so is the result of some compositions.
+    Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", "as_strided", _writes_gradient),
+    Parting("only theirs: .*If your Function modifies inplace an input that is a view", when=_applied_to_result),
+    # Recorded as one operator with two results, so that neither is known to be constant.
+    Parting("grad: False\n  but theirs: True", "prelu.*(\n.*)*create_graph=True"),
+    # From what plugrad's formulas are computed: absolute values and angles, not their product.
+    Parting("only ours: .*has been modified by an inplace operation", r"lib\.polar\("),
+    # Of operands that lie differently, PyTorch follows the first, NumPy none.
+    Parting("view size is not compatible|version: ", when=_other_layout_of_several),
+)  # fmt: skip
+
+
+def known_parting(parted: Any) -> bool:
+    return any(
+        re.search(parting.text, parted.text)
+        and re.search(parting.program, parted.source)
+        and (parting.when is None or parting.when(parted))
+        for parting in PARTINGS
+    )

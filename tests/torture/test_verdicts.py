@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,12 @@ from tests.torture import specs  # noqa: E402
 from tests.torture.families import operators  # noqa: E402
 from tests.torture.programs.finite_differences import verdict  # noqa: E402
 from tests.torture.programs.noise import Noise  # noqa: E402
+from tests.torture.programs.verdicts import (  # noqa: E402
+    Parted,
+    first_other_layout,
+    hides_a_write,
+    only_pytorch_keeps,
+)
 
 LEAF = "v1 = leaf((2, 2), 'float64', 3, True)\n"
 BACKWARD = "\nlib.autograd.backward([w2], [values((2, 2), 'float64', 5)])"
@@ -92,3 +99,36 @@ def test_results_that_pytorch_leaves_broken_count_as_errors() -> None:
     broken = call("as_strided", specs.Tensor(np.ones(4), "float64"), (-1, 0), (2, 2))
     ours, theirs = operators.perform(broken, plugrad), operators.perform(broken, torch)
     assert operators.compare(broken, ours, theirs) is None
+
+
+def parted(text: str) -> Parted:
+    program = Program.parse(LEAF + text + BACKWARD)
+    found = difference(run_program(program, plugrad), run_program(program, torch), words=False)
+    return Parted(program, found or "", numeric="but theirs" in (found or ""))
+
+
+def test_what_a_node_keeps_is_known_where_the_gradient_is_right() -> None:
+    written = "v3 = v1 * 1\nw2 = v3.gather(0, lib.zeros((2, 2), dtype=lib.int64))\n"
+    needless = parted(written + "v3.detach().zero_()")
+    assert "only theirs" in needless.text
+    assert only_pytorch_keeps(needless)
+    assert not only_pytorch_keeps(replace(needless, text=needless.text.replace("modified", "")))
+    # The same error where plugrad's gradient is that of the values as they are now.
+    wrong = parted("v3 = v1 * 1\nw2 = v3 * v3\nv3.data.zero_()")
+    text = "only theirs: has been modified by an inplace operation"
+    assert not only_pytorch_keeps(replace(wrong, text=text))
+
+
+def test_a_write_that_data_hides_is_no_evidence() -> None:
+    hidden = replace(parted("w2 = v1 * v1\nv1.data.zero_()"), numeric=True)
+    assert hides_a_write(hidden)
+    assert not hides_a_write(replace(hidden, numeric=False))
+    assert not hides_a_write(replace(parted("w2 = v1 * v1.data"), numeric=True))
+
+
+def test_layouts_are_known_where_operands_lie_differently() -> None:
+    several = Program.parse(LEAF + "v3 = v1.t()\nw2 = v3 + v1\nv4 = w2.view(-1)")
+    statement = first_other_layout(several)
+    assert statement is not None
+    assert statement.text == "w2 = v3 + v1"
+    assert first_other_layout(Program.parse(LEAF + "w2 = lib.cat([v1.t(), v1.t()])")) is None

@@ -140,21 +140,28 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
 def _has_layout_of(grad: TensorBase, variable: TensorBase) -> bool:
     """Whether the gradient's steps through memory are those it should have.
 
-    Any will do where the variable was given other dimensions since it was used.
+    Any will do where the variable lost dimensions since it was used. Where it was given some, the
+    steps of the first ones count, as in PyTorch.
     """
-    if len(sizes_of(grad)) != len(sizes_of(variable)):
+    if len(sizes_of(grad)) > len(sizes_of(variable)):
         return True
+    if len(sizes_of(grad)) < len(sizes_of(variable)):
+        wanted = _layout_for(variable)[: len(sizes_of(grad))]
+        return _has_steps(grad, wanted)
     if len(sizes_of(grad)) < 2 or getattr(grad.array, "strides", None) == getattr(
         variable.array, "strides", None
     ):
         return True
     if grad.device is not variable.device:
         return False
-    steps = strides(grad)
-    wanted = _layout_for(variable)
+    return _has_steps(grad, _layout_for(variable))
+
+
+def _has_steps(grad: TensorBase, wanted: tuple[int, ...]) -> bool:
+    """Whether the gradient's steps are these, where it has more than one element."""
     return all(
         size == 1 or step == want
-        for size, step, want in zip(sizes_of(grad), steps, wanted, strict=True)
+        for size, step, want in zip(sizes_of(grad), strides(grad), wanted, strict=True)
     )
 
 

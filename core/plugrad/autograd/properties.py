@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, DType
+from plugrad.graph.former_geometry import restart
 from plugrad.graph.history import grad_fn_of, has_grad_fn
 from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import (
@@ -153,6 +154,8 @@ def data_of(tensor: TensorBase) -> TensorBase:
     keyset = keyset_without_tangent(tensor)
     result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
     result.keyset = keyset
+    if tensor.shared is not None:
+        share_storage(result)  # as of a view, whose elements may share memory: writes look at them
     note_alias(result, tensor)
     return result
 
@@ -204,7 +207,10 @@ def set_data(tensor: TensorBase, value: Any) -> None:
         if value.dtype is not tensor.dtype or value.device is not tensor.device:
             # It expects gradients of the former dtype and device.
             meta.accumulator = None
+    same_kind = value.dtype is tensor.dtype and value.device is tensor.device
     take_over(tensor, value)
+    if tensor.view_info is not None and same_kind:
+        restart(tensor, tensor.view_info)
     tensor.dtype = value.dtype
     tensor.device = value.device
     # A dual tensor stays one.

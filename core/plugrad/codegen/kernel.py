@@ -340,6 +340,9 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
     with out.block(f"def record_{entry.identifier}({parameters}) -> {returned}:"):
         out.line(f"node: {node_class_name(entry)} | None = None")
         wanted = " or ".join(_needs_grad(argument) for argument in inputs)
+        if inplace and entry.structure != INPLACE_VIEW:
+            # Integers have no gradient, whatever is written to them.
+            wanted = f"({wanted}) and self.dtype.category >= FLOATING"
         with out.block(f"if state.grad_enabled and ({wanted}):"):
             if inplace:
                 out.line("check_inplace(self)")
@@ -363,7 +366,7 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             with out.block("else:"):
                 out.line(f"out = kernel(below{passed})")
         with out.block("if node is not None:"):
-            _emit_history(out, entry)
+            _emit_history(out, entry, formulas)
             for number in _saved_outputs(formulas):
                 output = "out" if single else f"out[{number}]"
                 if inplace:
@@ -465,7 +468,7 @@ def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
         out.line(f"made.with_{name} = {name}")
 
 
-def _emit_history(out: Source, entry: Entry) -> None:
+def _emit_history(out: Source, entry: Entry, formulas: list[Formula]) -> None:
     if entry.structure == INPLACE_VIEW:
         out.line("replace_history(self, node)")
     elif entry.schema.is_inplace:
@@ -475,7 +478,11 @@ def _emit_history(out: Source, entry: Entry) -> None:
     elif len(entry.schema.returns) == 1:
         out.line("set_history_list(out, node)")
     else:
-        for number, item in enumerate(entry.schema.returns):
+        # Formulas that say `grad` know no gradient but that of the first result.
+        all_have = any(formula.uses_grads for formula in formulas)
+        for number, item in enumerate(
+            entry.schema.returns if all_have else entry.schema.returns[:1]
+        ):
             if item.type.base == "Tensor":
                 out.line(f"set_history(out[{number}], node)")
 

@@ -8,9 +8,22 @@ back to the one it started from by strides, which always exists, before it takes
 
 from __future__ import annotations
 
+from typing import Final
+
 from plugrad.graph.support import operators
-from plugrad.tensor.base import AS_STRIDED, ViewInfo, ViewStep, steps_up_to
+from plugrad.tensor.base import (
+    AS_STRIDED,
+    TensorBase,
+    ViewInfo,
+    ViewStep,
+    sizes_of,
+    steps_up_to,
+)
 from plugrad.tensor.interop import storage_offset, strides
+from plugrad.tensor.strides import reach
+
+# Views by these have other dtypes than their bases.
+CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex"])
 
 
 def follow_base(view: ViewInfo) -> None:
@@ -31,3 +44,23 @@ def follow_base(view: ViewInfo) -> None:
                 last = ViewStep(last, op, given, taken)
             view.last = last
             return
+
+
+def restart(tensor: TensorBase, view: ViewInfo) -> None:
+    """A view was given another array by `.data`: it stays one of its base.
+
+    As in PyTorch, what is written to it from now on counts as a write to those elements of the
+    base that the new steps and offset lead to. If these leave the base, or the view has another
+    dtype, it stays what it was.
+    """
+    for op, _, _ in steps_up_to(view.last):
+        if op.name in CHANGE_DTYPE:
+            return
+    follow_base(view)
+    base = view.base
+    sizes, steps, offset = sizes_of(tensor), strides(tensor), storage_offset(tensor)
+    start = storage_offset(base)
+    if offset < start or reach(sizes, steps, offset - start) > base.numel():
+        return
+    arguments = (sizes, steps, offset, strides(base), start)
+    view.last = ViewStep(None, operators[AS_STRIDED], arguments, -1)

@@ -12,14 +12,11 @@ from __future__ import annotations
 from typing import Final, final
 
 from plugrad.dispatch.local_state import current_state
-from plugrad.graph.former_geometry import follow_base
+from plugrad.graph.former_geometry import CHANGE_DTYPE, follow_base
 from plugrad.graph.history import gradient_edge, next_sequence_nr, set_view_of_base
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
 from plugrad.tensor.base import TensorBase, ViewInfo, ViewStep, needs_grad, sizes_of
-
-# Their gradients have another dtype, so their nodes run one by one as the engine runs nodes.
-_CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex"])
 
 
 @final
@@ -123,7 +120,8 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
         return last
     step: ViewStep | None = view.last
     while step is not None:
-        if step.op.name in _CHANGE_DTYPE:
+        if step.op.name in CHANGE_DTYPE:
+            # Their gradients have another dtype: their nodes run one by one, as in the engine.
             return last
         step = step.before
     node = ViewOfBase(tensor, base)

@@ -157,3 +157,67 @@ def test_a_stale_view_that_retains_its_gradient_may_be_asked_again(lib: Any) -> 
         leaf[0] = 0.5
     view.retain_grad()
     assert view.retains_grad
+
+
+def test_results_that_no_formula_takes_a_gradient_of_require_none(lib: Any) -> None:
+    seen = []
+    x = lib.tensor([[1.0, 2.0, 4.0]], requires_grad=True)
+    name = "plugrad" if lib.__name__ == "plugrad" else "aten"
+    results = getattr(lib.ops, name).native_layer_norm(x, (3,), None, None, 1e-5)
+    assert [result.requires_grad for result in results] == [True, False, False]
+    results[0].grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    results[0].grad_fn.register_hook(lambda ins, outs: seen.append(len(outs)))
+    results[0].sum().backward()
+    assert seen == [1, 1]
+
+
+def test_data_of_what_repeats_its_elements_is_not_written_to(lib: Any) -> None:
+    data = lib.ones(3, requires_grad=True).as_strided((2,), (0,)).data
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        data.add_(lib.ones(2))
+
+
+def test_integers_are_written_to_whatever_the_source_was_a_view_of(lib: Any) -> None:
+    x = lib.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) * 2
+    _, second = x.unbind(0)
+    x.neg_()
+    found = lib.zeros(2, dtype=lib.int64)
+    found.copy_(second)
+    assert found.tolist() == [-6, -8]
+    assert not found.requires_grad
+
+
+def test_a_leaf_that_was_given_a_dimension_lays_out_its_gradient(lib: Any) -> None:
+    x = lib.ones(3, requires_grad=True)
+    y = x * 2
+    with lib.inference_mode():
+        x.unsqueeze_(0)
+    y.sum().backward()
+    assert x.grad.tolist() == [[2.0, 2.0, 2.0]]
+
+
+def test_a_view_that_was_given_other_data_writes_where_its_steps_lead(lib: Any) -> None:
+    x = lib.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    y = x * 1
+    view = y[1::2]
+    view.data = lib.tensor([5.0, 6.0])
+    view.mul_(view.detach().clone())
+    lib.autograd.backward([view, y], [lib.ones(2), lib.tensor([1.0, 2.0, 3.0, 4.0])])
+    assert x.grad.tolist() == [10.0, 18.0, 3.0, 4.0]
+
+
+def test_a_view_that_was_given_more_data_than_its_base_has_stays_a_view(lib: Any) -> None:
+    x = lib.ones(1, requires_grad=True)
+    y = x * 1
+    view = y.expand(3)
+    view.data = lib.zeros(3)
+    y.neg_()
+    assert (view.is_leaf, view.requires_grad, view.tolist()) == (False, True, [0.0, 0.0, 0.0])
+    view.sum().backward()
+    assert x.grad is not None
+
+
+def test_the_gradient_of_one_factor_passes_through(lib: Any) -> None:
+    x = lib.tensor([3.0], requires_grad=True)
+    (grad,) = lib.autograd.grad(x.cumprod(0), x, lib.ones(1), create_graph=True)
+    assert not grad.requires_grad

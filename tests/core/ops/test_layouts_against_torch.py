@@ -75,3 +75,32 @@ def test_one_element_of_a_sorted_tensor_has_no_negative_stride() -> None:
     values, indices = plugrad.tensor([3.0, 1.0]).topk(1)
     assert (values.stride(), indices.stride()) == ((1,), (1,))
     assert plugrad.tensor([3.0]).sort(descending=True)[1].stride() == (1,)
+
+
+TURNED = {
+    "cat": lambda lib, x: lib.cat([x, x]),
+    "stack": lambda lib, x: lib.stack([x, x], -1),
+    "hstack": lambda lib, x: lib.hstack([x, x]),
+    "roll": lambda lib, x: x.roll(1, 0),
+    "softmax": lambda lib, x: x.softmax(0),
+    "log_softmax": lambda lib, x: x.log_softmax(-1),
+    "logsigmoid": lambda lib, x: lib.nn.functional.logsigmoid(x),
+    "cumsum": lambda lib, x: x.cumsum(0),
+    "cumprod": lambda lib, x: x.cumprod(-1),
+    "sort": lambda lib, x: x.sort(dim=0, stable=True)[0],
+    "argsort": lambda lib, x: x.argsort(-1),
+    "gather": lambda lib, x: x.gather(0, x.argsort(0)),
+    "index_fill": lambda lib, x: x.index_fill(0, lib.tensor([0]), 0.5),
+    "index_put": lambda lib, x: x.index_put((lib.tensor([0]),), x[1]),
+    "complex": lambda lib, x: lib.complex(x, x),
+    "pad": lambda lib, x: lib.nn.functional.pad(x, (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_results_of_what_is_turned_lie_as_in_pytorch(torch_oracle: Any, name: str) -> None:
+    found = []
+    for library in (plugrad, torch_oracle):
+        x = library.tensor([[3.0, 1.0, 2.0], [0.5, 2.5, -1.0]]).t()
+        found.append([TURNED[name](library, y).stride() for y in (x, x[:, :1].expand(3, 2))])
+    assert found[0] == found[1]

@@ -67,7 +67,9 @@ def compare(program: Program) -> tuple[str, bool] | None:
 
 
 def run_case(seed: int) -> Finding | None:
+    from tests.torture import known_differences
     from tests.torture.programs.reduction import reduced
+    from tests.torture.programs.verdicts import Parted, hides_a_write, only_pytorch_keeps
     from tests.torture.programs.writing import draw
 
     program = draw(seed)
@@ -89,15 +91,12 @@ def run_case(seed: int) -> Finding | None:
         # PyTorch is wrong; docs/reliability.md lists where.
         counts["finite differences side with us"] += 1
         return None
-    if _OVERWRITTEN.search(text) and not _is_wrong(program):
-        # PyTorch's node kept its result, plugrad's what was not written to.
-        counts["known differences"] += 1
-        return None
-    if _SPLIT.search(text) and _is_without_grad(program, text):
-        # PyTorch refuses to look at the view, even where no gradient asks what became of it.
-        counts["known differences"] += 1
-        return None
-    if _KNOWN.search(text) or (_STALE.search(text) and _RESHAPED.search(source(program))):
+    parted = Parted(program, text, numeric)
+    if (
+        only_pytorch_keeps(parted)
+        or hides_a_write(parted)
+        or known_differences.known_parting(parted)
+    ):
         counts["known differences"] += 1
         return None
     shown = program.statements
@@ -113,42 +112,6 @@ def run_case(seed: int) -> Finding | None:
         source(program),
         _class(kind, text) if kind == "raised" else f"{kind} {side} {' '.join(sorted(words))}",
     )
-
-
-_KNOWN = re.compile(
-    # PyTorch's node keeps a tensor that plugrad's does not need, and so cannot run again.
-    r"only theirs: .*backward through the graph a second time|"
-    # PyTorch has no second derivative of some operators.
-    r"only theirs: .*the derivative for '\w+' is not implemented|"
-    # PyTorch asks some operators for overlaps, plugrad all; PyTorch lets `out=` write to anything.
-    r"only ours: .*(more than one element of the written-to tensor|to inference tensor outside)|"
-    r"Could this error message be improved|"
-    # A real view of complex numbers that were made part of the graph after it.
-    r"only theirs: .*'a leaf Variable that requires grad is being used in an in-place operation"
-)
-
-
-_SPLIT = re.compile(r"only theirs: .*view and its base or another view of its base has been")
-# PyTorch's accumulator of gradients still has the shape that a leaf had before.
-_STALE = re.compile("theirs: .*returned an invalid gradient at index")
-_RESHAPED = re.compile(r"no_grad\(\): \w+\.(t|transpose|squeeze|unsqueeze)_\(")
-_OVERWRITTEN = re.compile("only theirs: .*has been modified by an inplace operation")
-
-
-def _is_wrong(program: Program) -> bool:
-    """Whether finite differences contradict plugrad's gradients."""
-    from tests.torture.programs.finite_differences import contradicts
-
-    return contradicts(program, run_program(program, plugrad)[1])
-
-
-def _is_without_grad(program: Program, text: str) -> bool:
-    """Whether the results of the statement that is spoken of have no gradient."""
-    match = re.search(r"statement (\d+)", text)
-    assert match is not None
-    variables = run_program(program, plugrad)[1]
-    found = [variables.get(name) for name in program.statements[int(match[1])].defines]
-    return bool(found) and all(isinstance(value, dict) and not value["value"][1] for value in found)
 
 
 def _side(program: Program) -> str:

@@ -65,7 +65,9 @@ def infer(form: str, kinds: tuple[tuple[Shape, str], ...]) -> tuple[Result, ...]
         return ()
     first = operands[0]
     assert first is not None
-    node = bool(results) and _nodes(form, kinds, torch) == _nodes(form, kinds, plugrad)
+    # What is an operand itself has no node of its own.
+    nodes = _nodes(form, kinds, torch)
+    node = bool(nodes) and nodes == _nodes(form, kinds, plugrad)
     return tuple(
         Result(
             tuple(result.shape),

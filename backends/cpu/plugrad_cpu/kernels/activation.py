@@ -242,6 +242,7 @@ def softplus_backward(grad: Array, x: Array, beta: Any, limit: Any) -> Any:
 
 
 def log_sigmoid(x: Array) -> Any:
+    x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     out = np.asarray(np.log1p(np.exp(-np.abs(x))))
     return np.minimum(x, zero_of(x.dtype)) - out
 
@@ -274,7 +275,7 @@ def _along(kernel: Kernel) -> Kernel:
             return a.copy()
         if a.ndim == 0:
             return kernel(a.reshape(1), 0).reshape(())
-        return kernel(a, dim)
+        return kernel(a if a.flags.c_contiguous else np.ascontiguousarray(a), dim)
 
     return along
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.spacing import spaced
+from plugrad.plugins.strides import copy_order
 from plugrad_cpu.generator import CpuGenerator
 
 Array = np.ndarray[Any, Any]
@@ -209,7 +210,13 @@ def random_(array: Array, low: int, high: int, generator: CpuGenerator) -> Array
 def complex_of_parts(real: Any, imag: Any) -> Any:
     """Assembled part by part: real + 1j * imag would spread infinities and NaNs."""
     shape = np.broadcast_shapes(real.shape, imag.shape)
-    result = np.empty(shape, np.dtype(f"c{real.dtype.itemsize * 2}"))
+    dtype = np.dtype(f"c{real.dtype.itemsize * 2}")
+    # The first operand decides on the layout.
+    first = real if real.shape == shape else imag
+    if first.shape == shape and copy_order(first) == "K":
+        result = np.empty_like(first, dtype)
+    else:
+        result = np.empty(shape, dtype)
     result.real = real
     result.imag = imag
     return result

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins import kernel_errors as errors
+from plugrad.plugins.strides import copy_order
 from plugrad_cpu.kernels.adapters import as_operand
 
 Array = np.ndarray[Any, Any]
@@ -52,8 +53,8 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     source = _with_a_dim(array)
     where = _with_a_dim(index)
     check_range(where, source.shape[dim], dim)
-    result: Array = source[_place(where, dim)]
-    return result.reshape(index.shape)
+    result: Array = source[_place(where, dim)].reshape(index.shape)
+    return result if result.flags.c_contiguous else np.ascontiguousarray(result)
 
 
 def _add_at(target: Array, where: Any, values: Array) -> None:
@@ -166,7 +167,7 @@ def index_copy(array: Array, dim: int, index: Array, source: Array) -> Array:
 
 
 def index_fill(array: Array, dim: int, index: Array, value: Any) -> Array:
-    result = array.copy()
+    result = array.copy(copy_order(array))
     into = result.reshape(1) if result.ndim == 0 else result
     where = index.reshape(-1)
     check_range(where, into.shape[dim], dim, wrap=True)
@@ -230,7 +231,7 @@ def _put_into(target: Array, indices: list[Array | None], values: Array, accumul
 
 
 def index_put(array: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
-    return _put_into(array.copy(), indices, values, accumulate)
+    return _put_into(array.copy(copy_order(array)), indices, values, accumulate)
 
 
 def index_put_(array: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:

@@ -189,6 +189,8 @@ def _scan(ufunc: Any) -> Kernel:
             return a.astype(dtype)
         wide = accumulator(dtype)
         result = accumulate(a, dim, wide)
+        if not result.flags.c_contiguous:
+            result = np.ascontiguousarray(result)
         return result if wide is dtype else result.astype(dtype)
 
     return kernel

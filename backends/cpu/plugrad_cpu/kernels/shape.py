@@ -16,11 +16,28 @@ Shape = tuple[int, ...]
 
 
 def cat(arrays: list[Array], dim: int) -> Array:
-    return np.concatenate(arrays, dim)
+    joined = np.concatenate(arrays, dim)
+    # Images keep channels last if all of them have them so, which is NumPy's way of joining.
+    return joined if joined.ndim in (4, 5) else _in_order(joined)
 
 
 def stack(arrays: list[Array], dim: int) -> Array:
-    return np.stack(arrays, dim)
+    return _in_order(np.stack(arrays, dim))
+
+
+def _in_order(array: Array) -> Array:
+    """Row-major, however the operands lie: what depends on it then does not depend on them."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _laid_out_as(result: Array, array: Array) -> Array:
+    """A row-major result with the strides of an array of its shape, if that is dense."""
+    order = copy_order(array)
+    if order == "C":
+        return result
+    found = np.empty_like(array, result.dtype)
+    found[...] = result
+    return found
 
 
 def flip(array: Array, dims: Shape) -> Array:
@@ -30,7 +47,7 @@ def flip(array: Array, dims: Shape) -> Array:
 
 
 def roll(array: Array, shifts: Shape, dims: Shape) -> Array:
-    return np.roll(array, shifts, dims) if dims else np.roll(array, shifts[0])
+    return _in_order(np.roll(array, shifts, dims) if dims else np.roll(array, shifts[0]))
 
 
 def repeat(array: Array, repeats: Shape) -> Array:
@@ -73,8 +90,8 @@ def argsort(array: Array, dim: int, descending: bool) -> Array:
 def sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64)
-    indices = np.ascontiguousarray(argsort(array, dim, descending))
-    return np.take_along_axis(array, indices, dim), indices
+    indices = _laid_out_as(np.ascontiguousarray(argsort(array, dim, descending)), array)
+    return _laid_out_as(np.take_along_axis(array, indices, dim), array), indices
 
 
 def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:

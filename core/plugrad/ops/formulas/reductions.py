@@ -235,7 +235,7 @@ def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tenso
     Whether there are zeros only the host is asked: another device would have to be waited for,
     and the elements of a batch need not agree.
     """
-    if x.ndim == 0 or x.shape[dim] == 0:
+    if x.numel() <= 1:
         return grad
     if x.device.is_host and not is_mapped(x):
         if not F.any(x == 0).item():
