@@ -338,14 +338,6 @@ def _without_gradient(parted: Any) -> bool:
     return bool(found) and all(isinstance(value, dict) and not value["value"][1] for value in found)
 
 
-def _other_layout_of_several(parted: Any) -> bool:
-    """Whether operands that lie in memory in different ways decide."""
-    from tests.torture.programs.verdicts import first_other_layout
-
-    first = first_other_layout(parted.program)
-    return first is not None and len(re.findall(r"\b[vwg]\d+", first.text)) > 2
-
-
 PARTINGS: tuple[Parting, ...] = (
     # PyTorch's node keeps a tensor that plugrad's does not need, and so cannot run again.
     Parting("only theirs: .*backward through the graph a second time"),
@@ -372,8 +364,6 @@ PARTINGS: tuple[Parting, ...] = (
     Parting("grad: False\n  but theirs: True", "prelu.*(\n.*)*create_graph=True"),
     # From what plugrad's formulas are computed: absolute values and angles, not their product.
     Parting("only ours: .*has been modified by an inplace operation", r"lib\.polar\("),
-    # Of operands that lie differently, PyTorch follows the first, NumPy none.
-    Parting("view size is not compatible|version: ", when=_other_layout_of_several),
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from tests.torture.programs.verdicts import (  # noqa: E402
     Parted,
     first_other_layout,
     hides_a_write,
+    only_layout_decides,
     only_pytorch_keeps,
 )
 
@@ -127,8 +128,12 @@ def test_a_write_that_data_hides_is_no_evidence() -> None:
 
 
 def test_layouts_are_known_where_operands_lie_differently() -> None:
-    several = Program.parse(LEAF + "v3 = v1.t()\nw2 = v3 + v1\nv4 = w2.view(-1)")
-    statement = first_other_layout(several)
-    assert statement is not None
-    assert statement.text == "w2 = v3 + v1"
+    for last in ("v4 = w2.view(-1)", "v4 = w2.reshape(-1)"):
+        several = parted("v3 = v1.t()\nw2 = v3 + v1\n" + last)
+        statement = first_other_layout(several.program)
+        assert statement is not None
+        assert statement.text == "w2 = v3 + v1"
+        assert only_layout_decides(several)
+    wrong = parted("v3 = v1.t()\nw2 = v3 + v1 * (lib.__name__ == 'torch')")
+    assert not only_layout_decides(wrong)
     assert first_other_layout(Program.parse(LEAF + "w2 = lib.cat([v1.t(), v1.t()])")) is None

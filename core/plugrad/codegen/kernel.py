@@ -200,7 +200,10 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
                 out.line(f"several = {formula.code}")
                 with (
                     out.block(f"for position in range(self.count_{name}):"),
-                    out.block(f"if edges[{start} + position].function is not None:"),
+                    # Hooks see all that the formula gives; a pass for some inputs takes theirs.
+                    out.block(
+                        f"if not self._partial or edges[{start} + position].function is not None:"
+                    ),
                 ):
                     out.line(f"found[{start} + position] = several[position]")
             else:

@@ -171,6 +171,16 @@ def test_results_that_no_formula_takes_a_gradient_of_require_none(lib: Any) -> N
     assert seen == [1, 1]
 
 
+def test_node_hooks_see_the_gradients_of_all_tensors_of_a_list(lib: Any) -> None:
+    seen = []
+    x, constant = lib.ones(2, requires_grad=True), lib.ones(2)
+    for y in (lib.stack([x, constant]), lib.cat([constant, x])):
+        y.grad_fn.register_hook(lambda ins, outs: seen.append([g is not None for g in ins]))
+        y.sum().backward()
+    assert seen == [[True, True]] * 2
+    assert constant.grad is None
+
+
 def test_data_of_what_repeats_its_elements_is_not_written_to(lib: Any) -> None:
     data = lib.ones(3, requires_grad=True).as_strided((2,), (0,)).data
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
