@@ -93,6 +93,8 @@ TURNED = {
     "index_fill": lambda lib, x: x.index_fill(0, lib.tensor([0]), 0.5),
     "index_put": lambda lib, x: x.index_put((lib.tensor([0]),), x[1]),
     "complex": lambda lib, x: lib.complex(x, x),
+    "gelu": lambda lib, x: lib.nn.functional.gelu(x),
+    "power of a number": lambda lib, x: 2.0**x,
     "pad": lambda lib, x: lib.nn.functional.pad(x, (1, 1)),
 }
 

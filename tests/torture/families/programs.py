@@ -69,7 +69,12 @@ def compare(program: Program) -> tuple[str, bool] | None:
 def run_case(seed: int) -> Finding | None:
     from tests.torture import known_differences
     from tests.torture.programs.reduction import reduced
-    from tests.torture.programs.verdicts import Parted, hides_a_write, only_layout_decides, only_pytorch_keeps
+    from tests.torture.programs.verdicts import (
+        Parted,
+        hides_a_write,
+        only_layout_decides,
+        only_pytorch_keeps,
+    )
     from tests.torture.programs.writing import draw
 
     program = draw(seed)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import not_implemented
-from plugrad_cpu.kernels.adapters import as_operand
+from plugrad_cpu.kernels.adapters import as_operand, in_memory_order
 from plugrad_cpu.kernels.erf import erf
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
@@ -312,7 +312,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "leaky_relu_backward": floating("leaky_relu_cpu", leaky_relu_backward),
     "elu": floating("elu_cpu", elu),
     "elu_backward": floating("elu_cpu", elu_backward),
-    "gelu": floating("GeluKernelImpl", gelu),
+    "gelu": floating("GeluKernelImpl", in_memory_order(gelu)),
     "gelu_backward": floating("GeluBackwardKernelImpl", gelu_backward),
     "silu": floating("silu_cpu", silu),
     "silu_backward": floating("silu_backward_cpu", silu_backward),

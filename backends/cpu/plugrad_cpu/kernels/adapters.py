@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrad.plugins.kernel_errors import not_implemented
+from plugrad.plugins.strides import copy_order
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
 Array = Any
@@ -38,6 +39,29 @@ def with_number_first(kernel: Kernel) -> Kernel:
         return kernel(as_operand(number, b.dtype), b)
 
     return number_kernel
+
+
+def in_memory_order(kernel: Kernel) -> Kernel:
+    """An elementwise kernel of one array that leaves the elements as they lie in memory."""
+
+    def ordered(x: Array, *args: Any) -> Any:
+        if x.ndim < 2 or copy_order(x) == "C":
+            return kernel(x, *args)
+        order = sorted(range(x.ndim), key=lambda dim: -int(x.strides[dim]))
+        result = kernel(np.ascontiguousarray(x.transpose(order)), *args)
+        return result.transpose([order.index(dim) for dim in range(x.ndim)])
+
+    return ordered
+
+
+def in_order(kernel: Kernel) -> Kernel:
+    """A kernel with a row-major result, however its operands lie."""
+
+    def row_major(*args: Any) -> Any:
+        result = kernel(*args)
+        return np.ascontiguousarray(result) if result.ndim > 1 else result
+
+    return row_major
 
 
 def rejecting(kinds: str, name: str, kernel: Kernel) -> Kernel:
