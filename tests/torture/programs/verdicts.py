@@ -18,6 +18,7 @@ _OVERWRITTEN = re.compile(
     "its base or another view of its base has been modified"
 )
 _READ_DATA = re.compile(r"\.data\b(?! =)")
+_NEW_DATA = re.compile(r"\.data = (.*)")
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,15 @@ def only_pytorch_keeps(parted: Parted) -> bool:
 
 
 def hides_a_write(parted: Parted) -> bool:
-    """Whether a value that a node needs was overwritten through `.data`, which hides it.
+    """Whether a value that a node needs was overwritten through `.data`, or other data were put in
+    its place, which hides it.
 
     Through `detach()` the same write would be an error.
     """
-    if not parted.numeric or not _READ_DATA.search(parted.source):
+    shown = _NEW_DATA.sub(r".detach().copy_(\1)", _READ_DATA.sub(".detach()", parted.source))
+    if not parted.numeric or shown == parted.source:
         return False
-    open_ = Program.parse(_READ_DATA.sub(".detach()", parted.source))
+    open_ = Program.parse(shown)
     with oracle():
         events = run_program(open_, torch)[0]
     return any(what == "raised" and _OVERWRITTEN.search(str(value)) for _, what, value in events)
