@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrad.graph.history import grad_fn_of
 from plugrad.graph.removable_handle import RemovableHandle, register
-from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
+from plugrad.tensor.base import CREATION_DEFAULT, TensorBase, materialize_meta, needs_grad
 from plugrad.tensor.levels import in_transform
 
 
@@ -20,8 +20,13 @@ def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
     """
     if not needs_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    node = grad_fn_of(tensor)
     meta = materialize_meta(tensor)
+    view = tensor.view_info
+    if meta.hooks is not None and view is not None and view.creation_meta != CREATION_DEFAULT:
+        # It cannot follow a write to its base: a further hook does not ask what became of it.
+        further: RemovableHandle = register(meta.hooks, hook)
+        return further
+    node = grad_fn_of(tensor)
     if meta.hooks is None:
         meta.hooks = OrderedDict()
         if node is not None:

@@ -181,6 +181,16 @@ def test_node_hooks_see_the_gradients_of_all_tensors_of_a_list(lib: Any) -> None
     assert constant.grad is None
 
 
+def test_a_further_hook_does_not_ask_whether_a_view_is_valid(lib: Any) -> None:
+    first, _ = (lib.ones(2, requires_grad=True) * 1).unbind(0)
+    handle = first.register_hook(lambda grad: None)
+    first.detach().add_(1)
+    first.register_hook(lambda grad: None).remove()
+    handle.remove()
+    with pytest.raises(RuntimeError, match="is a view and its base or another view of its base"):
+        first.grad_fn  # noqa: B018  # asks
+
+
 def test_data_of_what_repeats_its_elements_is_not_written_to(lib: Any) -> None:
     data = lib.ones(3, requires_grad=True).as_strided((2,), (0,)).data
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):

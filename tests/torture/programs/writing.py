@@ -219,6 +219,8 @@ def write(draft: Draft, choice: Choice) -> None:
         for variable in draft.variables:
             if variable.memory == target.memory and not variable.is_integer:
                 variable.needs_grad = True
+                # An operator in place may be made of others than PyTorch's.
+                variable.node = False
     if results and results[0].shares and form.startswith("{0}."):
         target.shape = results[0].shape
         target.contiguous = target.contiguous and results[0].contiguous
