@@ -18,6 +18,7 @@ from plugrad._generated.functions import linalg_inv as inv
 from plugrad._generated.functions import linalg_solve as solve
 from plugrad._generated.functions import linalg_vector_norm as vector_norm
 from plugrad._generated.functions import matmul, matrix_power
+from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.annotations import explains
 from plugrad.tensor.arguments import int_list_argument, raise_argument_error, scalar_argument
 from plugrad.tensor.base import TensorBase
@@ -72,6 +73,9 @@ def matrix_norm(
         raise RuntimeError(
             f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(str(d) for d in dim)}"
         )
+    rows, columns = (wrap_dim(place, A.ndim) for place in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({rows}, {columns})")
     if isinstance(ord, str) and ord == "fro":
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if not isinstance(ord, str):
@@ -84,7 +88,6 @@ def matrix_norm(
             )
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    rows, columns = (place % A.ndim for place in dim)
     summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(summed, keepdim=keepdim, dtype=dtype)
     is_empty = A.shape[chosen] == 0

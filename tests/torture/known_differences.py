@@ -64,6 +64,43 @@ def _writes_integers(call: Any) -> bool:
     )
 
 
+def _without_channels(call: Any) -> bool:
+    sizes = call.args[0].values.shape
+    extents = int(re.findall(r"\d", call.op)[0])
+    return len(sizes) > extents and sizes[-1 - extents] == 0
+
+
+def _requires_grad(call: Any) -> bool:
+    """Whether a call with `out=` has a tensor that requires grad."""
+    tensors = specs.tensors_in([call.args, call.kwargs])
+    return call.out is not None and any(t.requires_grad for t in [call.out, *tensors])
+
+
+def _is_huge(call: Any) -> bool:
+    """Whether one of the numbers is far beyond all memory."""
+    numbers = [*call.args, *call.kwargs.values()]
+    return any(type(number) is int and number >= 1 << 40 for number in numbers)
+
+
+def _strided_weight(call: Any) -> bool:
+    return call.args[3].layout != "contiguous"
+
+
+def _larger_source(call: Any) -> bool:
+    index, source = call.args[2:4]
+    return bool(index.values.shape != source.values.shape)
+
+
+def _reduces(call: Any) -> bool:
+    return call.kwargs.get("reduce") is not None
+
+
+def _in_whole_numbers(call: Any) -> bool:
+    """Whether integers are looked up among integers."""
+    sequence = call.args[0 if "searchsorted" in call.op else 1]
+    return not sequence.dtype.startswith(("float", "bfloat"))
+
+
 def _overlaps(call: Any) -> bool:
     sizes, strides = call.args[2:4]
     places = [sum(map(mul, at, strides)) for at in product(*map(range, sizes))]
@@ -123,7 +160,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("take_along_dim|kron", REFUSES, "view size is not compatible"),
     Difference("conv.*|batch_norm", REFUSES, r"select\(\): index 0 out of range|create a primitive descriptor|Only zero batch or zero channel"),
     # Without channels in the input PyTorch's result has none either.
-    Difference("conv.*", "shape", when=lambda call: call.args[0].values.shape[1] == 0),
+    Difference(r"conv\dd", "shape", when=_without_channels),
+    # What a convolution pads is laid out in memory.
+    Difference(r"conv\dd", "only plugrad raises", "Storage size calculation|can't allocate memory", _is_huge),
     Difference("all|any", "values", when=_into_integers),
     # Not conjugated in place.
     Difference("Tensor.scatter_reduce_|scatter_reduce", "gradient: values", when=_complex_product),
@@ -157,8 +196,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("matrix_power", "only plugrad raises", "Expected out tensor to have dtype", lambda call: call.args[1] in (0, 1)),
     # PyTorch has nan or huge numbers at infinities and poles, and for orders of which the factorial overflows.
     Difference("special::polygamma", "values", "inf|nan"),
-    # With out=, no input may require grad, whichever operator it is.
-    Difference(ANY, "only plugrad raises", "don't support automatic differentiation"),
+    # With out=, nothing may require grad, whichever operator it is.
+    Difference(ANY, "only plugrad raises", "don't support automatic differentiation", _requires_grad),
     # Whole numbers are made of what is given first, as for int64.
     Difference("arange", "only plugrad raises|shape|values", when=_fractions_as_integers),
     # PyTorch's has eight digits.
@@ -167,6 +206,21 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("logdet", "values", "inf", _with_complex),
     Difference("conj_physical", "is_leaf|versions", when=lambda call: not _with_complex(call)),
     Difference("tensor_split", REFUSES, "to have dtype of long"),
+    # The imaginary part is never dropped.
+    Difference("logsumexp|mean", "only plugrad raises", r"Complex\w+ can't be cast to the desired output", _with_complex),
+    # An integer that the dtype of the integers cannot hold; PyTorch's wraps around.
+    Difference("searchsorted|bucketize", "only plugrad raises", "without overflow", _in_whole_numbers),
+    # A factor that the dtype of the matrices cannot hold.
+    Difference("addmm|b?addbmm", "only plugrad raises", r"type c10::(Half|BFloat16) without overflow"),
+    # The largest of no sums.
+    Difference("linalg.matrix_norm", "requires_grad|is_leaf", "", _without_elements),
+    Difference("absolute", "only plugrad raises", "Expected out tensor to have dtype", _with_complex),
+    # PyTorch's kernel reads other elements of the memory.
+    Difference("batch_norm", "gradient: values", when=_strided_weight),
+    # What is not read has a gradient in PyTorch.
+    Difference("scatter_reduce", "gradient: values", when=_larger_source),
+    # "not implemented" in PyTorch, or, for what is written to a view, left out.
+    Difference("scatter", "gradient: value$", "None$", _reduces),
     # Weights of a wider kind than the input: PyTorch's fused kernel casts them, and drops imaginary parts.
     Difference("rms_norm", "result: dtype", when=_with_complex),
     # An integer tensor that is written to in place with what requires grad does not require grad.
@@ -232,41 +286,34 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"Tensor\.masked_fill_?", "to type bool without overflow"),
     Refusal("utils.checkpoint.checkpoint_sequential", "expected segments between"),
     Refusal(r"(Tensor\.)?b?add\w+", "Boolean (alpha|beta) only supported"),
-    Refusal("func.linearize", "non-empty output"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
-    # Tensors of one element that have a dimension, as an int or among ints.
-    Refusal(r"linalg\.norm|Tensor\.[hvd]split|Tensor\.tensor_split", r"must be tuple of ints, not Tensor|got \(Tensor, tuple\)"),
     Refusal("TypedStorage", "must be int or sequence, not bool"),
-    # Without data, PyTorch does not look at devices, values and numbers, and at shapes not always.
-    Refusal(
-        ANY,
-        r"same device|device type for generator|without overflow|must match the size|do not fit|Expected a long|must be float|"
-        r"cannot be identical|0-dim tensor|out of range|should contain|Boolean value|item\(\) cannot be|no data|used as indices|"
-        r"but got p=|size of dimension|number of sections|invalid for input|shape mismatch|must be real number|the same dtype|check_random_bounds|expects to return a|^Target size|Expected dtype int32",
-        _on_meta,
-    ),
+    # Without data, PyTorch does not look at devices, and lets results be that nobody can read.
+    Refusal(ANY, r"same device|device type for generator|no data", _on_meta),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.
     Refusal(
-        r"ops\.plugrad\.(\w+_backward\w*|native_\w+|batch_norm)(\.\w+)?",
+        r"ops\.plugrad\.(\w+_backward\w*|_?native_\w+|batch_norm)(\.\w+)?",
         r"must match the size|do not fit together|out of bounds|out of range|should contain|must be defined",
     ),
     # What has no elements is not looked at.
-    Refusal(
-        ANY,
-        "must match the size|check_random_bounds|continuous probability|dtype int32/int64 for index|indices should be Long|"
-        "have dtype of long|is out of bounds|bernoulli_ expects p|Dimension out of range|negative dimension",
-        _without_elements,
-    ),
+    Refusal(r"ops\.plugrad\.(bernoulli|bernoulli_|multinomial|normal|native_dropout|index_put_?|cum\w+|cat|take_along_dim)(\.\w+)?",
+        "Expected p_in|can't be cast to the desired|at least one index|Dimension out of range|dtype of indices should be", _without_elements),
+    # Nothing requires grad that is written with out=.
+    Refusal(ANY, "don't support automatic differentiation", lambda call: "out" in call.kwargs),
     # A number is no flag.
     Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
     # A number is no dtype.
-    Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|Cannot access accelerator"),
+    Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|Cannot access accelerator|Device index must not be negative"),
+    # TorchScript's operators on numbers.
+    Refusal(r"ops\.plugrad\.log", "expected at most 1 argument"),
     # As of the family `operators`.
     Refusal(r"(ops\.plugrad|Tensor)\.cum(sum|prod)_(\.\w+)?", "desired output type Bool"),
     Refusal(r".*adaptive_avg_pool2d(\.\w+)?", "Expected 3D or 4D"),
     # No dtype of index is cast.
     Refusal(r"Tensor\.__[gs]etitem__", "tensors used as indices must be"),
     Refusal(r"(Tensor\.)?split", r"got \(Tensor, Tensor"),
+    # A tensor of one element that has a dimension is a list of sizes.
+    Refusal(r"(Tensor\.)?split", "expects split_sizes to sum"),
     # An infix method called by its name takes one operand.
     Refusal(r"Tensor\.__\w+__", "positional argument|expected 1 argument|keyword argument"),
     # The constructors of modules and optimizers look at their arguments; PyTorch's leave them to the first use.
@@ -290,8 +337,8 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"nn\.init\.\w+", r"'tensor' \(position 1\) must be Tensor, not type"),
     # PyTorch does not look at the dtype where there is no device.
     Refusal("amp.autocast", r"'dtype' \(position 2\) must be plugrad.dtype"),
-    # NumPy's names of inputs.
-    Refusal(ANY, "got an unexpected keyword argument 'x'"),
+    # NumPy's name of the input of a function.
+    Refusal(r"(linalg\.|special\.)?\w+", r"^\w+\(\) got an unexpected keyword argument 'x'$", lambda call: "x" in call.kwargs),
     # The second number scales.
     Refusal("rsub", "takes 2 positional arguments"),
     Refusal(r"ops\.plugrad\.\w+(\.\w+)?", "Expected a proper Tensor but got None"),

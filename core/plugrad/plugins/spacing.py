@@ -1,5 +1,6 @@
-"""Numbers at equal distances: what kernels of `linspace` and `logspace` begin with."""
+"""Numbers at equal distances and triangles' indices: what kernels of `linspace`, `logspace`,
+`tril_indices` and `triu_indices` begin with."""
 
-from plugrad.tensor.spacing import spaced
+from plugrad.tensor.spacing import spaced, triangle
 
-__all__ = ["spaced"]
+__all__ = ["spaced", "triangle"]

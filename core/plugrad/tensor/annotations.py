@@ -134,7 +134,7 @@ def refuse_class(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n
     times, `x.conj()`, meets the class: it takes what lies there for the tensor.
     """
     if issubclass(args[0], TensorBase):
-        wrong = mismatch(function, args, kwargs, name or function.__name__)
+        wrong = mismatch(function, args, kwargs, name or function.__name__, 1)
         if wrong is not None:
             raise wrong
 
@@ -151,16 +151,24 @@ def explain(
 
 
 def mismatch(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    name: str,
+    count: int | None = None,
 ) -> TypeError | None:
-    """The error for the first argument that is not what its annotation says; None if all are."""
+    """The error for the first argument that is not what its annotation says; None if all are.
+
+    Args:
+        count: how many of the parameters are looked at; by default all.
+    """
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
     position = 0
-    for parameter in signature.parameters.values():
+    for parameter in list(signature.parameters.values())[:count]:
         if parameter.name == "self":
             continue
         position += 1

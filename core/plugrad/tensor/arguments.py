@@ -11,7 +11,7 @@ import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
-from plugrad.dtype import INTEGER, DType, bool_, complex128, float64, int64
+from plugrad.dtype import BOOL, INTEGER, DType, bool_, complex128, float64, int64
 from plugrad.memory_format import MemoryFormat
 from plugrad.tensor.base import TensorBase, materialize_meta
 from plugrad.tensor.overridable import accept_foreign, stand_in
@@ -176,7 +176,7 @@ def int_argument(value: Any, function: str, name: str, position: int) -> Any:
         if is_too_large(value):
             raise ValueError(OVERFLOW)
         return value
-    if not is_index(value):
+    if not is_index(value) and not is_whole_number(value):
         raise_argument_error(function, name, position, "int", value)
     return int_argument(operator.index(value), function, name, position)
 
@@ -191,10 +191,18 @@ def is_index(value: Any) -> bool:
     return hasattr(type(value), "__index__")
 
 
+def is_whole_number(value: Any) -> bool:
+    """Whether a value is a tensor of one integer, whatever its dimensions."""
+    if not isinstance(value, TensorBase):
+        return False
+    return value.dtype.category == INTEGER and value.numel() == 1
+
+
 def is_length(value: Any) -> bool:
-    """Whether a value stands for one of several ints: a tensor of one bool does as well."""
+    """Whether a value stands for one of several ints: a tensor of one element does, whatever its
+    dimensions; one of a bool if it has none."""
     if isinstance(value, TensorBase):
-        return value.ndim == 0 and value.dtype.category <= INTEGER
+        return is_whole_number(value) or (value.dtype.category == BOOL and value.ndim == 0)
     return is_index(value)
 
 
@@ -329,7 +337,7 @@ def gather_varargs(
         return by_name
     if len(args) == 1 and not isinstance(args[0], int):
         only = args[0]
-        if not isinstance(only, (list, tuple)) and is_index(only):
+        if not isinstance(only, (list, tuple)) and is_length(only):
             return (only,)
         return only
     if not args and default is not MISSING:

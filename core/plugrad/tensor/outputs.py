@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from plugrad.device import Device, as_device
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
-from plugrad.dtype import DType, bool_, uint8
+from plugrad.dtype import INTEGER, DType, bool_, uint8
 from plugrad.tensor.arguments import dtype_argument, type_name
 from plugrad.tensor.base import TensorBase, bump_version, needs_grad, sizes_of
 from plugrad.tensor.cpp_names import CPP_NAMES
@@ -234,7 +234,9 @@ def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
     if not isinstance(out, TensorBase):
         return dtype
     if dtype is None:
-        if function not in ACCUMULATING:
+        # That of `nansum` does so for integers, of which none is nan.
+        whole = isinstance(given, TensorBase) and given.dtype.category <= INTEGER
+        if function not in ACCUMULATING and not (whole and function == "nansum"):
             return None
         # A result of integers would not tell.
         if isinstance(given, TensorBase) and needs_grad(given) and current_state().grad_enabled:

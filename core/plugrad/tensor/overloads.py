@@ -212,12 +212,13 @@ def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[An
 
 
 def _number_of(value: Any, type: SchemaType) -> Any:
-    """The number in a tensor without dimensions, where one is asked for."""
-    if not isinstance(value, TensorBase) or value.ndim != 0 or needs_grad(value):
+    """The number in a tensor, where one is asked for: one without dimensions; for sizes and
+    dimensions any of one element."""
+    if not isinstance(value, TensorBase) or needs_grad(value):
         return value
     public: Any = value
     if type.base == "Scalar" and not type.is_list:
-        return public.item()
+        return public.item() if value.ndim == 0 else value
     return int(public) if type.base == "int" and type.is_list and is_length(value) else value
 
 

@@ -1,4 +1,5 @@
-"""Numbers at equal distances, for `linspace` and `logspace` on every backend.
+"""Numbers at equal distances, for `linspace` and `logspace`, and the indices of triangles, on every
+backend.
 
 Backends find it in `plugrad.plugins.spacing`.
 """
@@ -31,3 +32,33 @@ def spaced(xp: Any, start: Any, end: Any, steps: int, whole: bool) -> Any:
     step = (end - start) / (steps - 1)
     first_half = places < steps // 2
     return xp.where(first_half, start + step * places, end - step * (steps - 1 - places))
+
+
+def triangle(xp: Any, row: int, col: int, offset: int, upper: bool) -> Any:
+    """The row and column indices of a triangle of a matrix, as an array of two rows of int64.
+
+    Memory is needed for the result only, not for a matrix of that size.
+
+    Args:
+        xp: the array library, a namespace with the names of the array API standard.
+        upper: whether it is the part above the diagonal, else that below; `offset` moves it.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins.spacing import triangle
+    >>> triangle(np, 2, 3, 0, True)
+    array([[0, 0, 0, 1, 1],
+           [0, 1, 2, 1, 2]])
+    """
+    offset = max(-row, min(offset, col))
+    # The rows that have an element in it.
+    first, last = (0, min(row, col - offset)) if upper else (max(0, -offset), row)
+    if col == 0 or last <= first:
+        return xp.zeros((2, 0), dtype=xp.int64)
+    diagonal = xp.arange(first, last, dtype=xp.int64) + offset
+    begin = xp.maximum(diagonal, 0) if upper else xp.zeros_like(diagonal)
+    end = xp.full_like(diagonal, col) if upper else xp.minimum(diagonal + 1, col)
+    count = end - begin
+    before = xp.cumsum(count) - count
+    rows = xp.repeat(xp.arange(first, last, dtype=xp.int64), count)
+    columns = xp.arange(int(rows.size), dtype=xp.int64) - xp.repeat(before - begin, count)
+    return xp.stack((rows, columns))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.spacing import spaced
+from plugrad.plugins.spacing import spaced, triangle
 from plugrad.plugins.strides import copy_order
 from plugrad_cpu.generator import CpuGenerator
 
@@ -69,11 +69,11 @@ def eye(n: int, m: int, dtype: DTypeLike, device: int) -> Array:
 
 
 def tril_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
-    return np.stack(np.tril_indices(row, offset, col)).astype(dtype, copy=False)
+    return triangle(np, row, col, offset, False).astype(dtype, copy=False)
 
 
 def triu_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
-    return np.stack(np.triu_indices(row, offset, col)).astype(dtype, copy=False)
+    return triangle(np, row, col, offset, True).astype(dtype, copy=False)
 
 
 def _real_and_imaginary(draw: Callable[..., Any], size: Shape, dtype: DTypeLike) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.spacing import spaced
+from plugrad.plugins.spacing import spaced, triangle
 from plugrad_cuda.kernels.family import INT64, Family, scalar
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace, Shape
 
@@ -110,11 +110,11 @@ class Creation(Family):
 
     def tril_indices(self, row: int, col: int, offset: int, dtype: Any, device: int) -> Array:
         with self.ns.on(device):
-            return self.xp.stack(self.xp.tril_indices(row, offset, col)).astype(dtype, copy=False)
+            return self.xp.asarray(triangle(np, row, col, offset, False).astype(dtype, copy=False))
 
     def triu_indices(self, row: int, col: int, offset: int, dtype: Any, device: int) -> Array:
         with self.ns.on(device):
-            return self.xp.stack(self.xp.triu_indices(row, offset, col)).astype(dtype, copy=False)
+            return self.xp.asarray(triangle(np, row, col, offset, True).astype(dtype, copy=False))
 
     def by_parts(self, draw: Kernel, size: Shape, dtype: Any) -> Array:
         part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from plugrad.plugins.spacing import spaced
+from plugrad.plugins.spacing import spaced, triangle
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.generator import typed_key
 from plugrad_jax.kernels.placement import placed, placed_program
@@ -79,11 +79,11 @@ def eye(n: int, m: int, dtype: DTypeLike) -> Array:
 
 
 def tril_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
-    return placed(np.stack(np.tril_indices(row, offset, col)).astype(dtype), device)
+    return placed(triangle(np, row, col, offset, False).astype(dtype), device)
 
 
 def triu_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
-    return placed(np.stack(np.triu_indices(row, offset, col)).astype(dtype), device)
+    return placed(triangle(np, row, col, offset, True).astype(dtype), device)
 
 
 def drawing(*static: int) -> Callable[[Kernel], Kernel]:

@@ -131,6 +131,7 @@ def hardtanh(self: Tensor, min_val: Any, max_val: Any) -> Tensor:
 
 
 def hardtanh_backward(grad: Tensor, x: Tensor, min_val: Any, max_val: Any) -> Tensor:
+    prepare.hardtanh_backward(grad, x, min_val, max_val)
     return F.where((x <= min_val).logical_or(x >= max_val), 0, grad)
 
 
@@ -147,6 +148,7 @@ def leaky_relu_backward(
 
 
 def elu(self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+    prepare.elu(self, alpha, scale, input_scale)
     check_real_floating("elu_cpu", self.dtype)
     negative = (self * input_scale).expm1() * (alpha * scale)
     return F.where(self <= 0, negative, self * scale)
@@ -155,6 +157,7 @@ def elu(self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
 def elu_backward(
     grad: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, x: Tensor
 ) -> Tensor:
+    prepare.elu_backward(grad, alpha, scale, input_scale, is_result, x)
     slope = x + alpha * scale if is_result else (x * input_scale).exp() * (alpha * scale)
     return F.where(x <= 0, grad * slope * input_scale, grad * scale)
 
@@ -187,12 +190,14 @@ def silu_backward(grad: Tensor, x: Tensor) -> Tensor:
 
 
 def softplus(self: Tensor, beta: Any, threshold: Any) -> Tensor:
+    prepare.softplus(self, beta, threshold)
     check_real_floating("softplus_cpu", self.dtype)
     scaled = self * beta
     return F.where(scaled > threshold, self, scaled.exp().log1p() / beta)
 
 
 def softplus_backward(grad: Tensor, x: Tensor, beta: Any, threshold: Any) -> Tensor:
+    prepare.softplus_backward(grad, x, beta, threshold)
     scaled = x * beta
     return F.where(scaled > threshold, grad, grad * scaled.sigmoid())
 

@@ -38,7 +38,7 @@ from plugrad.ops.prepare.views import check_geometry
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import from_host
 from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.spacing import spaced
+from plugrad.tensor.spacing import spaced, triangle
 from plugrad.tensor.strides import contiguous_strides
 
 if TYPE_CHECKING:
@@ -140,14 +140,14 @@ def tril_indices(
     row: int, col: int, offset: int, dtype: DType | None, device: Device | None
 ) -> TensorBase:
     checked: Any = prepare.tril_indices(row, col, offset, dtype, device)
-    return _moved(np.stack(np.tril_indices(row, offset, col)), checked[3], device)
+    return _moved(triangle(np, row, col, offset, False), checked[3], device)
 
 
 def triu_indices(
     row: int, col: int, offset: int, dtype: DType | None, device: Device | None
 ) -> TensorBase:
     checked: Any = prepare.triu_indices(row, col, offset, dtype, device)
-    return _moved(np.stack(np.triu_indices(row, offset, col)), checked[3], device)
+    return _moved(triangle(np, row, col, offset, True), checked[3], device)
 
 
 def fill_with_number(self: Tensor, value: Any) -> Tensor:
@@ -284,9 +284,13 @@ def randint_like_high(
     return randint_like(self, 0, high, generator, dtype, device, memory_format)
 
 
-def normal(mean: Tensor, std: Tensor, generator: object) -> Tensor:
-    if bool((std < 0).any()):
+def _check_stds(std: Tensor) -> None:
+    if std.device.type != "meta" and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+def normal(mean: Tensor, std: Tensor, generator: object) -> Tensor:
+    _check_stds(std)
     shape = broadcast_shapes(sizes_of(mean), sizes_of(std))
     noise = F.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
     moved: Tensor = (noise * std.detach() + mean.detach()).to(mean.dtype)
@@ -301,8 +305,7 @@ def normal_float_std(mean: Tensor, std: float, generator: object) -> Tensor:
 
 
 def normal_float_mean(mean: float, std: Tensor, generator: object) -> Tensor:
-    if bool((std < 0).any()):
-        raise RuntimeError("normal expects all elements of std >= 0.0")
+    _check_stds(std)
     noise = F.randn(sizes_of(std), generator=generator, dtype=std.dtype, device=std.device)
     moved: Tensor = noise * std.detach() + mean
     return moved

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import CPU
 from plugrad.dispatch.kernel_errors import OUTSIDE_TABLE, TOO_FEW_ELEMENTS, unlike_values
-from plugrad.dtype import bool_, int32, int64
+from plugrad.dtype import FLOATING, bool_, int32, int64
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.positions import check_device, check_range, host_index, mask_tensor
 from plugrad.ops.composite.scattering import scatter_reduced as scatter_reduced
@@ -24,6 +25,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import host_array
 from plugrad.tensor.kernels import broadcast_shapes, raise_device_mismatch
+from plugrad.tensor.promotion import check_scalar_fits, scalar_fits
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -117,7 +119,14 @@ def searchsorted_number(
     side: str | None,
     sorter: Tensor | None,
 ) -> Tensor:
-    value = F.full((), self, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
+    dtype = sorted_sequence.dtype
+    if dtype.category == FLOATING and not isinstance(self, complex):
+        if not scalar_fits(self, dtype):
+            # It is before or behind every number that the dtype has.
+            self = math.inf if self > 0 else -math.inf
+    elif dtype.category == FLOATING or not isinstance(self, float):
+        check_scalar_fits(self, dtype)
+    value = F.zeros((), dtype=dtype, device=sorted_sequence.device)
     prepare.searchsorted(sorted_sequence, value, right, side, sorter)
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)

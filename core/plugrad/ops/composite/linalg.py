@@ -11,6 +11,7 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, bool_, promote_types
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.einsum import contract
@@ -229,7 +230,10 @@ def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any)
             f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: "
             f"{names[2]}"
         )
-    return _blend(self, F.bmm(batch1, batch2), beta, alpha)
+    product = F.bmm(batch1, batch2)
+    if product.dtype is bool_ and product.numel() > 0:
+        raise not_implemented("baddbmm", bool_)
+    return _blend(self, product, beta, alpha)
 
 
 def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -291,7 +295,7 @@ def tensordot(
             other = other.sum(dim=(j,), keepdim=True, dtype=other.dtype)
         elif b[j] == 1 and a[i] != 1:
             self = self.sum(dim=(i,), keepdim=True, dtype=self.dtype)
-        count *= min(a[i], b[j])
+        count *= a[i] if a[i] == b[j] else 1
     kept_a = [i for i in range(len(a)) if i not in summed_a]
     kept_b = [j for j in range(len(b)) if j not in summed_b]
     rows = 1
@@ -322,6 +326,9 @@ def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
 def linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
     if self.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    wrap_dim(dim, self.ndim)
     lengths = (sizes_of(self)[dim], sizes_of(other)[dim])
     if lengths != (3, 3):
         raise RuntimeError(

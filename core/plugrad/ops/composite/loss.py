@@ -54,7 +54,7 @@ def _with_probabilities(
     dim: int,
 ) -> Tensor:
     shape = sizes_of(self)
-    if target.dtype.category < FLOATING:
+    if target.dtype.category != FLOATING:
         raise RuntimeError(
             "Expected floating point type for target with class probabilities, got "
             f"{target.dtype.scalar_name}"

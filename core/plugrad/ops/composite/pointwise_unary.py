@@ -234,7 +234,11 @@ def logit(self: Tensor, eps: float | None) -> Any:
     checked: Any = prepare.logit(self, eps)
     given = checked[0]
     wide: Any = to_dtype(given, float32) if is_narrow(given.dtype) else given
-    inside = wide if eps is None else F.clamp(wide, eps, 1 - eps)
+    inside = wide
+    if eps is not None:
+        # An eps above a half puts the lower limit above the upper one; the lower one comes first.
+        below = F.lt(wide, eps)
+        inside = F.where(below, eps, F.where(F.gt(wide, 1 - eps), 1 - eps, wide))
     return to_dtype(F.log(inside / (1 - inside)), given.dtype)
 
 

@@ -60,6 +60,6 @@ def sinc_gradient(grad: Tensor, x: Tensor) -> Tensor:
 
 def logit_gradient(grad: Tensor, x: Tensor, eps: float | None) -> Tensor:
     """1 / (x (1 - x)) within the limits; outside 0 where elements are clamped, else nan."""
-    low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
+    low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
     outside = F.logical_or(x < low, x > 1.0 - low)
     return F.where(outside, beyond, grad / (x * (1.0 - x)))

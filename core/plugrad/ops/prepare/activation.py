@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
+from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.promotion import check_scalar_fits
+from plugrad.tensor.promotion import check_scalar_fits, promote_pair, to_dtype
 
 
 def check_real_floating(kernel: str, dtype: DType) -> None:
@@ -38,6 +38,7 @@ def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]
 def leaky_relu_backward(
     grad_output: TensorBase, self: TensorBase, negative_slope: Any, self_is_result: bool
 ) -> tuple[object, ...]:
+    _check_real(negative_slope)
     if self_is_result and negative_slope < 0:
         raise RuntimeError(
             "In-place leakyReLu backward calculation is triggered with a negative slope which is "
@@ -46,7 +47,69 @@ def leaky_relu_backward(
             "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
             "backward calculation with negative slope"
         )
-    return (grad_output, self, negative_slope, self_is_result)
+    return (*_beside(grad_output, self), negative_slope, self_is_result)
+
+
+def _beside(grad: TensorBase, x: TensorBase) -> tuple[TensorBase, TensorBase]:
+    """A gradient and what it is the gradient of, in one dtype: by its handle an operator is called
+    with any two."""
+    if grad.dtype is x.dtype:
+        return (grad, x)
+    dtype = promote_pair(grad, x)
+    return (to_dtype(grad, dtype), to_dtype(x, dtype))
+
+
+def _check_real(*numbers: Any) -> None:
+    for number in numbers:
+        if isinstance(number, complex):
+            check_scalar_fits(number, float64)
+
+
+def elu(self: TensorBase, alpha: Any, scale: Any, input_scale: Any) -> tuple[object, ...]:
+    _check_real(alpha, scale, input_scale)
+    return (self, alpha, scale, input_scale)
+
+
+def softplus(self: TensorBase, beta: Any, threshold: Any) -> tuple[object, ...]:
+    _check_real(beta, threshold)
+    return (self, beta, threshold)
+
+
+def hardtanh_backward(
+    grad_output: TensorBase, self: TensorBase, min_val: Any, max_val: Any
+) -> tuple[object, ...]:
+    _check_real(min_val, max_val)
+    return (grad_output, self, min_val, max_val)
+
+
+def elu_backward(
+    grad_output: TensorBase,
+    alpha: Any,
+    scale: Any,
+    input_scale: Any,
+    is_result: bool,
+    self_or_result: TensorBase,
+) -> tuple[object, ...]:
+    _check_real(alpha, scale, input_scale)
+    grad, x = _beside(grad_output, self_or_result)
+    return (grad, alpha, scale, input_scale, is_result, x)
+
+
+def gelu_backward(
+    grad_output: TensorBase, self: TensorBase, approximate: str
+) -> tuple[object, ...]:
+    return (*_beside(grad_output, self), approximate)
+
+
+def silu_backward(grad_output: TensorBase, self: TensorBase) -> tuple[object, ...]:
+    return _beside(grad_output, self)
+
+
+def softplus_backward(
+    grad_output: TensorBase, self: TensorBase, beta: Any, threshold: Any
+) -> tuple[object, ...]:
+    _check_real(beta, threshold)
+    return (*_beside(grad_output, self), beta, threshold)
 
 
 def gelu(self: TensorBase, approximate: str) -> tuple[object, ...]:

@@ -109,5 +109,11 @@ def binary_cross_entropy_with_logits(
         raise not_implemented("log_sigmoid_cpu", self.dtype)
     # As in PyTorch, where the losses begin as 1 - target, they have its dtype.
     dtype = target.dtype
+    for factor in factors:
+        if factor is not None and not can_cast(factor.dtype, dtype):
+            raise RuntimeError(
+                f"result type {factor.dtype.scalar_name} can't be cast to the desired output type "
+                f"{dtype.scalar_name}"
+            )
     cast = [None if factor is None else to_dtype(factor, dtype) for factor in factors]
     return (to_dtype(self, dtype), to_dtype(target, dtype), cast[0], cast[1], reduction)

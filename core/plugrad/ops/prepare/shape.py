@@ -106,12 +106,13 @@ def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
             "tensor"
         )
     target = [count * size for count, size in zip(repeats, (1,) * added + sizes, strict=True)]
-    for count, length in zip(repeats, target, strict=True):
-        if count < 0:
+    for length in target:
+        if length < 0:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {length}: {target}"
             )
-    return (self, repeats)
+    # Fewer than none of a dimension without elements are none.
+    return (self, tuple([max(count, 0) for count in repeats]))
 
 
 def repeat_interleave(repeats: TensorBase, output_size: int | None) -> tuple[object, ...]:

@@ -283,7 +283,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     values, vjp_fn, tensors = vjp_with_hooks(tensors_of, primals, None, True)
     cotangents = map_leaves(F.zeros_like, values)
-    _, transposed = vjp_with_hooks(vjp_fn, (cotangents,), None, False)
+    transposed: Any = None
+    if leaves:
+        _, transposed = vjp_with_hooks(vjp_fn, (cotangents,), None, False)
 
     def jvp_fn(*tangents: Any) -> Any:
         directions, found = flatten(tangents)
@@ -300,9 +302,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"tangent:{place} with {what} {given} in flattened pytree doesn't match "
                         f"the {what} {wanted} of the corresponding primal."
                     )
-        products = iter(transposed(tangents)[0])
+        # Without primals there is nothing to be linear in.
+        products = iter(() if transposed is None else transposed(tangents)[0])
         return among_others(
-            [next(products) if x.dtype.is_differentiable else F.zeros_like(x) for x in tensors]
+            [
+                next(products) if leaves and x.dtype.is_differentiable else F.zeros_like(x)
+                for x in tensors
+            ]
         )
 
     def among_others(found: list[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import plugrad
@@ -83,7 +83,7 @@ def conv1d(
 
 def repeated(value: IntOrPair, count: int) -> tuple[int, ...]:
     """One integer for each of `count` dimensions; a single one stands for all."""
-    values = (value,) if isinstance(value, int) else tuple(value)
+    values = tuple(value) if isinstance(value, Iterable) else (value,)
     if len(values) == 1:
         return values * count
     if len(values) != count:

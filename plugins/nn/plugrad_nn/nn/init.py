@@ -102,6 +102,8 @@ def trunc_normal_(
         mean = min(max(mean, a), b)
     with plugrad.no_grad():
         tensor.normal_(mean, std, generator=generator)
+        if tensor.device.type == "meta":
+            return tensor
         outside = (tensor < a) | (tensor > b)
         for _ in range(_MOST_ROUNDS):
             if not bool(outside.any()):
@@ -178,7 +180,8 @@ def kaiming_uniform_(
     """
     if _warn_if_empty(tensor):
         return tensor
-    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    fan = _fan(tensor, mode)
+    std = calculate_gain(nonlinearity, a) / math.sqrt(fan)
     bound = math.sqrt(3.0) * std
     return uniform_(tensor, -bound, bound, generator)
 
@@ -194,7 +197,8 @@ def kaiming_normal_(
     """Normal with std = gain / sqrt(fan) (He et al. 2015, equation 14)."""
     if _warn_if_empty(tensor):
         return tensor
-    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    fan = _fan(tensor, mode)
+    std = calculate_gain(nonlinearity, a) / math.sqrt(fan)
     return normal_(tensor, 0.0, std, generator)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from plugrad import Tensor
@@ -82,7 +82,7 @@ class AvgPool1d(Module):
 
 
 def _single(value: int | Sequence[int]) -> tuple[int, ...]:
-    return (value,) if isinstance(value, int) else tuple(value)
+    return tuple(value) if isinstance(value, Iterable) else (value,)
 
 
 class AvgPool2d(Module):

@@ -32,6 +32,7 @@ ALIASES = [
     unary("sinc", grad_dtypes=REAL_AND_COMPLEX),
     unary("logit", 0.1, 0.9, wider=COMPLEX),
     OpCase("logit", [OpSample((T((3, 4), 0.3, 0.7), 0.2))], dtypes=()),
+    OpCase("logit", [OpSample((T((3, 4), 0.1, 0.65), 0.7))], dtypes=()),
     test_of("signbit", dtypes=REALS),
     test_of("isposinf", dtypes=REALS),
     test_of("isneginf", dtypes=REALS),
