@@ -69,11 +69,13 @@ def eye(n: int, m: int, dtype: DTypeLike, device: int) -> Array:
 
 
 def tril_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
-    return triangle(np, row, col, offset, False).astype(dtype, copy=False)
+    found: Array = triangle(np, row, col, offset, False).astype(dtype, copy=False)
+    return found
 
 
 def triu_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int) -> Array:
-    return triangle(np, row, col, offset, True).astype(dtype, copy=False)
+    found: Array = triangle(np, row, col, offset, True).astype(dtype, copy=False)
+    return found
 
 
 def _real_and_imaginary(draw: Callable[..., Any], size: Shape, dtype: DTypeLike) -> Array:
