@@ -296,8 +296,14 @@ REFUSALS: tuple[Refusal, ...] = (
         r"must match the size|do not fit together|out of bounds|out of range|should contain|must be defined",
     ),
     # What has no elements is not looked at.
-    Refusal(r"ops\.plugrad\.(bernoulli|bernoulli_|multinomial|normal|native_dropout|index_put_?|cum\w+|cat|take_along_dim)(\.\w+)?",
-        "Expected p_in|can't be cast to the desired|at least one index|Dimension out of range|dtype of indices should be", _without_elements),
+    Refusal(
+        r"(ops\.plugrad\.|Tensor\.|random\.)?(bernoulli|multinomial|normal|exponential|cauchy|geometric|log_normal|uniform|random|native_dropout)_?(\.\w+)?",
+        "Expected p_in|but got p=|continuous probability|bernoulli_ expects|check_random_bounds|can't be cast to the desired|must match the size",
+        _without_elements,
+    ),
+    Refusal(r"(ops\.plugrad\.|Tensor\.)?take_along_dim(\.\w+)?", "dtype of indices should be", _without_elements),
+    Refusal(r"ops\.plugrad\.(cum\w+|cat)(\.\w+)?", "Dimension out of range", _without_elements),
+    Refusal(r"ops\.plugrad\.index_put_?(\.\w+)?", "at least one index", _without_elements),
     # Nothing requires grad that is written with out=.
     Refusal(ANY, "don't support automatic differentiation", lambda call: "out" in call.kwargs),
     # A number is no flag.
@@ -320,6 +326,8 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"nn\.[A-Z]\w*|optim\.[A-Z]\w*", r"^([A-Z]\w+|empty|zeros)\(\): argument '\w+' .*must be"),
     # What is left over of a vector is a mistake.
     Refusal("nn.utils.vector_to_parameters", "expected a vector of|must be tuple of Tensors, not (dict|str)"),
+    # A tensor of one element that has a dimension, as an int.
+    Refusal(r"(Tensor\.)?tri[lu]_?", r"'diagonal' .* must be int, not Tensor"),
     # Iterables that are no sequences of sizes.
     Refusal("broadcast_shapes", "must be tuple of ints, not (bytes|range)"),
     # The class itself is no tensor.
@@ -338,7 +346,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # PyTorch does not look at the dtype where there is no device.
     Refusal("amp.autocast", r"'dtype' \(position 2\) must be plugrad.dtype"),
     # NumPy's name of the input of a function.
-    Refusal(r"(linalg\.|special\.)?\w+", r"^\w+\(\) got an unexpected keyword argument 'x'$", lambda call: "x" in call.kwargs),
+    Refusal(r"(linalg\.|special\.)?\w+", r"^\w+\(\) (got an unexpected keyword argument 'x'$|missing 1 required)", lambda call: "x" in call.kwargs),
     # The second number scales.
     Refusal("rsub", "takes 2 positional arguments"),
     Refusal(r"ops\.plugrad\.\w+(\.\w+)?", "Expected a proper Tensor but got None"),

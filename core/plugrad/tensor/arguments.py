@@ -176,7 +176,7 @@ def int_argument(value: Any, function: str, name: str, position: int) -> Any:
         if is_too_large(value):
             raise ValueError(OVERFLOW)
         return value
-    if not is_index(value) and not is_whole_number(value):
+    if not is_index(value):
         raise_argument_error(function, name, position, "int", value)
     return int_argument(operator.index(value), function, name, position)
 

@@ -32,7 +32,6 @@ def sized(size: Callable[[Any], Any]) -> Callable[[Any], Any]:
             lambda n: lib.ones(2).repeat(2, n),
             lambda n: lib.ones(3, 3, 3).sum(n),
             lambda n: lib.ones(3, 3, 3).sum([n]),
-            lambda n: lib.ones(3, 3, 3).tril(n),
             lambda n: lib.ones(4).tensor_split(n),
             lambda n: lib.ones(4).hsplit(n),
             lambda n: lib.linalg.norm(lib.ones(3, 3, 3), 1, n),
@@ -99,11 +98,15 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
         for dtype in ("float16", "float32", "int64")
         for number in (2.5, 1e30, -1e30, float("inf"), -float("inf"), float("nan"))
     },
-    "weights that the losses cannot have": lambda L: (
-        L.nn.functional.binary_cross_entropy_with_logits(
-            L.ones(3), L.ones(3), weight=L.ones(3, dtype=L.complex64)
+    **{
+        f"{name} weighted by {dtype}": (
+            lambda L, name=name, dtype=dtype: getattr(L.nn.functional, name)(  # type: ignore[misc]
+                L.full((3,), 0.5), L.ones(3), weight=L.ones(3, dtype=getattr(L, dtype))
+            )
         )
-    ),
+        for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+        for dtype in ("complex64", "float64", "float16", "int64", "bool")
+    },
     "class probabilities that are complex": lambda L: L.nn.functional.cross_entropy(
         L.ones(2, 3), L.ones((2, 3), dtype=L.complex64)
     ),

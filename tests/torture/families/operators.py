@@ -219,10 +219,10 @@ def perform(call: Call, lib: Any) -> Outcome:
         return outcome
     try:
         outcome.result = specs.describe(result)
-    except (NotImplementedError, RuntimeError, ValueError) as error:
-        if mine and not isinstance(error, NotImplementedError):
+    except (NotImplementedError, RuntimeError, ValueError, MemoryError) as error:
+        if mine and not isinstance(error, (NotImplementedError, MemoryError)):
             raise
-        outcome.error = error  # a result that cannot be read, as of a negative size
+        outcome.error = error  # a result that cannot be read: of a negative size, too large
         return outcome
     outputs = [t for t in _tensors(result) if t.requires_grad and _differentiable(t)]
     if outputs and leaves:

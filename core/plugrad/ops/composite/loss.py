@@ -237,12 +237,13 @@ def nll_loss_backward_by_mask(
 
 
 def bce_by_log(self: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    prepare.binary_cross_entropy(self, target, weight, reduction)
+    checked: Any = prepare.binary_cross_entropy(self, target, weight, reduction)
+    factor = checked[2]
     if not bool(F.all(F.logical_and(F.ge(self, 0), F.le(self, 1))).item()):
         raise RuntimeError(NO_PROBABILITIES)
     losses = (target - 1.0) * F.clamp_min(F.log1p(-self), -100)
     losses = losses - target * F.clamp_min(F.log(self), -100)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(losses if factor is None else losses * factor, reduction)
 
 
 def bce_backward_by_quotient(

@@ -73,7 +73,19 @@ def binary_cross_entropy(
             f"Found dtype {target.dtype.scalar_name} but expected {self.dtype.scalar_name}"
         )
     check_real_floating("binary_cross_entropy", self.dtype)
+    if weight is not None:
+        # Losses are weighted in place, so they keep their dtype.
+        _check_cast(weight.dtype, self.dtype)
+        weight = to_dtype(weight, self.dtype)
     return (self, target, weight, reduction)
+
+
+def _check_cast(given: DType, wanted: DType) -> None:
+    if not can_cast(given, wanted):
+        raise RuntimeError(
+            f"result type {given.scalar_name} can't be cast to the desired output type "
+            f"{wanted.scalar_name}"
+        )
 
 
 def binary_cross_entropy_with_logits(
@@ -100,20 +112,13 @@ def binary_cross_entropy_with_logits(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
             "to invert a mask, use the `~` or `logical_not()` operator instead."
         )
-    if not can_cast(dtype, target.dtype):
-        raise RuntimeError(
-            f"result type {dtype.scalar_name} can't be cast to the desired output type "
-            f"{target.dtype.scalar_name}"
-        )
+    _check_cast(dtype, target.dtype)
     if self.dtype.category < FLOATING:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
     # As in PyTorch, where the losses begin as 1 - target, they have its dtype.
     dtype = target.dtype
     for factor in factors:
-        if factor is not None and not can_cast(factor.dtype, dtype):
-            raise RuntimeError(
-                f"result type {factor.dtype.scalar_name} can't be cast to the desired output type "
-                f"{dtype.scalar_name}"
-            )
+        if factor is not None:
+            _check_cast(factor.dtype, dtype)
     cast = [None if factor is None else to_dtype(factor, dtype) for factor in factors]
     return (to_dtype(self, dtype), to_dtype(target, dtype), cast[0], cast[1], reduction)
