@@ -237,6 +237,11 @@ class UntypedStorage(_Storage):
     def __init__(self, data: int | Sequence[int] = 0, *, device: Any = None) -> None:
         if isinstance(data, int) and data < 0:
             raise RuntimeError(f"UntypedStorage(): expected a size of at least 0, got {data}")
+        if not isinstance(data, (int, Sequence, np.ndarray, TensorBase)):
+            raise TypeError(
+                "UntypedStorage(): expected a number of bytes or a sequence of ints, but got "
+                f"{type_name(data)}"
+            )
         items = [] if isinstance(data, int) else list(data)
         for item in items:
             if not hasattr(type(item), "__index__"):

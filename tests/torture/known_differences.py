@@ -91,6 +91,11 @@ def _larger_source(call: Any) -> bool:
     return bool(index.values.shape != source.values.shape)
 
 
+def _counts_elements(call: Any) -> bool:
+    orders = (*call.args[1:2], call.kwargs.get("ord"), call.kwargs.get("p"))
+    return any(type(order) in (int, float) and order == 0 for order in orders)
+
+
 def _reduces(call: Any) -> bool:
     return call.kwargs.get("reduce") is not None
 
@@ -159,6 +164,12 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(ANY, REFUSES, "Could this error message be improved"),
     Difference("take_along_dim|kron", REFUSES, "view size is not compatible"),
     Difference("conv.*|batch_norm", REFUSES, r"select\(\): index 0 out of range|create a primitive descriptor|Only zero batch or zero channel"),
+    # Filters without elements, which are a sum of nothing.
+    Difference(r"conv_transpose\dd", REFUSES, "kernel size should be greater than zero"),
+    # With out= only.
+    Difference("diff", REFUSES, "start out of range", lambda call: call.out is not None),
+    # The number of elements that are not 0 has a gradient of 0 in either; PyTorch leaves it out.
+    Difference(r"(linalg\.)?(vector_)?norm", "gradient: value$", "None$", _counts_elements),
     # Without channels in the input PyTorch's result has none either.
     Difference(r"conv\dd", "shape", when=_without_channels),
     # What a convolution pads is laid out in memory.
@@ -310,7 +321,10 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
     # A number is no dtype.
     Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|Cannot access accelerator|Device index must not be negative"),
+    # There is one CPU.
+    Refusal(ANY, "device index 7 is out of range: backend 'cpu' has 1 device"),
     # TorchScript's operators on numbers.
+    Refusal(r"ops\.plugrad\.pow", "without overflow", lambda call: not specs.tensors_in(call.args) and "lib." not in "".join(call.lines()[:-1])),
     Refusal(r"ops\.plugrad\.log", "expected at most 1 argument"),
     # As of the family `operators`.
     Refusal(r"(ops\.plugrad|Tensor)\.cum(sum|prod)_(\.\w+)?", "desired output type Bool"),

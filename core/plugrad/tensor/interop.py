@@ -601,7 +601,7 @@ def from_numpy(ndarray: object) -> TensorBase:
     tensor([5., 0.], dtype=plugrad.float64)
     """
     if not isinstance(ndarray, np.ndarray):
-        module = type(ndarray).__module__
+        module = getattr(type(ndarray), "__module__", "builtins")
         name = type(ndarray).__name__
         shown = name if module == "builtins" else f"{module}.{name}"
         raise TypeError(f"expected np.ndarray (got {shown})")

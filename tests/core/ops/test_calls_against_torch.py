@@ -107,6 +107,15 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
         for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits")
         for dtype in ("complex64", "float64", "float16", "int64", "bool")
     },
+    **{
+        f"the sign of {number} for {dtype}": (
+            lambda L, number=number, dtype=dtype: L.copysign(  # type: ignore[misc]
+                L.tensor([1, 0], dtype=getattr(L, dtype)), number
+            )
+        )
+        for number in (1e300, -1e300, -(1 << 40), -0.0)
+        for dtype in ("float16", "float32", "int64", "bool")
+    },
     "class probabilities that are complex": lambda L: L.nn.functional.cross_entropy(
         L.ones(2, 3), L.ones((2, 3), dtype=L.complex64)
     ),

@@ -203,6 +203,9 @@ def copysign(self: Tensor, other: Tensor) -> Tensor:
 
 
 def copysign_number(self: Tensor, other: Any) -> Tensor:
+    if not isinstance(other, complex):
+        # Only its sign matters, not whether the dtype holds it.
+        other = math.copysign(1.0, other)
     return F.copysign(self, float_beside(self, other))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
-from plugrad.dtype import float32, float64
+from plugrad.dtype import float16, float32, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop import storage_offset as storage_offset_of
@@ -300,6 +301,8 @@ def view_as_real(self: TensorBase) -> tuple[object, ...]:
 
 
 def view_as_complex(self: TensorBase) -> tuple[object, ...]:
+    if self.dtype is float16:
+        raise not_implemented("view_as_complex", float16)
     if self.dtype not in (float32, float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
