@@ -19,14 +19,8 @@ Array = np.ndarray[Any, Any]
 _VIEWS: Final = "plugrad_cpu.kernels.views"
 
 
-# Small operators would feel a context; the core runs these again where NumPy raises.
-_BARE: Final = ("add", "sub", "mul")
-
-
 def _needs_context(name: str, kernel: Callable[..., Any]) -> bool:
     """Whether NumPy may warn in it: it is more than a view of its argument."""
-    if name in _BARE:
-        return False
     return getattr(kernel, "__module__", None) != _VIEWS or name.endswith("_backward")
 
 

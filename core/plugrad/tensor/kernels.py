@@ -182,9 +182,7 @@ class BinaryKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
-        # A bare ufunc: entering a context would cost a small operator a twentieth.
-        self.bare: bool = isinstance(raw, np.ufunc)
-        self.broadcasts: bool = self.bare or self.context is not None
+        self.broadcasts: bool = self.context is not None or isinstance(raw, np.ufunc)
         self.result: int = _RESULTS[op.result]
         # Where the backend multiplies arrays only, a factor is made one.
         self.scale: Any = active.raw_kernel("mul", "Scalar")
@@ -218,10 +216,16 @@ class BinaryKernel:
         if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
             out = self._finish(a, b, a.array, b.array, alpha, dtype, device)
             if self.broadcasts:
-                # No need to ask the array what its shape is.
-                sizes = b._sizes
-                if sizes is not None and (sizes is a._sizes or sizes == a._sizes):
-                    out._sizes = sizes
+                # No need to ask the array of the result what its shape is, which takes longer than
+                # to ask once one that is used again and again.
+                left, right = a._sizes, b._sizes
+                if left is None:
+                    if right is not None:
+                        left = sizes_of(a)
+                elif right is None:
+                    right = sizes_of(b)
+                if left is not None and (left is right or left == right):
+                    out._sizes = left
             return out
         if self.check is not None:
             self.check(a, b, alpha)
@@ -281,10 +285,6 @@ class BinaryKernel:
         raise_device_mismatch(a.device, b.device)
 
     def _run_again(self, a: Any, b: Any, x: Any, y: Any, error: Exception) -> Any:
-        if self.bare and isinstance(error, (FloatingPointError, RuntimeWarning)):
-            # The user's `numpy.seterr`, or warnings that are errors, are for his own arrays.
-            with np.errstate(all="ignore"):
-                return self.raw(x, y)
         if self.context is not None and is_busy(error):
             try:
                 return self.context.run_in_copy((x, y))

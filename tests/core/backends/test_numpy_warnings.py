@@ -29,16 +29,23 @@ DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"
 REAL = DTYPES[:4]
 
 
-@pytest.fixture(params=["warnings are errors", "numpy.seterr raises"])
+@pytest.fixture(params=["warnings are shown", "warnings are errors", "numpy.seterr raises"])
 def strict(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a user may have set who wants to hear of every inf and nan of his own."""
-    kind = "warn" if request.param == "warnings are errors" else "raise"
-    with warnings.catch_warnings(), np.errstate(all=kind):
-        warnings.simplefilter("error")
+    kind = "raise" if request.param == "numpy.seterr raises" else "warn"
+    with warnings.catch_warnings(record=True) as shown, np.errstate(all=kind):
+        warnings.simplefilter("always" if request.param == "warnings are shown" else "error")
         yield
+    assert shown == []
 
 
 CALLS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
+    "add": (DTYPES, lambda x: x + x.flip(0)),
+    "add a multiple": (DTYPES, lambda x: plugrad.add(x, x, alpha=2)),
+    "subtract": (DTYPES, lambda x: x - x),
+    "multiply": (DTYPES, lambda x: x * x.flip(0)),
+    "multiply by a number": (DTYPES, lambda x: x * 1e30),
+    "write": (DTYPES, lambda x: x.mul_(x).add_(x).sub_(x)),
     "matmul": (DTYPES, lambda x: x.reshape(1, 7) @ x.reshape(7, 1)),
     "dot": (DTYPES, lambda x: x.dot(x)),
     "linear": (DTYPES, lambda x: plugrad.nn.functional.linear(x, x.reshape(1, 7), x[:1])),
