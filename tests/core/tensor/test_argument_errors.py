@@ -86,6 +86,9 @@ OTHER: list[Any] = [
     (lambda: plugrad.vmap(len)(nested(100000)), ValueError, "nested too deep"),
     (lambda: plugrad.special.hermite_polynomial_h(X, 10**9), NotImplementedError, "degrees above"),
     (lambda: plugrad.UntypedStorage([None]), TypeError, "one of the items was of type NoneType"),
+    (lambda: plugrad.UntypedStorage(None), TypeError, "a sequence of ints, but got NoneType"),
+    (lambda: plugrad.from_numpy(type("A", (), {})()), TypeError, "expected np.ndarray"),
+    (lambda: plugrad.view_as_complex(X.half()), NotImplementedError, "not implemented for 'Half'"),
     (lambda: X.__array_wrap__([X, X]), TypeError, "must be numpy.ndarray, not list"),
     (lambda: plugrad.Tensor(plugrad.Tensor), TypeError, "must be a sequence"),
     (
