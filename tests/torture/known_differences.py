@@ -309,7 +309,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # What has no elements is not looked at.
     Refusal(
         r"(ops\.plugrad\.|Tensor\.|random\.)?(bernoulli|multinomial|normal|exponential|cauchy|geometric|log_normal|uniform|random|native_dropout)_?(\.\w+)?",
-        "Expected p_in|but got p=|continuous probability|bernoulli_ expects|check_random_bounds|can't be cast to the desired|must match the size",
+        "Expected p_in|but got p=|continuous probability|bernoulli_ expects|check_random_bounds|can't be cast to the desired|must match the size|match the broadcast shape",
         _without_elements,
     ),
     Refusal(r"(ops\.plugrad\.|Tensor\.)?take_along_dim(\.\w+)?", "dtype of indices should be", _without_elements),
@@ -321,6 +321,10 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
     # A number is no dtype.
     Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|Cannot access accelerator|Device index must not be negative"),
+    # A number added to the product with a vector, of a wider kind.
+    Refusal(r"(ops\.plugrad|nn\.functional)\.linear(\.\w+)?", "must have the same dtype, but got", lambda call: len(call.args) > 2),
+    # NumPy exports no such arrays.
+    Refusal("from_dlpack|Tensor.__dlpack__", "DLPack only supports signed", lambda call: "bfloat16" in call.program()),
     # There is one CPU.
     Refusal(ANY, "device index 7 is out of range: backend 'cpu' has 1 device"),
     # TorchScript's operators on numbers.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 import plugrad
@@ -116,6 +117,11 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
         for number in (1e300, -1e300, -(1 << 40), -0.0)
         for dtype in ("float16", "float32", "int64", "bool")
     },
+    "modules of NumPy's integers": lambda L: [
+        L.nn.AvgPool1d(np.uint8(2))(L.ones(1, 4)).shape[1],
+        L.nn.LayerNorm(np.uint8(3)).normalized_shape == (3,),
+        tuple(L.nn.functional.conv1d(L.ones(1, 9), L.ones(1, 1, 3), None, np.int64(2)).shape),
+    ],
     "class probabilities that are complex": lambda L: L.nn.functional.cross_entropy(
         L.ones(2, 3), L.ones((2, 3), dtype=L.complex64)
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import plugrad
@@ -165,7 +165,7 @@ class LayerNorm(_Affine):
         dtype: plugrad.dtype | None = None,
     ) -> None:
         super().__init__()
-        if isinstance(normalized_shape, int):
+        if not isinstance(normalized_shape, Iterable):
             normalized_shape = (normalized_shape,)
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
@@ -206,7 +206,7 @@ class RMSNorm(Module):
         dtype: plugrad.dtype | None = None,
     ) -> None:
         super().__init__()
-        if isinstance(normalized_shape, int):
+        if not isinstance(normalized_shape, Iterable):
             normalized_shape = (normalized_shape,)
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
