@@ -13,6 +13,7 @@ from plugrad.autograd.engine.anomaly import (
     is_anomaly_enabled,
 )
 from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import SetAtOnce
 
 __all__ = [
@@ -83,6 +84,8 @@ class set_detect_anomaly(SetAtOnce):
     >>> plugrad.is_anomaly_enabled()
     False
     """
+
+    __signature__ = PreparedSignature()
 
     def prepare(self, mode: bool, check_nan: bool = True) -> None:
         self.enabled = _checked("enabled", 1, mode)

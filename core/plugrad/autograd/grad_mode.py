@@ -10,6 +10,7 @@ from typing import Any
 
 from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
+from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import GradScope, Scope, SetAtOnce, Within
 
 
@@ -87,6 +88,8 @@ class enable_grad(_Decorates, GradScope):
 
 class _SetAtOnce(_Decorates, SetAtOnce):
     """Sets a mode when it is made; as a context manager or decorator it puts the old one back."""
+
+    __signature__ = PreparedSignature()
 
     def prepare(self, mode: bool) -> None:
         if not isinstance(mode, bool):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from opcode import opmap
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -28,6 +29,39 @@ def _is_ours(frame: FrameType) -> bool:
         return True  # a plugin's operators
     name = frame.f_globals.get("__name__", "")
     return isinstance(name, str) and (name == "plugrad" or name.startswith("plugrad."))
+
+
+def is_given_by_keyword(name: str) -> bool:
+    """Whether the call of plugrad that runs, which a program made, has an argument by that keyword.
+
+    It is read from the program's next instruction, so it costs nothing where nobody asks. What is
+    in a `**kwargs` is not seen.
+    """
+    frame: Any = caller_outside_plugrad()
+    if frame is None:
+        return False
+    code: bytes = frame.f_code.co_code
+    place: int = frame.f_lasti
+    # The call itself, and the interpreter's notes on it, which the place may be in.
+    while place > 1 and code[place] in _CALLS:
+        place -= 2
+    if place < 2 or (code[place] != _KW_NAMES and code[place] != _CALL_KW):
+        return False
+    if code[place] == _CALL_KW:
+        place -= 2
+    number: int = code[place + 1]
+    if place >= 2 and code[place - 2] == _EXTENDED_ARG:
+        number += code[place - 1] << 8
+    constants: tuple[object, ...] = frame.f_code.co_consts
+    names = constants[number] if number < len(constants) else None
+    return isinstance(names, tuple) and name in names
+
+
+# Where the names of keywords are: CPython 3.13 has them on the stack, from the instruction before.
+_CALL_KW: Final[int] = opmap.get("CALL_KW", -1)
+_KW_NAMES: Final[int] = opmap.get("KW_NAMES", -1)
+_CALLS: Final[set[int]] = {0, opmap["CALL"], opmap.get("PRECALL", 0)}
+_EXTENDED_ARG: Final[int] = opmap["EXTENDED_ARG"]
 
 
 def warn_at_caller(text: str, category: type[Warning] = UserWarning) -> None:

@@ -129,7 +129,14 @@ class SetAtOnce(Scope):
     _pending: bool = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.prepare(*args, **kwargs)
+        try:
+            self.prepare(*args, **kwargs)
+        except TypeError as error:
+            # If the arguments do not fit, Python's sentence names the method.
+            method, found, problem = str(error).partition(".prepare() ")
+            if not found or not method.isidentifier():
+                raise
+            raise TypeError(f"{type(self).__name__}.__init__() {problem}") from None
         self.set_now()
 
     def prepare(self, *args: Any, **kwargs: Any) -> None:

@@ -5,6 +5,7 @@ A namespace is a module of the plugin under a second name; both names give the s
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from importlib.machinery import ModuleSpec
@@ -57,13 +58,20 @@ def load_namespace(name: str) -> Any:
 
 def _unknown(name: str) -> AttributeError:
     """The error about a name that plugrad does not have; it says what may have been meant."""
-    from plugrad.plugins.messages import nearest
-
     face = sys.modules["plugrad"]
     # Programs ask for private names to see whether they are there: nobody misspells one.
-    close = "" if name.startswith("_") else nearest(name, [*vars(face), *PUBLISHED])
+    close = "" if name.startswith("_") else _close_to(name, len(vars(face)))
     hint = f". Did you mean: {close!r}?" if close else ""
     return AttributeError(f"module 'plugrad' has no attribute {name!r}{hint}", name=name, obj=face)
+
+
+@functools.lru_cache(maxsize=256)
+def _close_to(name: str, known: int) -> str:
+    """What plugrad has with a similar name, `known` names in all; programs probe the same names
+    again and again."""
+    from plugrad.plugins.messages import nearest
+
+    return nearest(name, [*vars(sys.modules["plugrad"]), *PUBLISHED])
 
 
 def _claimed(name: str) -> str | None:

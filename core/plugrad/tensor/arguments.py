@@ -11,6 +11,7 @@ import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
+from plugrad.dispatch.caller import is_given_by_keyword
 from plugrad.dtype import BOOL, INTEGER, DType, bool_, complex128, float64, int64
 from plugrad.memory_format import MemoryFormat
 from plugrad.tensor.base import TensorBase, materialize_meta
@@ -56,8 +57,11 @@ def type_name(value: object) -> str:
 
 
 def place_of(function: str, name: str, position: int) -> str:
-    """How messages begin that are about an argument; position 0 is that of keyword-only ones."""
-    where = f" (position {position})" if position > 0 else ""
+    """How messages begin that are about an argument; position 0 is that of keyword-only ones, and
+    one that is given by keyword has none."""
+    where = ""
+    if position > 0 and not is_given_by_keyword(name):
+        where = f" (position {position})"
     return f"{function}(): argument '{name}'{where}"
 
 
@@ -281,7 +285,7 @@ def int_list_argument(
                 found.append(item)
                 continue
             if not is_length(item) and not (index > 0 and isinstance(item, bool)):
-                _raise_element(function, name, position, index, item)
+                _raise_element(function, name, position, index, value)
             number = int(item)
             if is_too_large(number):
                 _raise_unpacking(function, name, index, OVERFLOW)
@@ -311,10 +315,13 @@ def _raise_unpacking(function: str, name: str, index: int, error: str) -> NoRetu
     )
 
 
-def _raise_element(function: str, name: str, position: int, index: int, item: object) -> NoReturn:
+def _raise_element(function: str, name: str, position: int, index: int, items: Any) -> NoReturn:
+    item = items[index]
     if index > 0:
         error = f"type must be tuple of ints,but got {type_name(item)}"
         _raise_unpacking(function, name, index, error)
+    if is_given_by_keyword(name):
+        raise_argument_error(function, name, 0, "tuple of ints", items)
     raise TypeError(
         f"{place_of(function, name, position)} must be tuple of ints, but found element of type "
         f"{type_name(item)} at pos {index}"

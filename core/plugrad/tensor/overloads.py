@@ -70,9 +70,9 @@ def call_overload(
             except NoFit:
                 continue
             return _call(name, op, call, values, args, kwargs, out, method)
-    given = [type_name(value) for value in args]
+    given = [type_name(value) for value in (args[1:] if method else args)]
     given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())
-    expected = "\n".join([f" * ({_signature(op.schema)})" for op, _ in overloads])
+    expected = "\n".join([f" * ({_signature(op.schema, method)})" for op, _ in overloads])
     raise TypeError(
         f"{name}() received an invalid combination of arguments - got ({', '.join(given)}), but "
         f"expected one of:\n{expected}"
@@ -120,10 +120,10 @@ _TYPE_NAMES: Final[dict[str, str]] = {
 }
 
 
-def _signature(schema: FunctionSchema) -> str:
+def _signature(schema: FunctionSchema, method: bool) -> str:
     """The parameters of an overload, as PyTorch writes them."""
     parts: list[str] = []
-    for argument in schema.arguments:
+    for argument in schema.arguments[1:] if method else schema.arguments:
         if argument.kwarg_only and "*" not in parts:
             parts.append("*")
         base = argument.type.base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from typing import Any
@@ -15,6 +16,22 @@ from plugrad.plugins.arguments import explains
 X = plugrad.ones(2)
 
 SAME: list[Any] = [
+    # By keyword: no position is named.
+    lambda lib: lib.add(lib.ones(2), other="a"),
+    lambda lib: lib.exp(input=1),
+    lambda lib: lib.softmax(lib.ones(2), dim="a"),
+    lambda lib: lib.sum(lib.ones(2), dim=0, keepdim="a"),
+    lambda lib: lib.zeros(size="a"),
+    lambda lib: lib.zeros(size=[1.5]),
+    lambda lib: lib.cat(tensors=1),
+    lambda lib: lib.ones(2).transpose(0, dim1="a"),
+    lambda lib: lib.ones(2).add_(other="a"),
+    lambda lib: lib.ones(2).expand(size="a"),
+    lambda lib: lib.ones(2).pow("a"),
+    lambda lib: lib.set_grad_enabled(),
+    lambda lib: lib.set_grad_enabled(1, 2, 3),
+    lambda lib: lib.set_grad_enabled(foo=1),
+    lambda lib: lib.autograd.set_detect_anomaly(),
     lambda lib: lib.ones(2, 3).mul("a"),
     lambda lib: lib.mul(lib.ones(2), [1]),
     lambda lib: lib.mul("a", lib.ones(2)),
@@ -258,3 +275,16 @@ def test_the_class_is_refused_where_a_tensor_was_taken_a_hundred_times() -> None
         f"{name}(): argument 'input' (position 1) must be Tensor, not type"
         for name in ("numel", "is_complex", "is_conj")
     ]
+
+
+def test_what_is_set_at_once_shows_its_parameters(torch_oracle: Any) -> None:
+    for get in (lambda lib: lib.set_grad_enabled, lambda lib: lib.autograd.set_detect_anomaly):
+        assert str(inspect.signature(get(plugrad))) == str(inspect.signature(get(torch_oracle)))
+
+
+def test_an_argument_given_by_one_of_many_keywords_is_known_as_such() -> None:
+    numbers = "\n".join(f"    x = {number}.5" for number in range(300))
+    names: dict[str, Any] = {"plugrad": plugrad}
+    exec(f"def call():\n{numbers}\n    plugrad.sum(plugrad.ones(2), keepdim=True, dim='a')", names)
+    with pytest.raises(TypeError, match="argument 'dim' must be tuple of ints, not str"):
+        names["call"]()

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import Locked, Scope, SetAtOnce
 from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest, shown
 from plugrad.plugins.config.read import Config, load_config
@@ -104,6 +105,8 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
     ...     plugrad.config.get("device")
     'cpu'
     """
+
+    __signature__ = PreparedSignature()
 
     def prepare(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         where = "plugrad.config.set()"

@@ -1,0 +1,15 @@
+"""What `inspect.signature` shows of scopes that are set when they are made."""
+
+from __future__ import annotations
+
+# Interpreted: classes ask it for an attribute.
+import inspect
+from typing import Any
+
+
+class PreparedSignature:
+    """As the attribute `__signature__` of a `SetAtOnce`: the parameters of its `prepare`."""
+
+    def __get__(self, instance: object, owner: Any) -> inspect.Signature:
+        found = inspect.signature(owner.prepare, eval_str=True)
+        return found.replace(parameters=list(found.parameters.values())[1:])
