@@ -16,6 +16,8 @@ from plugrad.autograd.profiler import profile as _Window
 from plugrad.autograd.profiler.record_function import record_function
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
+from plugrad.tensor.annotations import explains
+from plugrad.tensor.arguments import raise_argument_error
 
 __all__ = [
     "ProfilerAction",
@@ -57,6 +59,7 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
+@explains
 def schedule(
     *,
     wait: int,
@@ -123,6 +126,7 @@ class profile(Scope):
     {'ProfilerStep*': 2, 'plugrad::mul': 2}
     """
 
+    @explains(name="profile")
     def __init__(
         self,
         *,
@@ -140,8 +144,11 @@ class profile(Scope):
             raise AssertionError("No valid profiler activities found")
         for other in self.activities - supported_activities():
             warnings.warn(
-                f"{other.name} is not available, disabling {other.name} profiling", stacklevel=2
+                f"{other.name} is not available, disabling {other.name} profiling", stacklevel=3
             )
+        for name, function in (("schedule", schedule), ("on_trace_ready", on_trace_ready)):
+            if function is not None and not callable(function):
+                raise_argument_error("profile", name, 0, "callable", function)
         self.schedule = schedule
         self.on_trace_ready = on_trace_ready
         self.step_num = 0

@@ -267,6 +267,8 @@ def test_schedule_resumes_from_its_state_dict() -> None:
 def test_schedule_needs_an_optimizer() -> None:
     with pytest.raises(TypeError, match="int is not an Optimizer"):
         optim.lr_scheduler.StepLR(3, 3)  # type: ignore[arg-type]  # the error under test
+    with pytest.raises(TypeError, match="int is not an Optimizer"):
+        optim.lr_scheduler.LambdaLR(3, abs)  # type: ignore[arg-type]  # the error under test
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import plugrad
+from plugrad.plugins.arguments import explains
 from plugrad_cuda import library
 from plugrad_cuda.devices import (
     DeviceProperties,
@@ -202,6 +203,7 @@ def get_rng_state_all() -> list[Any]:
     return [get_rng_state(index) for index in range(device_count())]
 
 
+@explains
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
     """Set the states of all GPUs' generators to those that `get_rng_state_all` gave."""
     for index, state in enumerate(new_states):

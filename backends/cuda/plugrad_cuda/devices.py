@@ -86,6 +86,8 @@ class device_of(device):
     """Within it the calling thread works on the GPU of a tensor; others change nothing."""
 
     def __init__(self, obj: Any) -> None:
+        if not isinstance(obj, plugrad.Tensor):
+            raise TypeError(f"device_of(): argument 'obj' must be Tensor, not {type(obj).__name__}")
         super().__init__(obj.device if obj.device.type == "cuda" else None)
 
 

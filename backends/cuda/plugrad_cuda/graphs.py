@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import plugrad
+from plugrad.plugins.arguments import explains
 from plugrad.plugins.scopes import Locked, Scope, hold_while_forking
 from plugrad_cuda import library
 from plugrad_cuda.devices import synchronize
@@ -290,6 +291,7 @@ class CapturedStep:
         return self.outputs
 
 
+@explains
 def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> CapturedStep:
     """A step that runs with one launch: forward, backward, the optimizer, whatever it does.
 
@@ -411,7 +413,12 @@ class _Replayed:
         return call
 
 
-def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: int = 3) -> Any:
+@explains
+def make_graphed_callables(
+    callables: Callable[..., Any] | tuple[Any, ...],
+    sample_args: tuple[Any, ...],
+    num_warmup_iters: int = 3,
+) -> Any:
     """Versions of functions whose forward and backward are replayed, each with one launch.
 
     Args:

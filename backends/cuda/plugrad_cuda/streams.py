@@ -10,6 +10,7 @@ import os
 import threading
 from typing import Any
 
+from plugrad.plugins.arguments import explains
 from plugrad.plugins.scopes import Scope
 from plugrad_cuda import library
 from plugrad_cuda.devices import current_device, device_of_index, index_of, set_device
@@ -220,6 +221,7 @@ def default_stream(device: Any = None) -> Stream:
     return wrap(streams.ptds if own else streams.null, index_of(device))
 
 
+@explains
 def set_stream(stream: Stream | None) -> None:
     """Make a stream, and its GPU, the calling thread's; None does nothing."""
     if stream is not None:

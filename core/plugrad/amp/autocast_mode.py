@@ -210,6 +210,8 @@ def custom_fwd(
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
     function = fwd
+    if not callable(function):
+        raise_argument_error("custom_fwd", "fwd", 1, "callable", function)
 
     @functools.wraps(function)
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ from plugrad.autograd.properties import grad_of
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
 from plugrad.dtype import float16, float32, float64, int32
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
 
 __all__ = ["GradScaler", "OptState"]
@@ -96,6 +97,7 @@ class GradScaler:
     ([0.5, 0.5], [1.0, 1.0], 1024.0)
     """
 
+    @explains(name="GradScaler")
     def __init__(
         self,
         device: str = "cuda",

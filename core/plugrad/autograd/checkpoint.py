@@ -20,6 +20,7 @@ from plugrad.dispatch.active_backends import active_backends, default_device, ge
 from plugrad.dispatch.autocast_state import AutocastAsBefore
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.arguments import int_argument
 from plugrad.tensor.base import TensorBase, needs_grad
 
@@ -86,6 +87,7 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
+@explains
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -136,7 +138,7 @@ def checkpoint(
             "use_reentrant=False is recommended, but if you need to preserve the current default "
             "behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
             "differences between the two variants.",
-            stacklevel=2,
+            stacklevel=3,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -153,8 +155,13 @@ def checkpoint(
     return CheckpointFunction.apply(function, preserve, *args)
 
 
+@explains
 def checkpoint_sequential(
-    functions: Any, segments: Any, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+    functions: Iterable[Any],
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
 ) -> Any:
     """Run functions one after the other, all but the last of `segments` parts checkpointed.
 
@@ -182,7 +189,7 @@ def checkpoint_sequential(
             "passed. use_reentrant=False is recommended, but if you need to preserve the current "
             "default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
             "the differences between the two variants.",
-            stacklevel=2,
+            stacklevel=3,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -252,6 +259,7 @@ def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
     return found, states
 
 
+@explains
 def set_device_states(devices: Iterable[Device], states: Iterable[Any]) -> None:
     """Put the generators of devices into the states that `get_device_states` returned."""
     for device, state in zip(devices, states, strict=True):
@@ -394,6 +402,7 @@ def _with_stacks(log: OperatorLog, label: str) -> str:
 # With a reentrant pass.
 
 
+@explains
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same, with tensors detached; what required grad does so as a leaf.
 
@@ -417,12 +426,13 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+@explains
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no tensor among `inputs` requires grad."""
     tensors: list[Any] = [value for value in inputs if isinstance(value, TensorBase)]
     if not any(tensor.requires_grad for tensor in tensors):
         warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3
         )
 
 

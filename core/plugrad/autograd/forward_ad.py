@@ -19,7 +19,7 @@ Other parts of plugrad, which need several levels at a time, have what is in
 from __future__ import annotations
 
 # Interpreted: it runs once per level and dual tensor that a user makes.
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrad.autograd.grad_mode import ModeManager, _SetAtOnce
 from plugrad.dispatch.keys import FORWARD_AD_BIT
@@ -28,8 +28,12 @@ from plugrad.graph.dual_tensors import check_sizes, dual, primal_of, tangent_of
 from plugrad.levels.arguments import values_at
 from plugrad.levels.batching import any_batched, batch_dim_of
 from plugrad.levels.mapping import batch_of
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.dual import ForwardLevel, enter_level, exit_level
 from plugrad.tensor.levels import VMAP, Level, SteppedOut, is_at, make_level_tensor
+
+if TYPE_CHECKING:
+    from plugrad import Tensor
 
 __all__ = [
     "UnpackedDualTensor",
@@ -96,7 +100,8 @@ def _end_levels(remaining: int) -> None:
     _current_level = remaining - 1
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+@explains
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
     """A view of a tensor that has a tangent. It is differentiable in reverse mode, too.
 
     Args:
@@ -131,7 +136,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return _dual(tensor, tangent, _level(level, "_make_dual"))
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+@explains
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a dual tensor.
 
     The primal is a view without a tangent, and the tangent the very tensor. Outside of every level

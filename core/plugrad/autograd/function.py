@@ -16,6 +16,7 @@ from plugrad.autograd.function_node import (
     set_default_backward,
 )
 from plugrad.autograd.grad_mode import is_grad_enabled, no_grad
+from plugrad.tensor.arguments import raise_argument_error
 from plugrad.tensor.base import TensorBase, needs_grad
 
 __all__ = [
@@ -198,6 +199,9 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     It runs unrecorded, and differentiating its results raises instead of giving wrong gradients.
     """
+
+    if not callable(backward):
+        raise_argument_error("once_differentiable", "backward", 1, "callable", backward)
 
     @functools.wraps(backward)
     def unrecorded(ctx: Any, *args: Any, **kwargs: Any) -> Any:

@@ -29,12 +29,14 @@ from plugrad.autograd.functional_arguments import (
 from plugrad.autograd.grad_mode import enable_grad
 from plugrad.autograd.jacobian import jacobian_by_columns, rows_at_once, rows_one_by_one
 from plugrad.autograd.jacobian import standard_basis as _construct_standard_basis_for
+from plugrad.tensor.annotations import explains
 
 __all__ = ["_construct_standard_basis_for", "hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Strategy = Literal["forward-mode", "reverse-mode"]
 
 
+@explains
 def vjp(
     func: Callable[..., Any],
     inputs: Any,
@@ -89,6 +91,7 @@ def vjp(
     )
 
 
+@explains
 def jvp(
     func: Callable[..., Any],
     inputs: Any,
@@ -148,6 +151,7 @@ def jvp(
     )
 
 
+@explains
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -210,6 +214,7 @@ def jacobian(
     return matrices if nested_outputs else matrices[0]
 
 
+@explains
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -265,6 +270,7 @@ def hessian(
     return found if nested else found[0][0]
 
 
+@explains
 def vhp(
     func: Callable[..., Any],
     inputs: Any,
@@ -313,6 +319,7 @@ def vhp(
     return as_result(outputs, False, create_graph), as_result(product, nested, create_graph)
 
 
+@explains
 def hvp(
     func: Callable[..., Any],
     inputs: Any,

@@ -12,6 +12,7 @@ from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
 from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import GradScope, Scope, SetAtOnce, Within
+from plugrad.tensor.arguments import raise_argument_error
 
 
 def is_grad_enabled() -> bool:
@@ -240,6 +241,8 @@ class inference_mode(ModeManager):
 
 def decorate(function: Any, scope: Any) -> Any:
     """`function` with a mode set while it, or the generator it returns, runs."""
+    if not callable(function):
+        raise_argument_error(type(scope).__name__, "function", 1, "callable", function)
     if inspect.isgeneratorfunction(function):
         return _decorate_generator(function, scope)
 

@@ -7,7 +7,7 @@ import abc
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrad.autograd.engine.streams import warn_of_mismatch
 from plugrad.autograd.properties import output_nr
@@ -21,7 +21,11 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as native
 from plugrad.graph.history import gradient_edge, try_grad_accumulator
 from plugrad.graph.removable_handle import RemovableHandle
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, bump_version, is_inference
+
+if TYPE_CHECKING:
+    from plugrad import Tensor
 
 __all__ = [
     "GradientEdge",
@@ -100,7 +104,8 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-def get_gradient_edge(tensor: Any) -> GradientEdge:
+@explains
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge at which the gradient of `tensor` is computed.
 
     Raises:
@@ -112,12 +117,13 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     >>> plugrad.autograd.grad(x * x, edge)
     (tensor(6.),)
     """
-    if not tensor.requires_grad:
+    given: Any = tensor
+    if not given.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
-    return GradientEdge(_get_grad_fn_or_grad_acc(tensor), output_nr(tensor))
+    return GradientEdge(_get_grad_fn_or_grad_acc(given), output_nr(given))
 
 
 def _get_grad_fn_or_grad_acc(item: Any) -> Any:
@@ -131,6 +137,7 @@ def _get_grad_fn_or_grad_acc(item: Any) -> Any:
     return node
 
 
+@explains
 def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     """Tell autograd that the elements of a tensor, or of several, were written to.
 
@@ -174,8 +181,9 @@ class _MultiHandle(RemovableHandle):
         self.handles = state
 
 
+@explains
 def register_multi_grad_hook(
-    tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all"
+    tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
 ) -> RemovableHandle:
     """Call `fn` when gradients of several tensors are computed, once in every pass.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plugrad._generated import functions as F
@@ -11,6 +11,7 @@ from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE, run_backward
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.levels import map_flat
+from plugrad.tensor.arguments import raise_argument_error
 from plugrad.tensor.base import TensorBase, tensor_class
 from plugrad.tensor.levels import in_transform
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
@@ -72,8 +73,10 @@ def backward(
     wanted: tuple[Any, ...] = ()
     if inputs is not None:
         wanted = _inputs(inputs, "backward")
-    outputs = _as_tuple(tensors)
-    grads = make_grads(outputs, _per_output(grad_tensors, len(outputs)), False)
+    outputs = _as_tuple(tensors, "backward", "tensors", 1)
+    grads = make_grads(
+        outputs, _per_output(grad_tensors, len(outputs), "backward", "grad_tensors", 2), False
+    )
     keep = bool(create_graph if retain_graph is None else retain_graph)
     _run(outputs, grads, keep, bool(create_graph), wanted, True, True)
 
@@ -134,7 +137,7 @@ def grad(
             "allow_unused=False."
         )
     unused = bool(materialize_grads if allow_unused is None else allow_unused)
-    roots = _as_tuple(outputs)
+    roots = _as_tuple(outputs, "grad", "outputs", 1)
     wanted = _inputs(inputs, "grad")
     if not only_inputs:
         warn_at_caller(
@@ -143,7 +146,11 @@ def grad(
             "plugrad.autograd.backward.",
             FutureWarning,
         )
-    grads = make_grads(roots, _per_output(grad_outputs, len(roots)), bool(is_grads_batched))
+    grads = make_grads(
+        roots,
+        _per_output(grad_outputs, len(roots), "grad", "grad_outputs", 3),
+        bool(is_grads_batched),
+    )
     keep = bool(create_graph if retain_graph is None else retain_graph)
     create = bool(create_graph)
     if is_grads_batched:
@@ -220,9 +227,11 @@ def _run(
     )
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: Any, function: str, name: str, position: int) -> tuple[Any, ...]:
     if isinstance(value, (TensorBase, GradientEdge)):
         return (value,)
+    if not isinstance(value, Iterable):
+        raise_argument_error(function, name, position, "Tensor or tuple of Tensors", value)
     return tuple(value)
 
 
@@ -238,15 +247,13 @@ def _inputs(value: Any, function: str) -> tuple[Any, ...]:
             "Other Mapping types are not supported."
         )
     else:
-        items = tuple(value)
+        items = _as_tuple(value, function, "inputs", 2 if function == "grad" else 5)
     if not items:
         raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
     return items
 
 
-def _per_output(grads: Any, count: int) -> tuple[Any, ...]:
+def _per_output(grads: Any, count: int, function: str, name: str, position: int) -> tuple[Any, ...]:
     if grads is None:
         return (None,) * count
-    if isinstance(grads, TensorBase):
-        return (grads,)
-    return tuple(grads)
+    return _as_tuple(grads, function, name, position)

@@ -9,6 +9,7 @@ from typing import Any
 
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, share_storage, version_of
 
 
@@ -38,7 +39,8 @@ class _unsafe_preserve_version_counter(Scope, contextlib.ContextDecorator):
     0
     """
 
-    def __init__(self, tensors: Any) -> None:
+    @explains(name="_unsafe_preserve_version_counter")
+    def __init__(self, tensors: TensorBase | Sequence[TensorBase]) -> None:
         self.tensors: tuple[Any, ...] = (
             (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
         )

@@ -102,7 +102,13 @@ def joined_tables(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, 
     ['exp', 'sin']
     """
     found: dict[str, Any] = {}
-    for name, table in tables:
+    given: Any = tables
+    if not isinstance(given, Iterable):
+        raise TypeError(f"joined_tables(): tables must be pairs, not {type(given).__name__}")
+    for pair in given:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Mapping)):
+            raise TypeError(f"joined_tables(): expected pairs of a name and a table, got {pair!r}")
+        name, table = pair
         twice = found.keys() & table.keys()
         if twice:
             raise RuntimeError(f"{name} defines again: {', '.join(sorted(twice))}")
@@ -116,6 +122,8 @@ def package_kernels(package: str) -> dict[str, Callable[..., Any]]:
     Raises:
         RuntimeError: two of the modules define the same operator.
     """
+    if not isinstance(package, str):
+        raise TypeError(f"package_kernels(): package must be a name, not {type(package).__name__}")
     found = importlib.import_module(package)
     modules = [
         importlib.import_module(f"{package}.{info.name}")

@@ -10,8 +10,6 @@ from functools import partial
 from typing import Any, Final, overload
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import canonical_device
-from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, declare_again, find_operator, retract
 from plugrad.dispatch.plugin_hooks import check_replaceable
 from plugrad.dispatch.schema import parse_schema
@@ -24,15 +22,8 @@ from plugrad.library.autograd import (
     WritingAutogradKernel,
     check_rule,
 )
+from plugrad.library.custom_kernels import ByDevice, DeviceKernel
 from plugrad.library.fakes import META, FakeKernel, MissingFake, source_of
-from plugrad.library.kernels import (
-    OnArrays,
-    OnTensors,
-    check_aliases,
-    check_results,
-    module_of,
-    written_results,
-)
 from plugrad.library.library import Library
 from plugrad.library.schema_inference import infer_schema
 from plugrad.library.schemas import (
@@ -47,6 +38,7 @@ from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import TAGS, OpOverload, find_overload
 from plugrad.tensor.alias_kernels import ViewKernel
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.kernels import position_of
 
 _log = logging.getLogger(__name__)
@@ -131,6 +123,8 @@ def custom_op(
         text = schema
         if text is None:
             text = infer_schema(function, mutates_args=mutates_args, tags=chosen)
+        if not isinstance(name, str):
+            raise TypeError(f"custom_op(): name must be str, not {type(name).__name__}")
         namespace, separator, op_name = name.partition("::")
         if not separator:
             raise ValueError(f"custom_op(): expected a name such as 'ns::name', got {name!r}")
@@ -177,6 +171,7 @@ class CustomOpDef:
     Its methods register what else is known of it, and may be used as decorators.
     """
 
+    @explains(name="CustomOpDef")
     def __init__(
         self,
         namespace: str,
@@ -192,7 +187,7 @@ class CustomOpDef:
         self._tags = tags
         self._init_fn = fn
         self._rule = GradientRule()
-        self._kernels: dict[str | None, _DeviceKernel] = {}
+        self._kernels: dict[str | None, DeviceKernel] = {}
         # The definition that took this one's place.
         self._successor: CustomOpDef | None = None
         self._disabled_kernel: set[str] = set()
@@ -334,7 +329,7 @@ class CustomOpDef:
 
     def _use(
         self,
-        own: dict[str | None, _DeviceKernel],
+        own: dict[str | None, DeviceKernel],
         name: str | None,
         function: Callable[..., object],
         raw: bool,
@@ -343,7 +338,7 @@ class CustomOpDef:
         """Have a function be the kernel for a backend, or for all."""
         kernel = own.get(name)
         if kernel is None:
-            own[name] = kernel = _DeviceKernel(self, name)
+            own[name] = kernel = DeviceKernel(self, name)
             kernel.use(function, raw)
             self._lib._add(self._op, kernel.key, kernel, whole.handles)
         else:
@@ -362,7 +357,7 @@ class CustomOpDef:
 
     def _select_backend(self, whole: Transaction) -> None:
         if self._op.kernel_for(keys.BACKEND_SELECT_KEY) is None:
-            by_device = _ByDevice(self, self._device_position())
+            by_device = ByDevice(self, self._device_position())
             self._lib._add(self._op, keys.BACKEND_SELECT_KEY, by_device, whole.handles)
 
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Scope:
@@ -449,76 +444,3 @@ class CustomOpDef:
             return function
 
         return register if func is None else register(func)
-
-
-class _DeviceKernel:
-    """What stands in the operator's table for one backend, or for all; it may be exchanged."""
-
-    def __init__(self, definition: CustomOpDef, device_type: str | None) -> None:
-        self.definition = definition
-        self.device_type = device_type
-        self.key: DispatchKey = keys.COMPOSITE_EXPLICIT_AUTOGRAD
-        self.number = -1
-        if device_type is not None:
-            self.number = keys.register_backend_key(device_type)
-            self.key = keys.dense_key(self.number)
-        # A function and the kernel that was made of it: one value, so that they fit.
-        self.in_use: tuple[Callable[..., Any], Any] = (definition._init_fn, None)
-        self._initial = OnTensors(definition._op, definition._init_fn)
-
-    def use(self, function: Callable[..., Any], raw: bool) -> None:
-        op = self.definition._op
-        kernel = OnArrays(op, self.number, function) if raw else OnTensors(op, function)
-        self.in_use = (function, kernel)
-
-    def __call__(self, keyset: int, *values: Any) -> Any:
-        op = self.definition._op
-        function, kernel = self.in_use
-        if self.device_type in self.definition._disabled_kernel:
-            function, kernel = self.definition._init_fn, self._initial
-        out = kernel(keyset, *values)
-        check_results(op, function, out)
-        if Tag.inplace in self.definition._tags or Tag.out in self.definition._tags:
-            self._check_returned(function, values, out)
-        elif not op.schema.is_view:
-            check_aliases(op, function, values, out)
-        return out
-
-    def _check_returned(
-        self, function: Callable[..., Any], values: tuple[Any, ...], out: Any
-    ) -> None:
-        wanted = written_results(self.definition._op, values)
-        pairs = zip(out, wanted, strict=True) if isinstance(out, tuple) else [(out, wanted)]
-        if all(given is expected for given, expected in pairs):
-            return
-        tag, what = (
-            ("Tag.inplace", "its first argument")
-            if Tag.inplace in self.definition._tags
-            else ("Tag.out", "its mutable keyword-only arguments")
-        )
-        raise RuntimeError(
-            f"{self.definition._name} (with implementation in {module_of(function)}): An operator "
-            f"tagged with {tag} must return {what}."
-        )
-
-
-class _ByDevice:
-    """The BackendSelect kernel of an operator without tensors: its device argument decides."""
-
-    def __init__(self, definition: CustomOpDef, position: int) -> None:
-        self.definition = definition
-        self.position = position
-
-    def __call__(self, keyset: int, *values: Any) -> Any:
-        definition = self.definition
-        wanted = values[self.position]
-        kind = canonical_device(None).type if wanted is None else wanted.type
-        if kind not in definition._kernels and None not in definition._kernels:
-            raise RuntimeError(
-                f"{definition._name} does not have a kernel registered for {kind}. Please use "
-                "register_kernel to do so."
-            )
-        device = canonical_device(wanted)
-        given = (*values[: self.position], device, *values[self.position + 1 :])
-        below = keys.dense_key(keys.backend_number(kind)).mask
-        return definition._op.redispatch(below, *given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from plugrad.dispatch import keys
@@ -19,6 +19,7 @@ from plugrad.library.schemas import has_keyword_tensor
 from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import OpOverload
+from plugrad.tensor.annotations import explains
 
 # Libraries that module-level functions made live as long as the process.
 _kept: Final[list[Library]] = []
@@ -26,6 +27,7 @@ _kept: Final[list[Library]] = []
 _NAMELESS_SCHEMA: Final = re.compile(r"\(.*\) -> .*")
 
 
+@explains
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
     """Define ``ns::name`` with a schema's parameters and returns, such as ``(Tensor x) -> Tensor``.
 
@@ -55,9 +57,10 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
     _library_for(namespace, lib, "FRAGMENT").define(name + schema, tags=tags)
 
 
+@explains
 def impl(
     qualname: str,
-    types: Any,
+    types: str | Iterable[str],
     func: Any = None,
     *,
     lib: Library | None = None,
@@ -88,6 +91,7 @@ def impl(
     return register if func is None else register(func)
 
 
+@explains
 def register_kernel(
     op: Any,
     device_types: DeviceTypes,
@@ -128,6 +132,7 @@ def register_kernel(
     return impl(target.qualified_name, names, func, lib=lib, raw=raw or None)
 
 
+@explains
 def register_autograd(
     op: Any,
     backward: Callable[..., Any],
@@ -219,6 +224,7 @@ def register_fake(
     return register if func is None else register(func)
 
 
+@explains
 def register_vmap(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
@@ -261,6 +267,7 @@ def register_vmap(
     return register if func is None else register(func)
 
 
+@explains
 def register_autocast(
     op: Any, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None
 ) -> Any:
@@ -299,7 +306,7 @@ def register_autocast(
 
 def split_name(qualname: str) -> tuple[str, str]:
     """Namespace and name; ValueError if it is not one of each."""
-    parts = qualname.split("::")
+    parts = qualname.split("::") if isinstance(qualname, str) else []
     if len(parts) != 2:
         raise ValueError(
             'Expected `qualname` to be of the form "namespace::name", but got '

@@ -13,6 +13,7 @@ from plugrad.dispatch.plugin_hooks import note
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
 from plugrad.library.transaction import Transaction
 from plugrad.ops.batching import VmapInfo, add_rule, remove_rule
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, sizes_of
 
 
@@ -114,7 +115,8 @@ def add_vmap_rule(op: Operator, function: Callable[..., Any], kept: list[Any]) -
     return handle
 
 
-def get_vmap_rule(op: Any) -> VmapRule | None:
+@explains
+def get_vmap_rule(op: str | Operator) -> VmapRule | None:
     """The rule that was registered last for an operator (or its qualified name), or None."""
     name = op if isinstance(op, str) else op.qualified_name
     rules = _rules.get(name)

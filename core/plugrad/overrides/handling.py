@@ -13,7 +13,7 @@ from plugrad.overrides.attributes import make_tensor_overridable as make_tensor_
 from plugrad.overrides.catalogue import DECORATED, get_default_nowrap_functions, resolve_name
 from plugrad.overrides.modes import DisablePlugradFunctionSubclass, current_mode, innermost_off
 from plugrad.tensor.annotations import FAILURES, explain
-from plugrad.tensor.arguments import MISSING
+from plugrad.tensor.arguments import MISSING, raise_argument_error
 from plugrad.tensor.base import TensorBase, tensor_class
 from plugrad.tensor.overridable import (
     ALIAS,
@@ -208,6 +208,9 @@ def overridable(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     >>> twice(plugrad.ones(1)), twice(Text())
     (tensor([2.]), 'mine.twice')
     """
+
+    if not isinstance(module, str):
+        raise_argument_error("overridable", "module", 1, "str", module)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

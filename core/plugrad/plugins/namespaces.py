@@ -47,6 +47,8 @@ def load_namespace(name: str) -> Any:
         PluginError: the plugin that claims it cannot be used.
         AttributeError: nobody claims it.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"load_namespace(): name must be str, not {type(name).__name__}")
     claimed = _claimed(name)
     if claimed is None:
         raise _unknown(name)

@@ -22,6 +22,8 @@ def load_operators(plugin: str) -> ModuleType:
     """
     from plugrad.plugins import get_manager
 
+    if not isinstance(plugin, str):
+        raise TypeError(f"load_operators(): plugin must be a name, not {type(plugin).__name__}")
     found = get_manager().load(plugin)
     if found.error is not None:
         raise PluginError(

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from plugrad.device import Device
 from plugrad.dtype import DType
 from plugrad.tensor.arguments import is_index, place_of, type_name
@@ -38,7 +40,7 @@ def _is_real(value: Any) -> bool:
 def _are_tensors(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(isinstance(item, TensorBase) for item in value)
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict))
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict, np.ndarray))
 
 
 def _are_ints(value: Any) -> bool:
@@ -71,6 +73,8 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "tuple[int, ...]": ("tuple of ints", _are_ints),
     "Iterable[Tensor]": ("tuple of Tensors", _are_tensors),
     "Sequence[Tensor]": ("tuple of Tensors", _are_tensors),
+    "Iterable[TensorBase]": ("tuple of Tensors", _are_tensors),
+    "Sequence[TensorBase]": ("tuple of Tensors", _are_tensors),
     "tuple[float, float]": ("tuple of two floats", _are_two_reals),
     "Sequence[int | float]": ("tuple of numbers", _are_reals),
     "dtype": ("plugrad.dtype", lambda value: isinstance(value, DType)),
@@ -83,6 +87,10 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Callable": ("callable", callable),
     "dict": ("dict", lambda value: isinstance(value, dict)),
     "Mapping": ("dict", lambda value: isinstance(value, Mapping)),
+    "Sequence": ("sequence", lambda value: hasattr(type(value), "__getitem__")),
+    "list": ("list", lambda value: isinstance(value, list)),
+    "tuple": ("tuple", lambda value: isinstance(value, tuple)),
+    "set": ("set", lambda value: isinstance(value, set)),
 }
 
 
@@ -143,8 +151,11 @@ def explain(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception, name: str = ""
 ) -> None:
     """Raise TypeError if an argument explains why a call has failed with `error`."""
-    if "argument '" in str(error) or "__" in str(error).partition("(")[0]:
+    words = str(error)
+    if "argument '" in words or "__" in words.partition("(")[0]:
         return  # It says so already.
+    if words.startswith(f"{name or function.__name__}("):
+        return
     wrong = mismatch(function, args, kwargs, name or function.__name__)
     if wrong is not None:
         raise wrong from None
@@ -177,7 +188,7 @@ def mismatch(
         several = parameter.kind is parameter.VAR_POSITIONAL
         values = given[parameter.name] if several else (given[parameter.name],)
         for place, value in enumerate(values, position):
-            words = _unmet(_spelt_out(function, parameter.annotation), value)
+            words = _unmet(_spelt_out(function, parameter.annotation), value, _names_of(function))
             if words:
                 shown = 0 if parameter.name in kwargs else place
                 where = place_of(name, parameter.name, shown)
@@ -185,11 +196,17 @@ def mismatch(
     return None
 
 
+def _names_of(function: Any) -> dict[str, Any]:
+    """The names of the module that a function is written in."""
+    found: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    return found
+
+
 def _spelt_out(function: Any, annotation: Any) -> Any:
     """An annotation with the names that its module gives to unions replaced by those."""
     if not isinstance(annotation, str):
         return annotation
-    names = getattr(inspect.unwrap(function), "__globals__", {})
+    names = _names_of(function)
     parts: list[str] = []
     for part in _alternatives(annotation):
         union = names.get(part)
@@ -197,8 +214,15 @@ def _spelt_out(function: Any, annotation: Any) -> Any:
     return " | ".join(parts).replace("collections.abc.", "")
 
 
-def _unmet(annotation: Any, value: Any) -> str:
-    """What an annotation asks for that a value is not; "" if it is, or nobody can tell."""
+def _is_one(cls: type[Any]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, cls)
+
+
+def _unmet(annotation: Any, value: Any, known: dict[str, Any]) -> str:
+    """What an annotation asks for that a value is not; "" if it is, or nobody can tell.
+
+    `known` has the classes that annotations name.
+    """
     if annotation is inspect.Parameter.empty:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
@@ -206,6 +230,9 @@ def _unmet(annotation: Any, value: Any) -> str:
     for part in _alternatives(text.strip("\"'")):
         word = part.removeprefix("_builtins.").removeprefix("plugrad.")
         found = _TYPES.get(word) or _KINDS.get(word.partition("[")[0])
+        named = known.get(word)
+        if found is None and type(named) is type and not hasattr(named, "_is_protocol"):
+            found = (named.__name__, _is_one(named))
         if found is None or found[1](value):
             return ""
         if found[0]:
@@ -283,7 +310,11 @@ def wrong_receiver(method: str, value: object) -> TypeError:
 
 def explain_constructors(classes: Iterable[Any]) -> None:
     """`explains` for the constructors of classes, in place."""
-    for cls in classes:
-        if isinstance(cls, type) and inspect.isfunction(vars(cls).get("__init__")):
-            made: Any = cls
+    for cls in list(classes):
+        if not isinstance(cls, type):
+            continue
+        made: Any = cls
+        owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        # A base that is not public says nothing of itself.
+        if inspect.isfunction(made.__init__) and (owner is cls or owner.__name__.startswith("_")):
             made.__init__ = explains(made.__init__, name=cls.__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +17,7 @@ from plugrad.dispatch.active_backends import (
 )
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
-from plugrad.tensor.arguments import type_name
+from plugrad.tensor.arguments import raise_argument_error, type_name
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.interop import host_array, share_numpy
 
@@ -96,6 +97,8 @@ class fork_rng(Scope):
                 for index in range(active.backend.device_count()):
                     self._add(active.device(index))
         else:
+            if not isinstance(devices, Iterable):
+                raise_argument_error("fork_rng", "devices", 1, "sequence", devices)
             for device in devices:
                 named = f"{device_type}:{device}" if isinstance(device, int) else device
                 self._add(canonical_device(named))

@@ -10,6 +10,7 @@ import numpy as np
 
 import plugrad
 from plugrad.overrides import is_tensor_like
+from plugrad.tensor.annotations import explains
 from plugrad.testing import gradcheck_rules as rules
 from plugrad.testing.gradcheck_forward import ForwardCheck
 from plugrad.testing.gradcheck_jacobians import (
@@ -32,6 +33,7 @@ FAST_FAIL_SLOW_OK = (
 )
 
 
+@explains
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -125,6 +127,7 @@ def gradcheck(
     return True
 
 
+@explains
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -222,7 +225,7 @@ def _check_inputs(arguments: tuple[Any, ...]) -> None:
                 f"Input #{i} requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double "
                 "precision floating point or complex. ",
-                stacklevel=3,
+                stacklevel=4,
             )
         steps = zip(tensor.stride(), tensor.shape, strict=True)
         if not all(step > 0 or size <= 1 for step, size in steps):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import plugrad
+from plugrad.tensor.annotations import explains
 from plugrad.testing.gradcheck_jacobians import (
     Array,
     GradcheckError,
@@ -20,6 +21,7 @@ from plugrad.testing.gradcheck_jacobians import (
 )
 
 
+@explains
 def get_numerical_jacobian(
     fn: Callable[..., Any],
     inputs: Any,
@@ -52,6 +54,7 @@ def get_numerical_jacobian(
     )
 
 
+@explains
 def get_numerical_jacobian_wrt_specific_input(
     fn: Callable[..., Any],
     input_idx: int,
@@ -68,8 +71,9 @@ def get_numerical_jacobian_wrt_specific_input(
     return tuple(_tensor(matrix) for matrix in found)
 
 
+@explains
 def get_analytical_jacobian(
-    inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0
+    inputs: Any, output: plugrad.Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
 ) -> tuple[tuple[Any, ...], bool, bool, bool]:
     """The Jacobians of an output by backward; whether two passes agree, and sizes, and dtypes."""
     _warn("get_analytical_jacobian")
@@ -99,7 +103,7 @@ def _warn(name: str) -> None:
         f"`{name}` was part of PyTorch's private API and not meant to be exposed. It is deprecated "
         "and will be removed.",
         FutureWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

@@ -134,7 +134,7 @@ def _warn_of_check() -> None:
         "Backwards compatibility: New undefined gradient support checking feature is enabled by "
         "default, but it may break existing callers of this function. If this is true for you, you "
         'can call this function with "check_undefined_grad=False" to disable the feature',
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import plugrad
 from plugrad.dtype import BOOL, INTEGER, DType, iinfo
+from plugrad.tensor.annotations import explains
 
 
+@explains
 def make_tensor(
     *shape: Any,
     dtype: DType,

@@ -16,6 +16,7 @@ from plugrad.autograd.engine.hook_results import check_result, checked_results
 from plugrad.autograd.imperative_engine import ImperativeEngine
 from plugrad.dispatch.local_state import Snapshot, current_state
 from plugrad.graph.history import gradient_edge
+from plugrad.tensor.annotations import explains
 
 Gradients = dict[tuple[Any, int], Any]  # by node and number of its input
 
@@ -213,6 +214,7 @@ class NaiveEngine(ImperativeEngine):
         task.callbacks.append(callback)
 
 
+@explains
 def naive_grad(
     outputs: Sequence[Any],
     inputs: Sequence[Any],
@@ -231,6 +233,7 @@ def naive_grad(
     )
 
 
+@explains
 def naive_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any] | None = None) -> None:
     """Add gradients to the `.grad` of every leaf, as `plugrad.autograd.backward` must."""
     roots = [gradient_edge(tensor) for tensor in tensors]

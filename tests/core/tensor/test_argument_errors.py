@@ -288,3 +288,39 @@ def test_an_argument_given_by_one_of_many_keywords_is_known_as_such() -> None:
     exec(f"def call():\n{numbers}\n    plugrad.sum(plugrad.ones(2), keepdim=True, dim='a')", names)
     with pytest.raises(TypeError, match="argument 'dim' must be tuple of ints, not str"):
         names["call"]()
+
+
+NAMED = {
+    "make_dual": lambda: plugrad.autograd.forward_ad.make_dual(X, abs, level=0),
+    "get_gradient_edge": lambda: plugrad.autograd.graph.get_gradient_edge([1]),
+    "register_multi_grad_hook": lambda: plugrad.autograd.graph.register_multi_grad_hook(3, abs),
+    "backward": lambda: plugrad.autograd.backward(slice(1)),
+    "grad": lambda: plugrad.autograd.grad(X.requires_grad_(), 3),
+    "checkpoint": lambda: plugrad.utils.checkpoint.checkpoint(True, X, use_reentrant=False),
+    "once_differentiable": lambda: plugrad.autograd.function.once_differentiable(True),
+    "no_grad": lambda: plugrad.no_grad()(3),
+    "schedule": lambda: plugrad.profiler.schedule(wait=[1], warmup=1, active=1),
+    "profile": lambda: plugrad.profiler.profile(activities=3),
+    "EventList": lambda: plugrad.autograd.profiler.EventList(3),
+    "fork_rng": lambda: plugrad.random.fork_rng(3),
+    "GradScaler": lambda: plugrad.amp.GradScaler("cpu", growth_factor="a"),
+    "custom_fwd": lambda: plugrad.amp.custom_fwd(3, device_type="cpu"),
+    "gradcheck": lambda: plugrad.autograd.gradcheck.gradcheck(3, X.double().requires_grad_()),
+    "make_tensor": lambda: plugrad.testing.make_tensor(2, dtype="a"),
+    "vjp": lambda: plugrad.func.vjp(X),
+    "linearize": lambda: plugrad.func.linearize(3, X),
+    "jacobian": lambda: plugrad.autograd.functional.jacobian({1}, X),
+    "replace_all_batch_norm_modules_": lambda: plugrad.func.replace_all_batch_norm_modules_(3),
+    "get_vmap_rule": lambda: plugrad.library.get_vmap_rule([]),
+    "Conv1d": lambda: plugrad.nn.Conv1d(3, abs, 1),
+    "default_collate": lambda: plugrad.utils.data.default_collate(3),
+    "parameters_to_vector": lambda: plugrad.nn.utils.parameters_to_vector(iter([1])),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_written_in_python_names_function_and_argument(name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"^{name}\(\): argument '\w+'.* must be .*, (but|not) \w+"
+    ):
+        NAMED[name]()

@@ -126,7 +126,12 @@ def _slices(array: Array, dim: int, index: Any) -> Any:
 def _index_add_into(target: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
     into = target.reshape(1) if target.ndim == 0 else target
     where = index.reshape(-1)
-    check_range(where, into.shape[dim], dim)
+    try:
+        check_range(where, into.shape[dim], dim)
+    except RuntimeError:
+        if target.ndim > 1:
+            raise
+        raise IndexError(errors.OUTSIDE_TABLE) from None
     values = _with_a_dim(source)
     if alpha != 1:
         values = values * _number(alpha, values.dtype)

@@ -137,7 +137,10 @@ class Indexing(Family):
 
     def index_add_(self, array: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
         into, where = _with_a_dim(array), index.reshape(-1)
-        self.check_range(where, into.shape[dim], dim)
+        if array.ndim > 1:
+            self.check_range(where, into.shape[dim], dim)
+        elif self.wrong(where, 0, into.shape[dim]) is not None:
+            raise IndexError(errors.OUTSIDE_TABLE)
         values = _with_a_dim(source)
         if alpha != 1:
             values = values * scalar(alpha, values.dtype)

@@ -143,7 +143,10 @@ def _add_slices(
 
 def index_add(array: Array, dim: int, index: Array, source: Array, alpha: Any) -> Array:
     result, found = _add_slices(array, dim, index, source, None if alpha == 1 else alpha)
-    raise_outside(found, errors.out_of_bounds("{}", dim, _size(array, dim)))
+    if array.ndim > 1:
+        raise_outside(found, errors.out_of_bounds("{}", dim, _size(array, dim)))
+    else:
+        raise_outside(found, errors.OUTSIDE_TABLE, IndexError)
     return result
 
 

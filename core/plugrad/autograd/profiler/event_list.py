@@ -10,6 +10,7 @@ from typing import Any
 from plugrad.autograd.profiler.chrome_trace import TraceContext, write_chrome_trace
 from plugrad.autograd.profiler.events import FunctionEvent, FunctionEventAvg
 from plugrad.autograd.profiler.table import build_table
+from plugrad.tensor.annotations import explains
 
 STACK_METRICS = ("self_cpu_time_total",)
 
@@ -17,6 +18,7 @@ STACK_METRICS = ("self_cpu_time_total",)
 class EventList(list[Any]):
     """A list of `FunctionEvent`s, in the order in which they began, or of averages."""
 
+    @explains(name="EventList")
     def __init__(
         self,
         events: Iterable[Any] = (),

@@ -200,7 +200,12 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any)
     prepare.index_add(self, dim, index, source, alpha)
     place = wrap_dim(dim, self.ndim)
     where = host_index(index, self).reshape(-1)
-    check_range(where, sizes_of(self)[place] if self.ndim else 1, place)
+    try:
+        check_range(where, sizes_of(self)[place] if self.ndim else 1, place)
+    except RuntimeError:
+        if self.ndim > 1:
+            raise
+        raise IndexError(OUTSIDE_TABLE) from None
     if alpha != 1:
         source = source * F.full((), alpha, dtype=source.dtype, device=source.device)
     return positions.add(self, positions.slices(sizes_of(self), place, where), source)

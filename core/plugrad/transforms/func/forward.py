@@ -12,6 +12,7 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.graph.dual_tensors import dual, primal_of, tangent_of
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.dual import AtForwardLevel
 from plugrad.tensor.levels import (
@@ -31,6 +32,7 @@ from plugrad.transforms.vmap import vmap
 _API = "jvp(f, primals, tangents)"
 
 
+@explains
 def jvp(
     func: Callable[..., Any],
     primals: Any,
@@ -155,6 +157,7 @@ def check_dual_dtype(what: str, value: TensorBase) -> None:
         raise ValueError(f"Expected {what} to be floating point or complex, but got: {value.dtype}")
 
 
+@explains
 def jacfwd(
     func: Callable[..., Any],
     argnums: int | tuple[int, ...] = 0,
@@ -225,6 +228,7 @@ def _parts(column: Any, counts: list[int], inputs: list[Any]) -> list[Any]:
     ]
 
 
+@explains
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that computes the Hessian of `func`: ``jacfwd(jacrev(func))``.
 
@@ -245,6 +249,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+@explains
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """A function's outputs at a point, and the linear function that its Jacobian there is.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad.levels.functional import settle
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.levels import (
     FUNCTIONAL,
@@ -24,6 +25,7 @@ from plugrad.transforms.pytrees import flatten, unflatten
 from plugrad.transforms.vmap import map_tensors
 
 
+@explains
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """A function that computes the same as `func` with operators that write to nothing.
 

@@ -14,6 +14,7 @@ from plugrad._generated import functions as F
 from plugrad.autograd.run_backward import grad as autograd_grad
 from plugrad.autograd.saved_tensors import disable_saved_tensors_hooks
 from plugrad.dispatch.local_state import current_state
+from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 from plugrad.tensor.levels import (
     GRAD,
@@ -33,6 +34,7 @@ NO_SAVED_TENSORS_HOOKS = (
 )
 
 
+@explains
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -69,6 +71,7 @@ def grad(
     return gradient
 
 
+@explains
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -199,6 +202,7 @@ def run_backward(
     ]
 
 
+@explains
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """A function's outputs, and the function that multiplies cotangents with its Jacobian.
 

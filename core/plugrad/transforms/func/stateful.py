@@ -11,12 +11,14 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.scope import Scope, SwappedItems
-from plugrad.tensor.arguments import type_name
+from plugrad.tensor.annotations import explains
+from plugrad.tensor.arguments import raise_argument_error, type_name
 from plugrad.tensor.base import TensorBase, needs_grad
 
 _TABLES = ("_parameters", "_buffers")
 
 
+@explains
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,
@@ -139,6 +141,7 @@ def _tied(chosen: dict[str, Any], places: dict[str, tuple[dict[str, Any], str]])
     return found
 
 
+@explains
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters and the buffers of several modules of one kind, stacked, for an ensemble.
 
@@ -200,6 +203,7 @@ def _stack(tensors: list[Any]) -> Any:
     return F.stack(tensors)
 
 
+@explains
 def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Have all batch norms of a module use the batch's own statistics, and keep none: in place.
 
@@ -211,6 +215,8 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     >>> replace_all_batch_norm_modules_(model)[0].track_running_stats
     False
     """
+    if not hasattr(root, "modules"):
+        raise_argument_error("replace_all_batch_norm_modules_", "root", 1, "Module", root)
     for module in root.modules():
         if type(module).__name__.startswith("BatchNorm"):
             module.running_mean = None

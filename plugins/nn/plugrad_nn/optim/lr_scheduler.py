@@ -9,6 +9,11 @@ from typing import Any
 from plugrad_nn.optim.optimizer import Optimizer, ParamGroup
 
 
+def _check_optimizer(value: object) -> None:
+    if not isinstance(value, Optimizer):
+        raise TypeError(f"{type(value).__name__} is not an Optimizer")
+
+
 class LRScheduler:
     """Base class: `get_lr()` gives the rate of each group for epoch `last_epoch`.
 
@@ -16,8 +21,7 @@ class LRScheduler:
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        _check_optimizer(optimizer)
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
@@ -96,6 +100,7 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
+        _check_optimizer(optimizer)
         count = len(optimizer.param_groups)
         self.lr_lambdas = lr_lambda if isinstance(lr_lambda, list) else [lr_lambda] * count
         if len(self.lr_lambdas) != count:

@@ -154,6 +154,7 @@ CASES = [
             T((2, 4)),
         ),
         fails(RuntimeError, BOUNDS, M, 0, index([0, 5]), M),
+        fails(IndexError, "index out of range in self", T((3,)), 0, index([3]), T((1,))),
         fails(
             RuntimeError,
             r"self \(Double\) and source \(Float\) must have the same scalar type",

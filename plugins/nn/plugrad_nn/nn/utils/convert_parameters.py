@@ -12,7 +12,14 @@ from plugrad.plugins.arguments import explains
 @explains
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of all parameters, one after the other, in one dimension."""
-    return plugrad.cat([parameter.reshape(-1) for parameter in parameters])
+    listed = list(parameters)
+    for parameter in listed:
+        if not isinstance(parameter, Tensor):
+            raise TypeError(
+                "parameters_to_vector(): argument 'parameters' (position 1) must be tuple of "
+                f"Tensors, but found element of type {type(parameter).__name__}"
+            )
+    return plugrad.cat([parameter.reshape(-1) for parameter in listed])
 
 
 @explains

@@ -9,15 +9,19 @@ import numpy as np
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 
 
-def default_collate(batch: list[Any]) -> Any:
+@explains
+def default_collate(batch: Sequence[Any]) -> Any:
     """Stacks tensors, arrays and numbers; goes into mappings, tuples and lists; leaves text alone.
 
     >>> from plugrad_nn.utils.data import default_collate
     >>> default_collate([{"x": 1}, {"x": 2}])
     {'x': tensor([1, 2])}
     """
+    if not len(batch):
+        raise ValueError("default_collate: the batch has no samples")
     first = batch[0]
     if isinstance(first, Tensor):
         return plugrad.stack(batch, dim=0)
