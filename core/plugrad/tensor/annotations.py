@@ -154,7 +154,7 @@ def explain(
     words = str(error)
     if "argument '" in words or "__" in words.partition("(")[0]:
         return  # It says so already.
-    if words.startswith(f"{name or function.__name__}("):
+    if words.startswith(f"{name or function.__name__}(") and "combination of" not in words:
         return
     wrong = mismatch(function, args, kwargs, name or function.__name__)
     if wrong is not None:
