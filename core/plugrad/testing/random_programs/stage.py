@@ -215,7 +215,11 @@ def run_program(
                 stage.events.append((position, "raised", (type(error).__name__, str(error))))
         inner = _with_inner_memory(program)
         variables = [name for name in names if name[0] in "vgw" and name[1:].isdigit()]
-        return stage.events, {name: _final(names[name], name not in inner) for name in variables}
+        final = {name: _final(names[name], name not in inner) for name in variables}
+        for name, seen in final.items():
+            if name[0] == "g" and isinstance(seen, dict):
+                del seen["output_nr"]  # which output of its node a gradient is says the formula
+        return stage.events, final
 
 
 def _with_inner_memory(program: Program) -> set[str]:
