@@ -433,6 +433,8 @@ PARTINGS: tuple[Parting, ...] = (
     # PyTorch's gradient of as_strided is a view of a buffer; so is the result of some compositions.
     Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", "as_strided", _writes_gradient),
     Parting("only theirs: .*If your Function modifies inplace an input that is a view", when=_applied_to_result),
+    # An index is checked also where there is no element; PyTorch asks for memory first.
+    Parting("IndexError.*is out of bounds.*\n.*setStorage"),
     # Recorded as one operator with two results, so that neither is known to be constant.
     Parting("grad: False\n  but theirs: True", "prelu.*(\n.*)*create_graph=True"),
     # From what plugrad's formulas are computed: absolute values and angles, not their product.

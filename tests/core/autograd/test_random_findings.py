@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -189,6 +190,53 @@ def test_a_further_hook_does_not_ask_whether_a_view_is_valid(lib: Any) -> None:
     handle.remove()
     with pytest.raises(RuntimeError, match="is a view and its base or another view of its base"):
         first.grad_fn  # noqa: B018  # asks
+
+
+def test_results_that_are_overwritten_are_not_what_the_gradient_reads(lib: Any) -> None:
+    def reduce(x: Any, how: str) -> Any:
+        return x[0].scatter_reduce(0, lib.tensor(0), x[1], how)
+
+    operators = {
+        "solve": lambda x: lib.linalg.solve(lib.stack([x, x.flip(0)]), x),
+        "scatter_reduce, prod": lambda x: reduce(x, "prod"),
+        "scatter_reduce, amax": lambda x: reduce(x, "amax"),
+    }
+    for name, operator in operators.items():
+        grads = []
+        for written in (False, True):
+            x = lib.tensor([3.0, 1.0], requires_grad=True)
+            result = operator(x)
+            if written:
+                result.detach().zero_()
+            with suppress(RuntimeError):  # it was modified by an inplace operation
+                result.sum().backward()
+                grads.append(x.grad.tolist())
+        assert grads, name
+        assert all(grad == grads[0] for grad in grads), name
+
+
+def test_indices_that_are_overwritten_do_not_lead_the_gradient_elsewhere(lib: Any) -> None:
+    operators = {
+        "kthvalue": lambda x: x.kthvalue(1, 0),
+        "kthvalue, kept": lambda x: x.kthvalue(1, 0, keepdim=True),
+        "max": lambda x: x.max(0),
+        "median": lambda x: x.median(0),
+        "sort": lambda x: x.sort(0),
+        "topk": lambda x: x.topk(1),
+        "cummax": lambda x: x.cummax(0),
+    }
+    for name, operator in operators.items():
+        grads = []
+        for written in (False, True):
+            x = lib.tensor([3.0, 1.0, 2.0], requires_grad=True)
+            values, indices = operator(x)
+            if written:
+                indices.zero_()
+            with suppress(RuntimeError):  # it was modified by an inplace operation
+                values.sum().backward()
+                grads.append(x.grad.tolist())
+        assert grads, name
+        assert all(grad == grads[0] for grad in grads), name
 
 
 def test_data_of_what_repeats_its_elements_is_not_written_to(lib: Any) -> None:

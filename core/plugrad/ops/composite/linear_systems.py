@@ -51,7 +51,9 @@ def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
                 "linalg.solve: Vector broadcasting of the left hand side is not supported for "
                 "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
             )
-        return C.call__unsafe_view(F._linalg_solve(A, B.unsqueeze(-1)), sizes_of(B))
+        # Not what the node keeps: writes to the result would go unnoticed.
+        solution = C.call_clone(F._linalg_solve(A, B.unsqueeze(-1)), contiguous_format)
+        return C.call__unsafe_view(solution, sizes_of(B))
     if left:
         return F._linalg_solve(A, B)
     turned = F._linalg_solve(A.transpose(-2, -1), B.transpose(-2, -1)).transpose(-2, -1)

@@ -38,7 +38,8 @@ def scatter_reduce(
         wrap_dim(dim, 0)
         flat = (index.reshape((-1,)), src.reshape((-1,)))
         found = scatter_reduce(self.reshape((1,)), 0, *flat, reduce, include_self)
-        return C.call__unsafe_view(found, ())
+        # Not what a node may keep: writes to the result would go unnoticed.
+        return C.call__unsafe_view(C.call_clone(found, contiguous_format), ())
     place = wrap_dim(dim, self.ndim)
     part = self
     taken = src

@@ -76,7 +76,8 @@ def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> Any:
             sizes = sizes_of(self)
             rest = (*sizes[:place], *sizes[place + 1 :])
             values = C.call__unsafe_view(values, rest)
-            indices = C.call__unsafe_view(indices.contiguous(), rest)
+            # A copy: what the user writes to must not be what the gradient reads.
+            indices = C.call__unsafe_view(indices.clone(), rest)
     op = find_operator("plugrad::kthvalue")
     assert op is not None
     return named_results(op, values, indices)
