@@ -312,7 +312,11 @@ REFUSALS: tuple[Refusal, ...] = (
         "Expected p_in|but got p=|continuous probability|bernoulli_ expects|check_random_bounds|can't be cast to the desired|must match the size|match the broadcast shape",
         _without_elements,
     ),
-    Refusal(r"(ops\.plugrad\.|Tensor\.)?take_along_dim(\.\w+)?", "dtype of indices should be", _without_elements),
+    Refusal(
+        r"(ops\.plugrad\.|Tensor\.)?(scatter\w*|gather|index_\w+|take|take_along_dim|put_?|embedding)(\.\w+)?",
+        "dtype int32/int64 for index|indices should be|have dtype of long|out of bounds|Expected a long tensor",
+        _without_elements,
+    ),
     Refusal(r"ops\.plugrad\.(cum\w+|cat)(\.\w+)?", "Dimension out of range", _without_elements),
     Refusal(r"ops\.plugrad\.index_put_?(\.\w+)?", "at least one index", _without_elements),
     # Nothing requires grad that is written with out=.
