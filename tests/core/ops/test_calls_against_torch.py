@@ -117,6 +117,19 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
         for number in (1e300, -1e300, -(1 << 40), -0.0)
         for dtype in ("float16", "float32", "int64", "bool")
     },
+    **{
+        f"{name} weighted, {reduction}, weights of {size}": (
+            lambda L, name=name, reduction=reduction, size=size: gradients(  # type: ignore[misc]
+                lambda x, w: getattr(L.nn.functional, name)(
+                    x, L.zeros(3), None, None, reduction, w
+                ),
+                L.tensor([1.0, -2.0, 4.0]),
+                L.tensor([1.0, 3.0, 0.5])[:size].clone(),
+            )
+        )
+        for name in ("mse_loss", "l1_loss")
+        for reduction, size in (("mean", 3), ("sum", 3), ("none", 3), ("mean", 1))
+    },
     "modules of NumPy's integers": lambda L: [
         L.nn.AvgPool1d(np.uint8(2))(L.ones(1, 4)).shape[1],
         L.nn.LayerNorm(np.uint8(3)).normalized_shape == (3,),

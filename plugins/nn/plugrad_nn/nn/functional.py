@@ -350,9 +350,13 @@ def mse_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """Squared differences."""
-    return plugrad.mse_loss(input, target, reduction=_reduction(size_average, reduce, reduction))
+    """Squared differences; `weight`, of the input's shape, multiplies them and counts in "mean"."""
+    kind = _reduction(size_average, reduce, reduction)
+    if weight is None:
+        return plugrad.mse_loss(input, target, reduction=kind)
+    return _weighted((input - target) ** 2, input, weight, kind)
 
 
 @overridable
@@ -362,9 +366,12 @@ def l1_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """Absolute differences."""
-    return _reduce((input - target).abs(), _reduction(size_average, reduce, reduction))
+    """Absolute differences; `weight`, of the input's shape, multiplies them, counts in "mean"."""
+    kind = _reduction(size_average, reduce, reduction)
+    losses = (input - target).abs()
+    return _reduce(losses, kind) if weight is None else _weighted(losses, input, weight, kind)
 
 
 @overridable
@@ -469,6 +476,14 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
     if reduce is False:
         return "none"
     return "sum" if size_average is False else "mean"
+
+
+def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+    if reduction == "mean":
+        return (losses * weight).sum() / weight.sum()
+    return _reduce(losses * weight, reduction)
 
 
 def _reduce(losses: Tensor, reduction: str) -> Tensor:
