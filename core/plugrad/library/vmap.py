@@ -83,11 +83,12 @@ class VmapHandle:
         self.is_removed = False
 
     def remove(self) -> None:
-        self.is_removed = True
         rules = _rules.get(self._rule.op.qualified_name, [])
         if self._rule in rules:
             rules.remove(self._rule)
         remove_rule(self._rule.op, self._rule)
+        # At last: who is interrupted finds that it is not removed, and does it again.
+        self.is_removed = True
 
 
 def add_vmap_rule(op: Operator, function: Callable[..., Any], kept: list[Any]) -> VmapHandle:

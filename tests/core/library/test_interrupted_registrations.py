@@ -132,3 +132,20 @@ def test_an_interrupted_registration_is_whole_or_was_never_there(what: str) -> N
         event += 1 + event // 12
     forget(names)
     assert seen > 5
+
+
+def test_a_rule_whose_removal_is_interrupted_is_gone_or_not_removed() -> None:
+    program = compile("handle.remove()", "<program>", "exec")
+    names, event, came = fresh(), 1, True
+    while came:
+        rule = lambda info, dims, x: (x, dims[0])  # noqa: E731
+        library.register_vmap("zz_cut::plain", rule, lib=names["lib"])
+        handle = names["lib"]._handles[-1]
+        came = interrupted(program, event, {"handle": handle})
+        known = library.get_vmap_rule("zz_cut::plain")
+        assert not (handle.is_removed and known is not None), f"at bytecode {event}"
+        handle.remove()
+        assert library.get_vmap_rule("zz_cut::plain") is None
+        event += 1
+    forget(names)
+    assert event > 10

@@ -29,12 +29,15 @@ class _Added:
         self.is_removed = False
 
     def remove(self) -> None:
-        self.is_removed = True
+        kept = list(_registered)
         for case in self.cases:
-            for index, known in enumerate(_registered):
+            for index, known in enumerate(kept):
                 if known is case:
-                    del _registered[index]
+                    del kept[index]
                     break
+        _registered[:] = kept
+        # At last: who is interrupted finds that they are not removed, and does it again.
+        self.is_removed = True
 
 
 def register(*cases: OpCase) -> Callable[[], None]:
