@@ -415,6 +415,15 @@ def _without_gradient(parted: Any) -> bool:
     return bool(found) and all(isinstance(value, dict) and not value["value"][1] for value in found)
 
 
+def _refused_dirty(parted: Any) -> bool:
+    """Whether a custom Function was refused, since it wrote to a view of a leaf."""
+    statements = parted.program.statements
+    return any(
+        what == "raised" and "Dirty" in statements[at].text and "a view of a leaf" in str(value)
+        for at, what, value in parted.ours()[0]
+    )
+
+
 PARTINGS: tuple[Parting, ...] = (
     # PyTorch's node keeps a tensor that plugrad's does not need, and so cannot run again.
     Parting("only theirs: .*backward through the graph a second time"),
@@ -437,6 +446,8 @@ PARTINGS: tuple[Parting, ...] = (
     # PyTorch's gradient of as_strided is a view of a buffer; so is the result of some compositions.
     Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", "as_strided", _writes_gradient),
     Parting("only theirs: .*If your Function modifies inplace an input that is a view", when=_applied_to_result),
+    # A custom Function that is refused has cleared the gradient before in PyTorch.
+    Parting("grad: ", r"Dirty\w*\.apply", when=_refused_dirty),
     # An index is checked also where there is no element; PyTorch asks for memory first.
     Parting("IndexError.*is out of bounds.*\n.*setStorage"),
     # Recorded as one operator with two results, so that neither is known to be constant.
