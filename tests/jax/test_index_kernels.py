@@ -35,7 +35,7 @@ def traced(function: Callable[..., Any], *tensors: Any) -> Any:
         (lambda x, i: x.index_select(0, i), IndexError, "index out of range in self"),
         (lambda x, i: x[i], IndexError, "index 7 is out of bounds for dimension 0 with size 3"),
         (lambda x, i: x.take(i), IndexError, "tried to access index 7 on a tensor of 3 elements"),
-        (lambda x, i: x.index_add(0, i, x[:2]), RuntimeError, "index 7 is out of bounds"),
+        (lambda x, i: x.index_add(0, i, x[:2]), IndexError, "index out of range in self"),
         (lambda x, i: x.index_put((i,), x[:2]), IndexError, "index 7 is out of bounds"),
         (lambda x, i: x.scatter(0, i, 1.0), RuntimeError, "index 7 is out of bounds"),
     ],

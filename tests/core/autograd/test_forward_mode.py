@@ -107,12 +107,13 @@ def test_unknown_levels(fw: Any, lib: Any, level: None) -> None:
         ("ones", "one", RuntimeError, r"Tensor is of size \[2\] while .* is of size \[1\]\.$"),
         ("dual", "ones", RuntimeError, "^Making a dual Tensor based on a Tensor that already has"),
         ("ones", "dual", RuntimeError, "^Setting a forward grad that itself has a forward gradien"),
-        ("number", "ones", AttributeError, "'float' object has no attribute 'is_floating_point'"),
-        ("ones", "number", AttributeError, "'float' object has no attribute 'is_floating_point'"),
+        # PyTorch's error comes from inside.
+        ("number", "ones", (AttributeError, TypeError), "'float' object|must be Tensor, not float"),
+        ("ones", "number", (AttributeError, TypeError), "'float' object|must be Tensor, not float"),
     ],
 )
 def test_what_cannot_be_a_dual_tensor(
-    fw: Any, lib: Any, level: None, primal: str, along: str, error: type[Exception], message: str
+    fw: Any, lib: Any, level: None, primal: str, along: str, error: Any, message: str
 ) -> None:
     known = {
         "ones": lib.ones(2),

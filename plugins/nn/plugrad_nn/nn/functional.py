@@ -154,10 +154,10 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     if isinstance(output_size, int):
         return plugrad.adaptive_avg_pool2d(input, (output_size, output_size))
     wanted = (None, None) if output_size is None else tuple(output_size)
-    if len(wanted) != 2:
-        raise ValueError(f"adaptive_avg_pool2d(): output_size must have 2 numbers, got {wanted}")
     if input.ndim <= len(wanted):
         raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
+    if len(wanted) != 2:
+        raise ValueError(f"adaptive_avg_pool2d(): output_size must have 2 numbers, got {wanted}")
     sizes = zip(wanted, input.shape[-len(wanted) :], strict=True)
     return plugrad.adaptive_avg_pool2d(input, tuple(s if w is None else w for w, s in sizes))
 
