@@ -14,14 +14,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from importlib import _bootstrap
-from typing import Any, Final, final
+from typing import Any, Final
 
 from plugrad.dispatch import active_backends, keys, registration
-from plugrad.dispatch.local_state import WATCH, LocalState
-from plugrad.dispatch.scope import Scope
+from plugrad.dispatch.first_use import FIRST_USE
+from plugrad.dispatch.local_state import WATCH
 
 # In the order in which threads take them that take more than one.
-_LOCKS: Final[list[Any]] = [active_backends._lock, registration.LOCK, keys._lock, WATCH.lock]
+_LOCKS: Final[list[Any]] = [
+    *(FIRST_USE.gate, active_backends._lock, registration.LOCK, keys._lock, WATCH.lock)
+]
 
 # Ours, and the names under which `plugrad.plugins.exclusive` works.
 _PREFIXES: Final = ("plugrad", "<plugrad: ")
@@ -49,63 +51,6 @@ def hold_each_while_forking(locks: Callable[[], Iterable[Any]]) -> None:
 _import_locks: Final[dict[str, Any]] = getattr(_bootstrap, "_module_locks", {})
 
 _held: Final[list[Any]] = []
-
-
-class FirstUse:
-    """Which threads import and read what plugrad needs when it is first used: the one that comes
-    first, or several. It is no lock, so that no order of locks can make it wait."""
-
-    def __init__(self) -> None:
-        self._gate = threading.Lock()
-        self._threads: dict[int, int] = {}
-        hold_while_forking(self._gate)
-
-    def begin(self) -> None:
-        """The calling thread begins to."""
-        own = threading.get_ident()
-        with self._gate:
-            self._threads[own] = self._threads.get(own, 0) + 1
-
-    def end(self) -> None:
-        """It has done so."""
-        own = threading.get_ident()
-        with self._gate:
-            self._threads[own] -= 1
-            if not self._threads[own]:
-                del self._threads[own]
-
-    def is_elsewhere(self) -> bool:
-        """Whether another thread is in there."""
-        return any(thread != threading.get_ident() for thread in list(self._threads))
-
-    def forget_others(self) -> None:
-        """In a child: only the thread that forked is left."""
-        for thread in list(self._threads):
-            if thread != threading.get_ident():
-                del self._threads[thread]
-
-
-FIRST_USE: Final = FirstUse()
-
-
-@final
-class InFirstUse(Scope):
-    """Context manager, for one use: the thread does so in the block."""
-
-    def __init__(self) -> None:
-        self.begun = False
-
-    def read(self, state: LocalState) -> Any:
-        return None
-
-    def change(self, state: LocalState) -> None:
-        FIRST_USE.begin()
-        self.begun = True
-
-    def restore(self, state: LocalState, before: Any) -> None:
-        if self.begun:
-            self.begun = False
-            FIRST_USE.end()
 
 
 def _acquire() -> None:

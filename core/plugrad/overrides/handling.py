@@ -12,7 +12,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.overrides.attributes import make_tensor_overridable as make_tensor_overridable
 from plugrad.overrides.catalogue import DECORATED, get_default_nowrap_functions, resolve_name
 from plugrad.overrides.modes import DisablePlugradFunctionSubclass, current_mode, innermost_off
-from plugrad.tensor.annotations import FAILURES, explain
+from plugrad.tensor.annotations import FAILURES, explain, refuse_classes
 from plugrad.tensor.arguments import MISSING, raise_argument_error
 from plugrad.tensor.base import TensorBase, tensor_class
 from plugrad.tensor.overridable import (
@@ -219,6 +219,7 @@ def overridable(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if handled is not PROCEED:
                 result: R = handled
                 return result
+            refuse_classes(function, args, kwargs)
             try:
                 return function(*args, **kwargs)
             except FAILURES as error:

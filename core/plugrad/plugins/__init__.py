@@ -18,7 +18,8 @@ from plugrad.dispatch.active_backends import (
 )
 from plugrad.dispatch.api_version import API_VERSION
 from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
-from plugrad.dispatch.fork import InFirstUse, hold_while_forking
+from plugrad.dispatch.first_use import InFirstUse
+from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.kernel_context import InContext
 from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
 from plugrad.dispatch.operator import Operator

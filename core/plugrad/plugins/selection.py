@@ -19,7 +19,7 @@ from plugrad.device import (
     thread_default,
 )
 from plugrad.dispatch.active_backends import canonical_device, find_backend
-from plugrad.dispatch.fork import InFirstUse
+from plugrad.dispatch.first_use import InFirstUse
 from plugrad.errors import BackendNotFoundError, PluginError
 
 

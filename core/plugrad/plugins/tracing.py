@@ -89,19 +89,21 @@ class listening(Scope):
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
+        # Stands for the scope, which nothing may keep: it puts the state back when it goes.
+        self._watcher = object()
 
     def read(self, state: LocalState) -> Any:
         return state.trace, state.array_log
 
     def change(self, state: LocalState) -> None:
         self.listener.outer = state.trace
-        WATCH.add(self)
+        WATCH.add(self._watcher)
         state.trace = self.listener
         state.array_log = self.listener
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.trace, state.array_log = before
-        WATCH.discard(self)
+        WATCH.discard(self._watcher)
 
 
 def listener() -> Any:

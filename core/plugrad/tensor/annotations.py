@@ -124,8 +124,7 @@ def explains(function: Any = None, *, name: str = "") -> Any:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], type):
-            refuse_class(function, args, kwargs, name)
+        refuse_classes(function, args, kwargs, name)
         try:
             return function(*args, **kwargs)
         except FAILURES as error:
@@ -135,16 +134,19 @@ def explains(function: Any = None, *, name: str = "") -> Any:
     return explained
 
 
-def refuse_class(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> None:
+def refuse_classes(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str = ""
+) -> None:
     """Refuse the class of tensors where a tensor is wanted, before the function runs.
 
     CPython 3.11 reads beyond its stack where a line that has called a tensor's native method many
     times, `x.conj()`, meets the class: it takes what lies there for the tensor.
     """
-    if issubclass(args[0], TensorBase):
-        wrong = mismatch(function, args, kwargs, name or function.__name__, 1)
-        if wrong is not None:
-            raise wrong
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, type) and issubclass(value, TensorBase):
+            wrong = mismatch(function, args, kwargs, name or function.__name__)
+            if wrong is not None:
+                raise wrong
 
 
 def explain(
@@ -166,20 +168,15 @@ def mismatch(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     name: str,
-    count: int | None = None,
 ) -> TypeError | None:
-    """The error for the first argument that is not what its annotation says; None if all are.
-
-    Args:
-        count: how many of the parameters are looked at; by default all.
-    """
+    """The error for the first argument that is not what its annotation says; None if all are."""
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
     position = 0
-    for parameter in list(signature.parameters.values())[:count]:
+    for parameter in signature.parameters.values():
         if parameter.name == "self":
             continue
         position += 1

@@ -253,8 +253,9 @@ def test_the_product_with_a_list_is_refused_in_either_order() -> None:
 
 CLASS_FOR_A_TENSOR = """
 import plugrad
+F = plugrad.nn.functional
 x = plugrad.ones(2)
-for function in (plugrad.numel, plugrad.is_complex, plugrad.is_conj):
+for function in (plugrad.numel, plugrad.is_complex, plugrad.is_conj, F.sigmoid, F.tanh):
     for _ in range(100):
         function(x)
     try:
@@ -273,8 +274,22 @@ def test_the_class_is_refused_where_a_tensor_was_taken_a_hundred_times() -> None
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == [
         f"{name}(): argument 'input' (position 1) must be Tensor, not type"
-        for name in ("numel", "is_complex", "is_conj")
+        for name in ("numel", "is_complex", "is_conj", "sigmoid", "tanh")
     ]
+
+
+def test_the_class_never_reaches_a_function_that_may_be_overridden() -> None:
+    reached = []
+
+    @plugrad.overrides.overridable("mine")
+    def add(input: plugrad.Tensor, other: plugrad.Tensor) -> None:
+        reached.append(input)
+
+    x, cls = plugrad.ones(1), plugrad.Tensor
+    for args, kwargs in (((cls, 1), {}), ((x, cls), {}), ((), {"input": x, "other": cls})):
+        with pytest.raises(TypeError, match="must be Tensor, not type"):
+            add(*args, **kwargs)
+    assert reached == []
 
 
 def test_what_is_set_at_once_shows_its_parameters(torch_oracle: Any) -> None:
