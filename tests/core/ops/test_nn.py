@@ -163,6 +163,30 @@ def test_third_derivative_of_layer_norm_matches_torch_in_float64() -> None:
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"stride": [0]}, "non-positive stride"),
+        ({"dilation": [0]}, "non-positive dilation"),
+        ({"padding": [-1]}, "negative padding"),
+        ({"groups": 0}, "non-positive groups"),
+        ({"weight": plugrad.ones(3)}, "weight should have at least three dimensions"),
+    ],
+)
+def test_the_backward_of_a_convolution_refuses_what_the_convolution_does(
+    changed: dict[str, Any], words: str
+) -> None:
+    x = plugrad.ones(1, 1, 3)
+    given: dict[str, Any] = {"weight": plugrad.ones(1, 1, 1), "stride": [1], "padding": [0]}
+    given |= {"dilation": [1], "groups": 1}
+    given |= changed
+    with pytest.raises(RuntimeError, match=words):
+        plugrad.ops.plugrad.convolution_backward(
+            x, x, given["weight"], None, given["stride"], given["padding"], given["dilation"],
+            False, [0], given["groups"], [True, True, False],
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(("channels", "kernel"), [(0, (1, 2)), (0, (0, 2)), (3, (0, 2))])
 def test_convolution_over_nothing_is_the_bias(channels: int, kernel: tuple[int, int]) -> None:
     """Closed form: a sum without terms is 0. PyTorch's has no channels, or there is none."""

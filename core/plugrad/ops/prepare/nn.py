@@ -114,14 +114,7 @@ def convolution(
     spatial = len(w) - 2
     stride, padding, dilation = convolution_steps(spatial, stride, padding, dilation)
     output_padding = _per_dimension("output_padding", output_padding, spatial)
-    if min(padding) < 0:
-        raise RuntimeError("negative padding is not supported")
-    if min(stride) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
-    if min(dilation) <= 0:
-        raise RuntimeError("non-positive dilation is not supported")
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
+    _check_steps(stride, padding, dilation, groups)
     _check_channels(x, w, transposed, groups)
     outputs = w[1] * groups if transposed else w[0]
     if bias is not None and sizes_of(bias) != (outputs,):
@@ -154,8 +147,24 @@ def convolution_backward(
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[object, ...]:
     spatial = len(sizes_of(weight)) - 2
+    if spatial < 1:
+        raise RuntimeError("weight should have at least three dimensions")
     stride, padding, dilation = convolution_steps(spatial, stride, padding, dilation)
+    _check_steps(stride, padding, dilation, groups)
     return (grad_output, input, weight, stride, padding, dilation, transposed, groups, output_mask)
+
+
+def _check_steps(
+    stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int
+) -> None:
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) <= 0:
+        raise RuntimeError("non-positive dilation is not supported")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
 
 
 def convolution_steps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> default_collate([{"x": 1}, {"x": 2}])
     {'x': tensor([1, 2])}
     """
+    if not isinstance(batch, Sized):
+        raise TypeError(
+            "default_collate(): argument 'batch' (position 1) must be a sequence of samples, not "
+            f"{type(batch).__name__}"
+        )
     if not len(batch):
         raise ValueError("default_collate: the batch has no samples")
     first = batch[0]
