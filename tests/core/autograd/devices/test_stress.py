@@ -19,8 +19,8 @@ from tests.core.autograd.devices.toy import DEVICES, ToyBackend
 from tests.core.autograd.together import run_together
 
 THREADS = 8
-PASSES = 1_000
-FAILING_RUNS = 10_000
+PASSES = 480
+FAILING_RUNS = 5000
 
 
 @pytest.fixture(autouse=True)

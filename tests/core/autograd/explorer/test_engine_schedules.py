@@ -15,8 +15,8 @@ from plugrad.testing.schedule_explorer import (
 )
 from tests.core.autograd.explorer.programs import PROGRAMS
 
-FEW = 15
-MANY = 40  # per program and strategy; `make torture` goes on from there
+FEW = 10
+MANY = 25  # per program and strategy; `make torture` goes on from there
 
 # Modules of the engine whose data several threads share.
 LINES_OF = [
