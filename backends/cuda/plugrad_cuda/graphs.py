@@ -137,8 +137,11 @@ class CUDAGraph:
             raise RuntimeError("capture_end() called without capture_begin()")
         try:
             self._graph = stream._raw.end_capture()
-        finally:
-            self._leave(stream)
+        except BaseException:
+            # It need not have come to the end of the capture.
+            self.abandon()
+            raise
+        self._leave(stream)
 
     def abandon(self) -> None:
         """End a capture that failed, wherever it was, and what was captured is forgotten."""

@@ -143,10 +143,16 @@ def refuse_classes(
     times, `x.conj()`, meets the class: it takes what lies there for the tensor.
     """
     for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, type) and issubclass(value, TensorBase):
-            wrong = mismatch(function, args, kwargs, name or function.__name__)
+        if _is_class_of_tensors(value):
+            wrong = mismatch(
+                function, args, kwargs, name or function.__name__, _is_class_of_tensors
+            )
             if wrong is not None:
                 raise wrong
+
+
+def _is_class_of_tensors(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, TensorBase)
 
 
 def explain(
@@ -168,8 +174,13 @@ def mismatch(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     name: str,
+    where: Callable[[object], bool] = lambda value: True,
 ) -> TypeError | None:
-    """The error for the first argument that is not what its annotation says; None if all are."""
+    """The error for the first argument that is not what its annotation says; None if all are.
+
+    Args:
+        where: which values are looked at; by default all.
+    """
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
@@ -185,11 +196,13 @@ def mismatch(
         several = parameter.kind is parameter.VAR_POSITIONAL
         values = given[parameter.name] if several else (given[parameter.name],)
         for place, value in enumerate(values, position):
+            if not where(value):
+                continue
             words = _unmet(_spelt_out(function, parameter.annotation), value, _names_of(function))
             if words:
                 shown = 0 if parameter.name in kwargs else place
-                where = place_of(name, parameter.name, shown)
-                return TypeError(f"{where} must be {words}, not {type_name(value)}")
+                found = place_of(name, parameter.name, shown)
+                return TypeError(f"{found} must be {words}, not {type_name(value)}")
     return None
 
 

@@ -43,5 +43,5 @@ def test_an_interrupt_at_any_bytecode_leaves_nothing(cuda: FakeCupy, block: str)
     event = 1
     while interrupted(program, event, names):
         assert situation(cuda) == before, f"at bytecode {event}"
-        event += 1 + event // 40
+        event += 1 + event // 200
     assert event > 5
