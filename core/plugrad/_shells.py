@@ -17,6 +17,8 @@ from plugrad.autograd import accumulate_grad, grad_dtype, properties, retain
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
 from plugrad.autograd.run_backward import backward
 from plugrad.device import Device, as_device
+from plugrad.dispatch.device_block import DeviceBlock
+from plugrad.dispatch.scope import is_made_for_with
 from plugrad.graph import history
 from plugrad.graph.node import Node
 from plugrad.graph.saved_tensor import saved_attribute, saved_attribute_names
@@ -320,7 +322,8 @@ def _subclass(cls: Any) -> Any:
 
 class _DeviceType(type):
     def __call__(cls, device: Any, index: int | None = None) -> Any:
-        return as_device(device, index)
+        found = as_device(device, index)
+        return DeviceBlock(found) if is_made_for_with() else found
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Device)

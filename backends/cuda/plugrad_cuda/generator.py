@@ -111,8 +111,7 @@ class Draws:
 
 def default_generator(index: int) -> Any:
     """The generator that a GPU's random operators draw from, unless they are given one."""
-    with device_of_index(index):
-        return plugrad.random.default_generator()
+    return plugrad.random.default_generator(device_of_index(index))
 
 
 def _shape(size: Any) -> tuple[int, ...]:

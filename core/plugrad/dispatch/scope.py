@@ -149,7 +149,7 @@ class SetAtOnce(Scope):
         before = self.read(state)
         self.prev = before
         self._is_set = True
-        if _is_made_for_with():
+        if is_made_for_with():
             entry = Entry(state, before)
             self._entries = [entry]
             self._pending = True
@@ -196,10 +196,10 @@ class SetAtOnce(Scope):
             raise
 
 
-def _is_made_for_with() -> bool:
-    """Whether the caller of the `__init__` that runs enters the object next."""
+def is_made_for_with() -> bool:
+    """Whether the program enters next what the call that runs returns to it."""
     frame: Any = sys._getframe()
-    while frame is not None and frame.f_code.co_name in _MAKERS:
+    while frame is not None and frame.f_globals.get("__name__") in _MAKERS:
         frame = frame.f_back
     if frame is None:
         return False
@@ -212,7 +212,8 @@ def _is_made_for_with() -> bool:
     return code[place] in _WITH or (code[place] == _COPY and code[place + 2] == _LOAD_SPECIAL)
 
 
-_MAKERS: Final = ("_is_made_for_with", "set_now", "__init__")
+# The modules between the program and `is_made_for_with`; compiled ones have no frames.
+_MAKERS: Final = (__name__, "plugrad._shells")
 _WITH: Final[set[int]] = {opmap[name] for name in ("BEFORE_WITH",) if name in opmap}
 _COPY: Final[int] = opmap["COPY"]
 _LOAD_SPECIAL: Final[int] = opmap.get("LOAD_SPECIAL", -1)

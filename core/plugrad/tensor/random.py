@@ -48,9 +48,16 @@ def seed() -> int:
     return number
 
 
-def default_generator() -> Any:
-    """The generator of the default device."""
-    return generator_of(canonical_device(None))
+def default_generator(device: object = None) -> Any:
+    """The generator that a device's random operators draw from, unless they are given one.
+
+    Args:
+        device: by default the default device.
+
+    Raises:
+        TypeError, RuntimeError: `device` names no device.
+    """
+    return generator_of(canonical_device(device))
 
 
 def initial_seed() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -49,6 +50,29 @@ def test_a_factory_asks_the_argument_then_the_block_then_the_default(name: str) 
             assert str(make().device) == "places:0"
         assert str(make().device) == "places:2"
     assert str(make().device) == "cpu"
+
+
+class _Model:
+    def __init__(self) -> None:
+        with plugrad.device("places:1") as device:
+            self.x = plugrad.ones(1)
+        self.device = device
+
+
+def test_a_block_gives_its_device_wherever_it_stands() -> None:
+    model = _Model()
+    assert model.x.device is model.device is plugrad.device("places:1")
+    with contextlib.ExitStack() as stack:
+        assert stack.enter_context(plugrad.device("places:2")) is plugrad.ones(1).device
+    assert str(plugrad.ones(1).device) == "cpu"
+
+
+def test_a_default_that_is_set_in_a_block_lasts() -> None:
+    with plugrad.device("places:1"):
+        plugrad.set_default_device("places:2")
+        assert str(plugrad.ones(1).device) == "places:1"
+    assert str(plugrad.ones(1).device) == "places:2"
+    plugrad.set_default_device(None)
 
 
 @pytest.mark.parametrize("name", FACTORIES)

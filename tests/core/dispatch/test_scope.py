@@ -38,6 +38,7 @@ PROGRAMS = [
     "with autograd.graph.allow_mutation_on_saved_tensors(): pass",
     "with fwAD.dual_level(): pass",
     "with plugrad.autocast('cpu'): pass",
+    "with plugrad.device('cpu'): pass",
     "with overrides.DisablePlugradFunction(): pass",
     "with plugrad.record_dispatch_trace(): pass",
     "with plugrad.config.set(fallback='cpu'): pass",

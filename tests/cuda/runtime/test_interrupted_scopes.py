@@ -24,6 +24,7 @@ BLOCKS = (
 def situation(fake: FakeCupy) -> list[Any]:
     streams = [plugrad.cuda.current_stream(index).cuda_stream for index in range(2)]
     return [
+        plugrad.get_default_device(),
         plugrad.cuda.current_device(),
         streams,
         list(fake.capturing),
