@@ -82,6 +82,9 @@ class ViewOfBase(Node):
             inputs: list[TensorBase | None] = [None] * node._num_inputs()
             inputs[self.output_nrs[position]] = grad
             grad = node.apply(inputs)[0]
+        if grad is not None and (grad is grads[0] or grad.view_info is not None):
+            # As in PyTorch, it has memory of its own: who writes to one does not change the other.
+            grad = operators["clone"](grad)
         return [grad]
 
 

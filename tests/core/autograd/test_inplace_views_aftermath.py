@@ -104,3 +104,19 @@ def test_views_follow_a_tensor_that_became_another_part_of_its_memory(lib: Modul
     assert x.tolist() == [[5.0, 1.0]] * 3
     (grad,) = lib.autograd.grad(x.sum() + row.sum(), leaf)
     assert grad.tolist() == [[10.0] * 3, [1.0] * 3]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: x[...], lambda x: x.view(2, 2), lambda x: x.t().unsqueeze(0), lambda x: x[1]],
+    ids=["alias", "view", "views", "select"],
+)
+def test_gradients_of_a_written_base_and_its_view_share_no_memory(
+    lib: ModuleType, view: Callable[[Any], Any]
+) -> None:
+    base = lib.ones(2, 2, requires_grad=True) * 1
+    seen = view(base)
+    base.mul_(2)
+    of_view, of_base = lib.autograd.grad(seen, [seen, base], lib.ones_like(seen))
+    of_view.zero_()
+    assert of_base.sum() == seen.numel()
