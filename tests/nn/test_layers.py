@@ -274,3 +274,13 @@ def test_same_seed_gives_the_same_weights() -> None:
 def test_layers_accept_dtype() -> None:
     for layer in (nn.Linear(2, 2, dtype=plugrad.float64), nn.LayerNorm(2, dtype=plugrad.float64)):
         assert all(parameter.dtype == plugrad.float64 for parameter in layer.parameters())
+
+
+def test_hardtanh_knows_its_limits_by_their_old_names(torch_oracle: Any) -> None:
+    for library in (plugrad, torch_oracle):
+        with pytest.warns(FutureWarning, match="`min_value` is deprecated and renamed"):
+            layer = library.nn.Hardtanh(min_value=0.0)
+        assert layer(library.tensor([-2.0, 0.5, 2.0])).tolist() == [0.0, 0.5, 1.0]
+        with pytest.warns(FutureWarning, match="`max_value` is deprecated"):
+            layer = library.nn.Hardtanh(max_value=0.25)
+        assert layer(library.tensor([-2.0, 0.5])).tolist() == [-1.0, 0.25]

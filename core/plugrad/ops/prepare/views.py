@@ -172,6 +172,11 @@ def slice(
     return (self, place, first, last, step)
 
 
+def check_step(step: int) -> None:
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+
+
 def wrapped_slice(
     self: TensorBase, dim: int, start: int | None, end: int | None, step: int
 ) -> tuple[int, int, int]:
@@ -180,8 +185,7 @@ def wrapped_slice(
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(sizes))
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
+    check_step(step)
     first, last = slice_bounds(start, end, sizes[dim])
     return dim, first, last
 
@@ -340,6 +344,7 @@ def slice_backward(
     step: int,
 ) -> tuple[object, ...]:
     dim = wrap_dim(dim, len(input_sizes))
+    check_step(step)
     first, last = slice_bounds(start, end, input_sizes[dim])
     return (grad_output, input_sizes, dim, first, last, step)
 

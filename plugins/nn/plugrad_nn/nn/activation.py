@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Final
 
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
+
+_RENAMED: Final = "keyword argument `{0}_value` is deprecated and renamed to `{0}_val`"
 
 
 class _InplaceActivation(Module):
@@ -120,10 +123,23 @@ class CELU(_InplaceActivation):
 
 
 class Hardtanh(_InplaceActivation):
-    """x, held between `min_val` and `max_val`."""
+    """x, held between `min_val` and `max_val`; `min_value` and `max_value` are their old names."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__(inplace)
+        if min_value is not None:
+            warnings.warn(_RENAMED.format("min"), FutureWarning, stacklevel=2)
+            min_val = min_value
+        if max_value is not None:
+            warnings.warn(_RENAMED.format("max"), FutureWarning, stacklevel=2)
+            max_val = max_value
         if min_val > max_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
         self.min_val = min_val

@@ -327,6 +327,7 @@ CASES = [
     case("select_backward", calls((T((3,)), (2, 3), 0, 1), (T((2,)), (2, 3), -1, -1)),
          torch="ops.aten.select_backward", view=False),
     case("slice_backward", calls((T((2, 2)), (2, 5), 1, 1, 5, 2), (T((1, 3)), (2, 3), 0, -1, 9, 1)),
+         fails(RuntimeError, "slice step must be positive", T((2, 2)), (2, 5), 1, 1, 5, -2),
          torch="ops.aten.slice_backward", view=False),
     case("diagonal_backward", calls((T((2,)), (2, 3), 0, 0, 1), (T((2, 2)), (2, 2, 3), 1, 1, 2)),
          torch="ops.aten.diagonal_backward", view=False),
