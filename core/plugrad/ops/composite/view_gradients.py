@@ -32,6 +32,7 @@ def slice_backward(
     grad_output: Tensor, input_sizes: Sizes, dim: int, start: int | None, end: int | None, step: int
 ) -> Tensor:
     dim = wrap_dim(dim, len(input_sizes))
+    prepare.check_step(step)
     length = input_sizes[dim]
     first, _ = prepare.slice_bounds(start, end, length)
     count = sizes_of(grad_output)[dim]
