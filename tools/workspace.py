@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -89,6 +89,18 @@ def requirements(path: Path, *keys: str) -> list[str]:
     return [str(item) for item in found]
 
 
+def dependencies(distributions: Mapping[str, str]) -> list[str]:
+    """What distributions, with their extras, need besides one another; the folders are the keys."""
+    found: set[str] = set()
+    for folder, name in distributions.items():
+        project = ROOT / folder / "pyproject.toml"
+        found.update(requirements(project, "project", "dependencies"))
+        for extra in name.rstrip("]").partition("[")[2].split(","):
+            if extra:
+                found.update(requirements(project, "project", "optional-dependencies", extra))
+    return sorted(wanted for wanted in found if not wanted.startswith("plugrad"))
+
+
 def digest(*parts: str | Path) -> str:
     """Hash of strings, files and folders of sources."""
     state = hashlib.sha256()
@@ -146,13 +158,14 @@ class Workspace:
             self.record[step] = state
             STATE.write_text(json.dumps(self.record, indent=2))
 
-    def require(self, step: str, wanted: Sequence[str]) -> None:
-        """Install requirements, once."""
+    def require(self, what: str, wanted: Sequence[str], step: str = "") -> None:
+        """Install requirements, once; the record has them by the name of the step, or of what
+        needs them."""
         state = digest(*wanted)
-        if self.record.get(step) != state:
-            say(f"installing what {step} needs: {' '.join(wanted)}")
+        if self.record.get(step or what) != state:
+            say(f"installing what {what} needs: {' '.join(wanted)}")
             need(PYTHON, "-m", "pip", "install", "--quiet", *wanted)
-            self.done(step, state)
+            self.done(step or what, state)
 
     def wheel(self, folder: str, mode: str) -> Path:
         """The wheel of a distribution, built if its sources have not been built before."""
@@ -165,16 +178,18 @@ class Workspace:
         return next(target.glob("*.whl"))
 
     def install_with(self, groups: Sequence[str], backends: Sequence[str] = ()) -> str:
-        """Install plugrad and dependency groups. The groups, and the other wheels, come while
-        plugrad's core is built: its translation to C takes a minute on one processor."""
+        """Install plugrad and dependency groups. The groups, what plugrad itself needs, and the
+        other wheels come while its core is built: that takes minutes, one on one processor."""
         self.require_building()
-        others = [folder for folder in self.distributions(backends) if folder != "core"]
+        distributions = self.distributions(backends)
 
         def others_first() -> None:
             for name in groups:
                 self.group(name)
-            for folder in others:
-                self.wheel(folder, self.mode())
+            self.require("plugrad", dependencies(distributions), step="dependencies")
+            for folder in distributions:
+                if folder != "core":
+                    self.wheel(folder, self.mode())
 
         with ThreadPoolExecutor(1) as beside:
             installing = beside.submit(others_first)
@@ -260,7 +275,7 @@ def tested_backends() -> list[str]:
 
 
 def demo(arguments: Sequence[str]) -> int:
-    Workspace().install([chosen_backend(arguments)])
+    Workspace().install_with([], [chosen_backend(arguments)])
     return call(PYTHON.with_name("plugrad"), "demo", *arguments)
 
 
@@ -364,7 +379,7 @@ def compare(arguments: Sequence[str]) -> int:
 
 
 def install(arguments: Sequence[str]) -> int:
-    say(f"installed, {Workspace().install()}: .venv/bin/plugrad")
+    say(f"installed, {Workspace().install_with([])}: .venv/bin/plugrad")
     return 0
 
 
