@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 import plugrad
 from tests.torture import hostile, messages, specs
 from tests.torture.finding import Finding, counts, oracle
@@ -76,9 +78,16 @@ def perform(call: Call, lib: Any) -> Any:
     return result
 
 
+def silence() -> None:
+    """No warning is shown; one of NumPy's that a kernel lets through is an error."""
+    warnings.simplefilter("ignore")
+    for category in (RuntimeWarning, np.exceptions.ComplexWarning):
+        warnings.filterwarnings("error", category=category, module="plugrad")
+
+
 def error_of(call: Call, lib: Any) -> BaseException | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        silence()
         try:
             if perform(call, lib) is NotImplemented:
                 return TypeError("not supported between these types")

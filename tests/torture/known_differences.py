@@ -205,6 +205,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     # Operands without elements have their dtypes and indices checked like any others.
     Difference("addbmm|baddbmm|matmul|batch_norm", "only plugrad raises", "the same|scalar type of", _without_elements),
     Difference("adaptive_avg_pool2d", "only plugrad raises", "Expected 3D or 4D", _without_elements),
+    # Of no integers, either, is there a mean.
+    Difference("adaptive_avg_pool2d", "only plugrad raises", "could not infer output dtype", _with_integers),
     Difference("index_(add|copy|fill|put)", "only plugrad raises", "out of bounds", _without_elements),
     # The gradient at a singular matrix, which PyTorch computes from a matrix nearby.
     Difference("det|linalg.det|logdet|slogdet|linalg.slogdet", "gradient: only plugrad raises", "singular"),
@@ -231,7 +233,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     # The imaginary part is never dropped.
     Difference("logsumexp|mean", "only plugrad raises", r"Complex\w+ can't be cast to the desired output", _with_complex),
     # An integer that the dtype of the integers cannot hold; PyTorch's wraps around.
-    Difference("searchsorted|bucketize", "only plugrad raises", "without overflow", _in_whole_numbers),
+    Difference("searchsorted|bucketize", "only plugrad raises|values", "without overflow|PyTorch", _in_whole_numbers),
     # A factor that the dtype of the matrices cannot hold.
     Difference("addmm|b?addbmm", "only plugrad raises", r"type c10::(Half|BFloat16) without overflow"),
     # The largest of no sums.
@@ -302,7 +304,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # A condition that is a tensor of several elements has no truth value.
     Refusal(r"optim.*|(amp\.)?autocast", "Boolean value of Tensor"),
     # What a decorator is given is looked at before it is called.
-    Refusal(r"(autograd\.)?(no_grad|enable_grad)", "argument 'function' .* must be callable"),
+    Refusal(ANY, r"^(no_grad|enable_grad)\(\): argument 'function' .* must be callable"),
     # A size is no byte.
     Refusal("UntypedStorage", "without overflow"),
     # A number is no dtype, and no tensor where nothing else is one.
@@ -339,7 +341,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # A number is no flag.
     Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
     # A number is no dtype.
-    Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|Cannot access accelerator|Device index must not be negative"),
+    Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|invalid shape dimension|Cannot access accelerator|Device index must not be negative"),
     # A number added to the product with a vector, of a wider kind.
     Refusal(r"(ops\.plugrad|nn\.functional)\.linear(\.\w+)?", "must have the same dtype, but got", lambda call: len(call.args) > 2),
     # NumPy exports no such arrays.
@@ -369,9 +371,9 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"(Tensor\.)?tri[lu]_?", r"'diagonal' .* must be int, not Tensor"),
     # Iterables that are no sequences of sizes.
     Refusal("broadcast_shapes", "must be tuple of ints, not (bytes|range)"),
-    # The class itself is no tensor.
+    # A class is none of its objects.
     Refusal("autograd.graph.get_gradient_edge", "Expected gradient function"),
-    Refusal(r"autograd\..*", "must be Tensor, not type"),
+    Refusal(ANY, "must be .*, not type$"),
     # Numbers that the dtype cannot hold; where PyTorch computes an infinity.
     Refusal(r"(ops\.plugrad\.|special\.|Tensor\.)?xlogy.*|ops\.plugrad\.(logspace|scatter|bucketize|searchsorted).*", "without overflow"),
     Refusal(r"(Tensor\.|ops\.plugrad\.)?(add|sub|subtract)_?(\.\w+)?", "without overflow"),
@@ -382,12 +384,12 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"ops\.plugrad\.\w+_(\.\w+)?", "can't be cast to the desired", lambda call: not isinstance(call.args[0], specs.Tensor)),
     # Methods that PyTorch writes in Python take any object that has what they look at.
     Refusal(r"Tensor\.\w+", "doesn't apply to"),
-    Refusal(r"nn\.init\.\w+", r"'tensor' \(position 1\) must be Tensor, not type"),
     # PyTorch does not look at the dtype where there is no device.
     Refusal("amp.autocast", r"'dtype' \(position 2\) must be plugrad.dtype"),
     # NumPy's name of the input of a function.
     Refusal(r"(linalg\.|special\.|nn\.functional\.)?\w+", r"^\w+\(\) (got an unexpected keyword argument 'x'$|missing 1 required)", lambda call: "x" in call.kwargs),
     # The second number scales.
+    Refusal(r"ops\.plugrad\.addbmm_(\.\w+)?", "doesn't match the broadcast shape"),
     Refusal("rsub", "takes 2 positional arguments"),
     Refusal(r"ops\.plugrad\.\w+(\.\w+)?", "Expected a proper Tensor but got None"),
 )  # fmt: skip

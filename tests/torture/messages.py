@@ -16,12 +16,13 @@ _WORDS = re.compile(
     r"negative dimensions are not allowed|maximum supported dimension|zero-size array to reduction|"
     r"only length-1 arrays|only integer scalar arrays|invalid literal|unhashable type|"
     r"not supported between instances of|bad operand type|has no len\(\)|"
-    r"object has no attribute"
+    r"object has no attribute|float\(\) argument must be|int\(\) argument must be"
 )
 _CLASSES = (
     *("AttributeError", "KeyError", "OverflowError", "RecursionError", "AssertionError"),
     *("SystemError", "UnboundLocalError", "NameError", "ZeroDivisionError", "MemoryError"),
     *("StopIteration", "AxisError", "UFuncTypeError", "_UFuncNoLoopError", "LinAlgError"),
+    *("ComplexWarning", "RuntimeWarning"),  # see `calls.silence`
     *("UFuncBinaryResolutionError", "DTypePromotionError", "_ArrayMemoryError"),
 )
 # PyTorch says these by AssertionErrors, too.

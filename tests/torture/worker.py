@@ -10,10 +10,10 @@ import signal
 import sys
 import time
 import traceback
-import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tests.torture.calls import silence
 from tests.torture.families import Family
 from tests.torture.finding import Finding, counts, state
 
@@ -68,7 +68,7 @@ def work(
     os.dup2(output, 2)
     faulthandler.enable(sys.__stderr__ or output)
     faulthandler.register(signal.SIGUSR1, sys.__stderr__ or output, all_threads=True)
-    warnings.simplefilter("ignore")
+    silence()
     state[0] = running
     family.prepare()
     limit_memory()

@@ -62,7 +62,7 @@ def call_overload(
     for attempt in range(2):
         # At last, tensors without dimensions stand for numbers.
         loose = attempt == 1
-        if loose and not any(isinstance(value, TensorBase) for value in given_values[1:]):
+        if loose and not any(isinstance(value, TensorBase) for value in given_values):
             break
         for op, call in overloads:
             try:
@@ -219,6 +219,8 @@ def _number_of(value: Any, type: SchemaType) -> Any:
     public: Any = value
     if type.base == "Scalar" and not type.is_list:
         return public.item() if value.ndim == 0 else value
+    if type.base == "float" and not type.is_list:
+        return float(public) if value.ndim == 0 else value
     return int(public) if type.base == "int" and type.is_list and is_length(value) else value
 
 
@@ -271,8 +273,9 @@ def _convert_one(value: Any, base: str) -> Any:
     elif base == "float":
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return float_argument(value, "", "", 0)
-        if is_scalar(value):
-            return float(value)
+        number = value.item() if is_scalar(value) and hasattr(value, "item") else None
+        if isinstance(number, (int, float)):
+            return float(number)
     elif base == "bool":
         if isinstance(value, bool):
             return value

@@ -268,6 +268,18 @@ NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {
     "scatter": lambda L: L.ones(2, dtype=L.int8).scatter(0, L.tensor([0]), 300),
     "threshold": lambda L: L.threshold(L.ones(2, dtype=L.int8), 300, 1),
     "addmm": lambda L: L.addmm(*[L.ones(2, 2, dtype=L.int8)] * 3, alpha=300),
+    **{
+        f"{name} of half precision": (
+            lambda L, name=name: getattr(L.special, name)(L.ones(2, dtype=L.float16) * 2, 1 << 40)  # type: ignore[misc]
+        )
+        for name in ("xlogy", "xlog1py")
+    },
+    **{
+        f"round to {decimals} decimals": (
+            lambda L, decimals=decimals: L.tensor(EDGES, dtype=L.float64).round(decimals=decimals)  # type: ignore[misc]
+        )
+        for decimals in (308, 309, -308, -309, 1 << 40)
+    },
 }  # fmt: skip
 del NUMBERS["index_fill[0]"]
 
@@ -379,6 +391,14 @@ ARGUMENTS: Final[dict[str, Callable[[Any], Any]]] = {
         for a, b in (((1, 3), (2, 1)), ((2, 1), (3, 3)), ((2, 3), (1, 1)), ((1, 1), (1, 1)))
     },
     "copysign after a write to the sign": copysign_after_a_write,
+    # A tensor without dimensions is a number, also where several signatures are tried.
+    "the probability of bernoulli": lambda L: L.ones(3).bernoulli(L.tensor(0.0)),
+    "a probability that is complex": lambda L: L.ones(3).bernoulli(L.tensor(1 + 0j)),
+    "a probability that is not real": lambda L: L.ones(3).bernoulli(L.tensor(1j)),
+    "the mean of normal": lambda L: L.normal(L.tensor(1), 0.0, (3,)),
+    "the slope of elu": lambda L: L.nn.functional.elu(-L.ones(2), L.tensor(1 + 0j)),
+    "the input of one_hot": lambda L: L.nn.functional.one_hot(input=L.tensor([0, 1])),
+    "a complex number that is real": lambda L: L.full((2,), L.tensor(2 + 0j), dtype=L.float32),
 }
 
 

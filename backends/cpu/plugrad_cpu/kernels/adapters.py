@@ -20,7 +20,14 @@ def as_operand(number: Any, dtype: Any) -> Array:
     try:
         return np.array(number, dtype)
     except (OverflowError, TypeError):  # ml_dtypes takes no int beyond 64 bits with a sign
-        return np.array(number).astype(dtype)
+        return cut_down(number, dtype)
+
+
+def cut_down(number: Any, dtype: Any) -> Array:
+    """A number in a dtype that need not hold all of it, without NumPy's complaints."""
+    if isinstance(number, complex) and np.dtype(dtype).kind != "c":
+        number = number.real
+    return np.array(number).astype(dtype)
 
 
 def with_number(kernel: Kernel) -> Kernel:

@@ -10,6 +10,7 @@ import numpy as np
 from plugrad.plugins.spacing import spaced, triangle
 from plugrad.plugins.strides import copy_order
 from plugrad_cpu.generator import CpuGenerator
+from plugrad_cpu.kernels.adapters import cut_down
 
 Array = np.ndarray[Any, Any]
 DTypeLike = Any
@@ -31,15 +32,9 @@ def ones(size: Shape, dtype: DTypeLike, device: int) -> Array:
     return np.ones(size, dtype)
 
 
-def _number(value: Any, dtype: DTypeLike) -> Array:
-    """A number in a dtype that may cut it down, without NumPy's complaints."""
-    result: Array = np.array(value).astype(dtype)
-    return result
-
-
 def full(size: Shape, value: Any, dtype: DTypeLike, device: int) -> Array:
     result = np.empty(size, dtype)
-    result[...] = _number(value, dtype)
+    result[...] = cut_down(value, dtype)
     return result
 
 
@@ -168,7 +163,7 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGen
 
 
 def fill_(array: Array, value: Any) -> Array:
-    array[...] = value if isinstance(value, np.ndarray) else _number(value, array.dtype)
+    array[...] = value if isinstance(value, np.ndarray) else cut_down(value, array.dtype)
     return array
 
 

@@ -196,7 +196,7 @@ def round_to_even(a: Array) -> Any:
 def round_decimals(a: Array, decimals: int) -> Any:
     if a.dtype.kind in "biuc":
         raise not_implemented("round_cpu", a.dtype)
-    scale = as_operand(10.0 ** abs(decimals), a.dtype)
+    scale = as_operand(float(f"1e{abs(decimals)}"), a.dtype)
     if decimals < 0:
         return np.multiply(np.rint(a / scale), scale)
     return np.divide(np.rint(a * scale), scale)

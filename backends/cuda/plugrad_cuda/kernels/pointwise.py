@@ -339,7 +339,7 @@ class Pointwise(Family):
         if a.dtype.kind in "biuc":
             raise not_implemented("round_cuda", a.dtype)
         kernel = self.round_up_to if decimals < 0 else self.round_down_to
-        return kernel(a, 10.0 ** abs(decimals))
+        return kernel(a, float(f"1e{abs(decimals)}"))
 
     def conj_physical(self, a: Array) -> Any:
         return self.xp.conjugate(a) if a.dtype.kind == "c" else a.copy()

@@ -215,7 +215,7 @@ def _round(a: Array) -> Array:
 def _round_decimals(a: Array, decimals: int) -> Array:
     if a.dtype.kind in "biuc":
         raise not_implemented("round_cpu", a.dtype)
-    scale = constant(10.0 ** abs(decimals), a)
+    scale = constant(float(f"1e{abs(decimals)}"), a)
     if decimals < 0:
         return lax.round(a / scale, lax.RoundingMethod.TO_NEAREST_EVEN) * scale
     return lax.round(a * scale, lax.RoundingMethod.TO_NEAREST_EVEN) / scale

@@ -92,7 +92,7 @@ def round_to_even(self: Tensor) -> Tensor:
 def round_decimals(self: Tensor, decimals: int) -> Tensor:
     if self.dtype.category != FLOATING:
         _refuse("round_cpu", self.dtype)
-    scale = 10.0 ** abs(decimals)
+    scale = float(f"1e{abs(decimals)}")
     if decimals < 0:
         return F.round(self / scale) * scale
     return F.round(self * scale) / scale

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.active_backends import find_backend
-from plugrad.dtype import DType, float32, float64
+from plugrad.dtype import DType, finfo, float32, float64
 from plugrad.tensor.promotion import float_result, promote_with_scalar
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ def number_beside(self: Tensor, number: Any) -> Tensor:
 
 
 def float_beside(self: Tensor, number: Any) -> Tensor:
-    """The same where the result is floating: the number need not fit the integers of `self`."""
+    """The same where the result is floating: the number need not fit the dtype of `self`."""
     dtype = float_result(promote_with_scalar(self, number))
+    if not isinstance(number, complex) and abs(number) > finfo(dtype).max:
+        number = math.copysign(math.inf, number)
     return F.full((), number, dtype=dtype, device=self.device)
 
 

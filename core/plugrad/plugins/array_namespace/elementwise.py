@@ -295,7 +295,7 @@ class Elementwise(Family):
     @kernel("round.decimals")
     @needs("round", "divide", "multiply")
     def round_decimals(self, a: Array, decimals: int) -> Array:
-        scale = self.ns.scalar(10.0 ** abs(decimals), a)
+        scale = self.ns.scalar(float(f"1e{abs(decimals)}"), a)
         if decimals < 0:
             return self.xp.multiply(self.xp.round(self.xp.divide(a, scale)), scale)
         return self.xp.divide(self.xp.round(self.xp.multiply(a, scale)), scale)

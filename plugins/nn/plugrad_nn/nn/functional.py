@@ -287,9 +287,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 
 @overridable
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Integers (any shape S) as unit vectors (*S, C), int64."""
-    return plugrad.one_hot(tensor, num_classes)
+    return plugrad.one_hot(input, num_classes)
 
 
 @overridable
