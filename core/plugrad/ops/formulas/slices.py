@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from plugrad._generated import functions as F
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop import storage_offset
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -31,6 +32,12 @@ def slice_scatter_self(
 def diagonal_scatter_self(grad: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     nothing = _nothing(grad.detach().diagonal(offset, dim1, dim2))
     return F.diagonal_scatter(grad, nothing, offset, dim1, dim2)
+
+
+def as_strided_scatter_src(grad: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
+    """What stands in the gradient's elements, which lie in order, but not always at the start."""
+    ordered = grad.contiguous()
+    return ordered.as_strided(size, stride, storage_offset(ordered) + offset)
 
 
 def as_strided_scatter_self(grad: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
