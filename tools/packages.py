@@ -30,8 +30,10 @@ SCAFFOLDS = (
 )
 CONFORMANCE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs")
 KIT = (*CONFORMANCE, "plugrad.testing.conformance")
-# How much of the kit runs on JAX.
+# How much of the kit runs on JAX, and on the backends that scaffolds write: two others of the same
+# kinds, which are kept as examples, run all of it.
 SHARE_ON_JAX = 0.05
+SHARE_ON_SCAFFOLDS = 0.25
 # Finite differences want 64 bits; programs that run once are better compiled soon than well.
 JAX = {
     "JAX_ENABLE_X64": "1",
@@ -57,19 +59,19 @@ class Away:
         }
         self.need(sys.executable, "-m", "venv", venv)
 
-    def call(self, *command: str | Path) -> int:
+    def call(self, *command: str | Path, **environment: str) -> int:
         words = [str(part) for part in command]
-        return subprocess.call(words, cwd=self.work, env=self.environment)
+        return subprocess.call(words, cwd=self.work, env={**self.environment, **environment})
 
     def need(self, *command: str | Path) -> None:
         """Run what the rest depends on."""
         if code := self.call(*command):
             sys.exit(code)
 
-    def check(self, title: str, *command: str | Path) -> bool:
+    def check(self, title: str, *command: str | Path, **environment: str) -> bool:
         """Run one check and say how it went."""
         say(title)
-        passed = self.call(*command) == 0
+        passed = self.call(*command, **environment) == 0
         if not passed:
             say(f"FAILED: {title}")
         return passed
@@ -88,15 +90,17 @@ class Away:
         subprocess.check_call([str(PYTHON), "-c", BUILD_WHEEL, str(target)], cwd=package)
         return next(target.glob("*.whl"))
 
-    def scaffold(self, kind: str, name: str, *flags: str) -> bool:
-        """Make a package, build it, install it, and run its own tests."""
-        command = self.python.with_name("plugrad")
+    def scaffold(self, share: float, kind: str, name: str, *flags: str) -> bool:
+        """Make a package, build it, install it, and run its own tests, a share of the kit."""
+        plugrad = self.python.with_name("plugrad")
         title = " ".join(("plugrad new", kind, name, *flags))
-        if not self.check(title, command, "new", kind, name, *flags, "--yes"):
+        if not self.check(title, plugrad, "new", kind, name, *flags, "--yes"):
             return False
         package = self.work / f"plugrad-{name}"
         self.install(self.wheel_of(package, package.name))
-        return self.check(f"its tests: {package.name}", self.python, "-m", "pytest", "-q", package)
+        options = {"PYTEST_ADDOPTS": f"--plugrad-share={share}"} if kind == "backend" else {}
+        command = (self.python, "-m", "pytest", "-q", package)
+        return self.check(f"its tests: {package.name}", *command, **options)
 
 
 def kit(away: Away, reports: Path, backend: str, level: str) -> list[str | Path]:
@@ -179,7 +183,8 @@ def main(arguments: Sequence[str]) -> int:
         for backend in ("strict", "jax"):
             title = f"the demo on backend {backend}"
             results.append(away.check(title, command, "demo", "--backend", backend))
-        results += [away.scaffold(*package) for package in SCAFFOLDS]
+        share = 1 if "--full" in arguments else SHARE_ON_SCAFFOLDS
+        results += [away.scaffold(share, *package) for package in SCAFFOLDS]
         results.append(jax.passed())
     say(f"{sum(results)} of {len(results)} checks passed; certificates: build/certificates")
     return 0 if all(results) else 1

@@ -444,6 +444,13 @@ def _refused_dirty(parted: Any) -> bool:
     )
 
 
+def _raised_in_backward(parted: Any) -> bool:
+    statements = parted.program.statements
+    return any(
+        what == "raised" and "backward(" in statements[at].text for at, what, _ in parted.ours()[0]
+    )
+
+
 PARTINGS: tuple[Parting, ...] = (
     # PyTorch's node keeps a tensor that plugrad's does not need, and so cannot run again.
     Parting("only theirs: .*backward through the graph a second time"),
@@ -468,8 +475,15 @@ PARTINGS: tuple[Parting, ...] = (
     # PyTorch's gradient of as_strided is a view of a buffer; so is the result of some compositions.
     Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", when=_writes_gradient),
     Parting("only theirs: .*A view was created in no_grad mode and is being modified", r"no_grad\(\): \w+ = lib\.einsum"),
-    # Gradients of operands that nobody asks for.
-    Parting(r"node hook \d+ of \w+ inputs: ", r"lib\.(stack|cat)\("),
+    # Gradients of operands that nobody asks for; put_ is made of others, which read the former value.
+    Parting(r"node hook \d+ of \w+ inputs: ", r"lib\.(stack|cat)\(|\.put_\("),
+    # What is saved: PyTorch's a view of the operand, or what it was before it was broadcast.
+    Parting("only ours: .*saved tensor that has been detached in-place", r" @ |mm\("),
+    Parting("only theirs: .*Inference tensors cannot be saved for backward", r"lib\.cross\("),
+    # PyTorch's inverses lie in memory column by column.
+    Parting("only theirs: .*view size is not compatible", r"lib\.linalg\.\w+\("),
+    # What a pass accumulated before it raised.
+    Parting("grad: ", r"\.backward\(", when=_raised_in_backward),
     # Numbers that are equal, or zero, but for the last bit of a product.
     Parting(r"\w+ in the end: value: \[[\d ]+\]", r"lib\.cross\((.*\n)*.*\.(arg)?sort\("),
     Parting(r"in the end: value: complex\d+ \(", r"lib\.view_as_complex\((.*\n)*.*\.real > 0\]"),

@@ -187,11 +187,12 @@ def _roots(tensors: Any, grad_tensors: Any) -> tuple[list[Edge], list[TensorBase
 def _wanted_edge(item: Any, accumulate_grad: bool) -> Edge:
     """Where the gradient of one of `inputs` arrives; a node of its own if the graph has none."""
     if isinstance(item, TensorBase):
+        # A view whose base was written to is brought up to date before it retains its gradient.
+        node = grad_fn_of(item) if needs_grad(item) else None
         if accumulate_grad:
             retain_grad(item)
         if not needs_grad(item):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        node = grad_fn_of(item)
         if node is not None:
             return Edge(node, output_nr(item))
         node = try_grad_accumulator(item)

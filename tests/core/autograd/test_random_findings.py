@@ -289,3 +289,11 @@ def test_the_gradient_of_one_factor_passes_through(lib: Any) -> None:
     x = lib.tensor([3.0], requires_grad=True)
     (grad,) = lib.autograd.grad(x.cumprod(0), x, lib.ones(1), create_graph=True)
     assert not grad.requires_grad
+
+
+def test_a_stale_view_among_the_inputs_of_backward_retains_its_gradient(lib: Any) -> None:
+    base = lib.ones(2, 3)
+    view = base.t()
+    view[1:] = lib.ones(1, requires_grad=True) * 2
+    (lib.ones(2, requires_grad=True) * 3).sum().backward(inputs=[view])
+    assert view.retains_grad

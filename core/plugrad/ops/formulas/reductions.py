@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.dispatch.local_state import current_state
 from plugrad.ops.formulas.pointwise_unary import conjugate, zero_where
+from plugrad.tensor.base import sizes_of
 from plugrad.tensor.levels import is_mapped
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tenso
     Whether there are zeros only the host is asked: another device would have to be waited for,
     and the elements of a batch need not agree.
     """
-    if x.numel() <= 1:
+    if x.numel() <= 1 or sizes_of(x)[dim] == 1:
         return grad
     if x.device.is_host and not is_mapped(x):
         if not F.any(x == 0).item():
