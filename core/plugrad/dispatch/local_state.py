@@ -40,7 +40,8 @@ class LocalState:
         depth: how many backward passes are nested on this thread.
         node: the node of a backward pass that this thread runs, or None.
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
-        function_modes: the modes that see every call of a function, innermost last; None for none.
+        function_modes: functions that give the modes which see every call of a function, innermost
+            last, or None of one that is gone; None for none.
         array_log: who is told of tensors that get other arrays; see `tensor/array_log.py`.
         checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
         autocast: what autocast does; None if it was never asked for. The key is in `included` while

@@ -5,6 +5,8 @@ Both belong to the thread, and travel with a backward pass to the threads that r
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from plugrad.dispatch.local_state import LocalState, current_state
@@ -51,7 +53,10 @@ class PlugradFunctionMode(Scope):
 
     def change(self, state: LocalState) -> None:
         OVERRIDES.activate()
-        state.function_modes = (*(state.function_modes or ()), self)
+        # A mode that the state kept alive would not go with its block, if `with` loses that. One
+        # that was entered by hand and that nobody keeps is meant to stay.
+        held: Callable[[], Any] = weakref.ref(self) if self._entries else lambda: self
+        state.function_modes = (*(state.function_modes or ()), held)
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.function_modes = before
@@ -71,12 +76,13 @@ class BasePlugradFunctionMode(PlugradFunctionMode):
 
 def current_modes() -> list[Any]:
     """The modes that are on, outermost first."""
-    return list(current_state().function_modes or ())
+    modes = [held() for held in current_state().function_modes or ()]
+    return [mode for mode in modes if mode is not None]
 
 
 def current_mode() -> Any:
     """The innermost mode, or None."""
-    modes = current_state().function_modes
+    modes = current_modes()
     return modes[-1] if modes else None
 
 
@@ -88,8 +94,11 @@ class innermost_off(Scope):
 
     def change(self, state: LocalState) -> None:
         modes = state.function_modes or ()
-        self.mode = modes[-1]
-        state.function_modes = modes[:-1] or None
+        mode = None
+        while modes and mode is None:
+            mode, modes = modes[-1](), modes[:-1]
+        self.mode = mode
+        state.function_modes = modes or None
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.function_modes = before

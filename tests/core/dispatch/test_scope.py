@@ -12,37 +12,16 @@ from typing import Any
 import pytest
 
 import plugrad
-import plugrad.autograd.forward_ad as fwAD
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Locked, Scope, Swapped
-from tests.torture.families.interrupts import is_interpreted
+from tests.torture.families.interrupts import BLOCKS, block_names, is_interpreted
 from tests.torture.state import differences, insanity, state
 
-NAMES = {
-    "plugrad": plugrad,
-    "autograd": plugrad.autograd,
-    "func": plugrad.func,
-    "fwAD": fwAD,
-    "overrides": plugrad.overrides,
-    "x": plugrad.ones(2),
-}
+NAMES = block_names()
 PROGRAMS = [
-    "with plugrad.no_grad(): pass",
-    "with plugrad.set_grad_enabled(False): pass",
+    *dict.fromkeys(f"{block.format(flag=flag)} pass" for block in BLOCKS for flag in (True, False)),
     "with plugrad.no_grad(), plugrad.enable_grad(): pass",
-    "with plugrad.inference_mode(): pass",
-    "with autograd.set_multithreading_enabled(False): pass",
-    "with autograd.set_detect_anomaly(True): pass",
-    "with autograd.graph.save_on_cpu(): pass",
-    "with autograd.graph.disable_saved_tensors_hooks('no'): pass",
-    "with autograd.graph.allow_mutation_on_saved_tensors(): pass",
-    "with fwAD.dual_level(): pass",
-    "with plugrad.autocast('cpu'): pass",
-    "with plugrad.device('cpu'): pass",
-    "with overrides.DisablePlugradFunction(): pass",
-    "with plugrad.record_dispatch_trace(): pass",
-    "with plugrad.config.set(fallback='cpu'): pass",
-    "func.jvp(plugrad.sin, (x,), (x,))",
+    "func.jvp(plugrad.sin, (d,), (d,))",
 ]
 
 

@@ -286,7 +286,8 @@ def body_of(chance: random.Random) -> list[str]:
 
 
 @functools.cache
-def _names() -> dict[str, Any]:
+def block_names() -> dict[str, Any]:
+    """What the names in `BLOCKS` and `WORKS` mean."""
     names: dict[str, Any] = {"__name__": "torture_interrupts"}
     exec(compile(PREAMBLE, "<torture>", "exec"), names)
     return names
@@ -303,7 +304,7 @@ def run_case(seed: int) -> Finding | None:
     by_signal = chance.random() < 0.5
     lines = body_of(chance)
     text = "def program():\n" + "\n".join(f"    {line}" for line in lines) + "\n"
-    names = dict(_names())
+    names = dict(block_names())
     exec(compile(text, "<torture>", "exec"), names)
     program = names["program"]
     interrupts = Interrupts()

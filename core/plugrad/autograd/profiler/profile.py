@@ -104,10 +104,9 @@ class profile(Scope):
 
     def restore(self, state: LocalState, before: Any) -> None:
         recorder, begun = self._recorder, self._state
-        if recorder is None or begun is None:
-            return
-        self._take_out(recorder, begun)
-        recorder.stop()
+        if recorder is not None and begun is not None:
+            self._take_out(recorder, begun)
+            recorder.stop()
         self._state = None
 
     def _take_out(self, recorder: Recorder, state: LocalState) -> None:
