@@ -246,3 +246,12 @@ def test_weighted_losses(
 def test_targets_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Using a target size .* that is different"):
         F.binary_cross_entropy(plugrad.ones(2), plugrad.ones(3))
+
+
+def test_losses_take_tensors_only() -> None:
+    for name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
+        loss = getattr(F, name)
+        with pytest.raises(TypeError, match=r"'input' \(position 1\) must be Tensor, not int"):
+            loss(1 << 63, plugrad.ones(3))
+        with pytest.raises(TypeError, match=r"'target' \(position 2\) must be Tensor, not list"):
+            loss(plugrad.ones(3), [1.0])

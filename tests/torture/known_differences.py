@@ -316,6 +316,9 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"(Tensor\.)?b?add\w+", "Boolean (alpha|beta) only supported"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
     Refusal("TypedStorage", "must be int or sequence, not bool"),
+    Refusal(r"\w+Tensor", "takes sizes, which are integers", lambda call: re.search(r"= (True|False)$", "\n".join(call.lines()), re.MULTILINE) is not None),
+    # The name of a reduction is a str, not a number that stands for one.
+    Refusal(ANY, "argument 'reduction' .*must be str, not"),
     # Without data, PyTorch does not look at devices, and lets results be that nobody can read.
     Refusal(ANY, r"same device|device type for generator|no data", _on_meta),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.

@@ -103,6 +103,8 @@ def nll_loss_backward(
         out = nll_loss_backward(wide[0], wide[1], target, wide[2], reduction, ignore_index, wide[3])
         return out.astype(x.dtype)
     if target.dtype is not _INT64:
+        if target.dtype.kind not in "iu":
+            raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
         target = target.astype(_INT64)
     if x.ndim == 1 and target.ndim == 1 and reduction != "none":
         target = target.reshape(())

@@ -370,6 +370,12 @@ def l1_loss(
 ) -> Tensor:
     """Absolute differences; `weight`, of the input's shape, multiplies them, counts in "mean"."""
     kind = _reduction(size_average, reduce, reduction)
+    for position, (name, value) in enumerate((("input", input), ("target", target)), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"l1_loss(): argument '{name}' (position {position}) must be Tensor, not "
+                f"{type(value).__name__}"
+            )
     losses = (input - target).abs()
     return _reduce(losses, kind) if weight is None else _weighted(losses, input, weight, kind)
 
