@@ -187,11 +187,12 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         group_name="plugrad",
     )
     say(f"translated in {time.perf_counter() - start:.0f} s")
-    for source in {source for extension in found for source in extension.sources}:
+    sources = {source for extension in found for source in extension.sources}
+    for source in sources:
         if Path(source).name.startswith("__native"):
             correct_classes(source)
+    reword(sources)
     for extension in found:
-        reword(extension.sources)
         # A warning of a compiler that mypyc has not met is no reason to fail an installation.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
         # Modules live in one library: calls between them need not be open to interposition.
