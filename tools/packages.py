@@ -32,7 +32,7 @@ CONFORMANCE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs")
 KIT = (*CONFORMANCE, "plugrad.testing.conformance")
 # How much of the kit runs on JAX, and on the backends that scaffolds write: two others of the same
 # kinds, which are kept as examples, run all of it.
-SHARE_ON_JAX = 0.05
+SHARE_ON_JAX = 0.03
 SHARE_ON_SCAFFOLDS = 0.25
 # Finite differences want 64 bits; programs that run once are better compiled soon than well.
 JAX = {

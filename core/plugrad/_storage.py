@@ -235,6 +235,8 @@ class UntypedStorage(_Storage):
     __module__ = "plugrad"
 
     def __init__(self, data: int | Sequence[int] = 0, *, device: Any = None) -> None:
+        if isinstance(data, np.integer):
+            data = int(data)
         if isinstance(data, int) and data < 0:
             raise RuntimeError(f"UntypedStorage(): expected a size of at least 0, got {data}")
         if not isinstance(data, (int, Sequence, np.ndarray, TensorBase)):

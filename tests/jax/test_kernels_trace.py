@@ -172,6 +172,7 @@ def test_traced_as_on_the_cpu(case: OpCase, sample: OpSample, number: int) -> No
             assert_same(jax.jit(step)(arrays), expected)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("case", "sample"),
@@ -179,6 +180,7 @@ def test_traced_as_on_the_cpu(case: OpCase, sample: OpSample, number: int) -> No
     ids=[param.id for param in samples() if not param.marks],
 )
 def test_eager_as_on_the_cpu(case: OpCase, sample: OpSample) -> None:
+    """`make packages` runs a share of the kit on JAX, which asks the same."""
     recorded = Recorded(seed_of(case, sample))
     expected = forward_and_backward(case, sample, recorded)
     with jax.enable_x64(True):

@@ -22,7 +22,7 @@ _CLASSES = (
     *("AttributeError", "KeyError", "OverflowError", "RecursionError", "AssertionError"),
     *("SystemError", "UnboundLocalError", "NameError", "ZeroDivisionError", "MemoryError"),
     *("StopIteration", "AxisError", "UFuncTypeError", "_UFuncNoLoopError", "LinAlgError"),
-    *("ComplexWarning", "RuntimeWarning"),  # see `calls.silence`
+    "RuntimeWarning",  # see `calls.silence`
     *("UFuncBinaryResolutionError", "DTypePromotionError", "_ArrayMemoryError"),
 )
 # PyTorch says these by AssertionErrors, too.

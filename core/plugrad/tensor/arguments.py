@@ -227,7 +227,10 @@ def float_argument(value: Any, function: str, name: str, position: int) -> Any:
         or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
     ):
         raise_argument_error(function, name, position, "float", value)
-    return float(value)
+    try:
+        return float(value)
+    except TypeError:  # an array of an object, say
+        raise_argument_error(function, name, position, "float", value)
 
 
 def optional_float_argument(value: Any, function: str, name: str, position: int) -> Any:

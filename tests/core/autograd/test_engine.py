@@ -16,7 +16,7 @@ from plugrad.graph import node as node_module
 from tests.core.autograd.together import run_together
 
 COMPILED = not str(node_module.__file__).endswith(".py")
-CHAIN = 1_000_000 if COMPILED else 30_000
+CHAIN = 400_000 if COMPILED else 30_000
 SMALL_STACK = 256 * 1024
 
 

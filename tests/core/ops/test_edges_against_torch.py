@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 import plugrad
@@ -397,6 +398,8 @@ ARGUMENTS: Final[dict[str, Callable[[Any], Any]]] = {
     "a probability that is not real": lambda L: L.ones(3).bernoulli(L.tensor(1j)),
     "the mean of normal": lambda L: L.normal(L.tensor(1), 0.0, (3,)),
     "the slope of elu": lambda L: L.nn.functional.elu(-L.ones(2), L.tensor(1 + 0j)),
+    "an array of an object for a number": lambda L: L.ones(2).nan_to_num(np.array(None)),
+    "a NumPy number of bytes": lambda L: L.UntypedStorage(np.int64(2)).size(),
     "the input of one_hot": lambda L: L.nn.functional.one_hot(input=L.tensor([0, 1])),
     "a complex number that is real": lambda L: L.full((2,), L.tensor(2 + 0j), dtype=L.float32),
 }

@@ -108,7 +108,7 @@ def waits(ring_too_early: bool) -> Any:
     return program
 
 
-@pytest.mark.parametrize(("threads", "times"), [(2, 2), (3, 1)])
+@pytest.mark.parametrize(("threads", "times"), [(2, 2), pytest.param(3, 1, marks=pytest.mark.long)])
 def test_depth_first_goes_through_all_orders(threads: int, times: int) -> None:
     log: list[list[str]] = []
     explore(writers(log, threads, times), DepthFirst(preemptions=100), 1_000_000)
