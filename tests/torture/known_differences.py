@@ -484,7 +484,7 @@ PARTINGS: tuple[Parting, ...] = (
     Parting("only theirs: .*expected scalar type", r"lib\.cross\("),
     # PyTorch's gradient of as_strided is a view of a buffer; so is the result of some compositions.
     Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", when=_writes_gradient),
-    Parting("only theirs: .*A view was created in no_grad mode and is being modified", r"no_grad\(\): \w+ = lib\.einsum"),
+    Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", r"\w+ = lib\.einsum"),
     # Gradients of operands that nobody asks for; put_ is made of others, which read the former value.
     Parting(r"node hook \d+ of \w+ inputs: ", r"lib\.(stack|cat)\(|\.put_\("),
     # What is saved: PyTorch's a view of the operand, or what it was before it was broadcast.
@@ -492,6 +492,10 @@ PARTINGS: tuple[Parting, ...] = (
     Parting("only theirs: .*Inference tensors cannot be saved for backward", r"lib\.cross\("),
     # PyTorch's inverses lie in memory column by column.
     Parting("only theirs: .*view size is not compatible", r"lib\.linalg\.\w+\("),
+    # Results of reductions along dimensions of size 1 lie as NumPy has them.
+    Parting("only ours: .*view size is not compatible", r"\.(movedim|permute|transpose|swapaxes|swapdims|t|mT)\b(.*\n)*.*\.(sum|mean|prod|amax|amin|max|min|var|std|logsumexp|norm)\("),
+    # A cast to integers has no gradient, but asks as any other whether the view may be used.
+    Parting("only ours: .*view and its base or another view of its base has been", r"\.(type|to)\(lib\.u?int|\.(long|int|short|char|byte|bool)\("),
     # What a pass accumulated before it raised.
     Parting("grad: ", r"\.backward\(", when=_raised_in_backward),
     # Numbers that are equal, or zero, but for the last bit of a product.
