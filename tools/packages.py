@@ -16,8 +16,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import NamedTuple
 
 from workspace import BACKENDS, BUILD_WHEEL, DISTRIBUTIONS, EXAMPLES, PYTHON, ROOT, Workspace, say
 
@@ -41,6 +43,14 @@ JAX = {
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
     "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",
 }
+
+
+class Check(NamedTuple):
+    """A command that has to end well."""
+
+    title: str
+    command: Sequence[str | Path]
+    environment: Mapping[str, str]
 
 
 class Away:
@@ -70,15 +80,32 @@ class Away:
 
     def check(self, title: str, *command: str | Path, **environment: str) -> bool:
         """Run one check and say how it went."""
-        say(title)
-        passed = self.call(*command, **environment) == 0
-        if not passed:
-            say(f"FAILED: {title}")
-        return passed
+        return self.checks(Check(title, command, environment))[0]
 
-    def begin(self, title: str, *command: str | Path, **environment: str) -> Beside:
-        """Start a check that runs beside the others."""
-        return Beside(title, self, [str(part) for part in command], environment)
+    def checks(self, *wanted: Check) -> list[bool]:
+        """Run checks, two at a time; say how each went, with what it printed, when it has ended."""
+        with ThreadPoolExecutor(2) as lanes:
+            ended = as_completed([lanes.submit(self._run, check) for check in wanted])
+            return [self._show(*each.result()) for each in ended]
+
+    def _run(self, check: Check) -> tuple[Check, subprocess.CompletedProcess[str]]:
+        return check, subprocess.run(
+            [str(part) for part in check.command],
+            cwd=self.work,
+            env={**self.environment, **check.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    def _show(self, check: Check, run: subprocess.CompletedProcess[str]) -> bool:
+        say(check.title)
+        print(run.stdout, end="", flush=True)
+        if run.returncode:
+            say(f"FAILED: {check.title}")
+        return run.returncode == 0
 
     def install(self, *wanted: str | Path) -> None:
         self.need(self.python, "-m", "pip", "install", "--quiet", *wanted)
@@ -90,56 +117,29 @@ class Away:
         subprocess.check_call([str(PYTHON), "-c", BUILD_WHEEL, str(target)], cwd=package)
         return next(target.glob("*.whl"))
 
-    def scaffold(self, share: float, kind: str, name: str, *flags: str) -> bool:
-        """Make a package, build it, install it, and run its own tests, a share of the kit."""
-        plugrad = self.python.with_name("plugrad")
+    def scaffold(self, share: float, kind: str, name: str, *flags: str) -> Check:
+        """Make a package, build it and install it; what remains is to run its own tests.
+
+        Those of a backend run a share of the kit.
+        """
         title = " ".join(("plugrad new", kind, name, *flags))
-        if not self.check(title, plugrad, "new", kind, name, *flags, "--yes"):
-            return False
+        self.need(self.python.with_name("plugrad"), "new", kind, name, *flags, "--yes")
         package = self.work / f"plugrad-{name}"
         self.install(self.wheel_of(package, package.name))
         options = {"PYTEST_ADDOPTS": f"--plugrad-share={share}"} if kind == "backend" else {}
         command = (self.python, "-m", "pytest", "-q", package)
-        return self.check(f"its tests: {package.name}", *command, **options)
+        return Check(f"what was written by {title}", command, options)
 
 
-def kit(away: Away, reports: Path, backend: str, level: str) -> list[str | Path]:
-    """The command that certifies a backend."""
-    return [
-        away.python,
-        *KIT,
-        f"--plugrad-backend={backend}",
-        f"--plugrad-level={level}",
-        f"--plugrad-report={reports / backend}.html",
-    ]
-
-
-class Beside:
-    """A check in a process of its own; what it prints is shown when it is asked for."""
-
-    def __init__(
-        self, title: str, away: Away, command: list[str], environment: dict[str, str]
-    ) -> None:
-        self.title = title
-        self.log = away.folder / "beside.log"
-        with self.log.open("wb") as output:
-            self.process = subprocess.Popen(
-                command,
-                cwd=away.work,
-                env={**away.environment, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-
-    def passed(self) -> bool:
-        """Wait for it, and say how it went."""
-        code = self.process.wait()
-        say(self.title)
-        print(self.log.read_text(errors="replace"), flush=True)
-        if code:
-            say(f"FAILED: {self.title}")
-        return code == 0
+def kit(
+    away: Away, reports: Path, backend: str, level: str, *options: str, **environment: str
+) -> Check:
+    """The certificate of a backend."""
+    command = (
+        *(away.python, *KIT, f"--plugrad-backend={backend}", f"--plugrad-level={level}"),
+        *(f"--plugrad-report={reports / backend}.html", *options),
+    )
+    return Check(" ".join(("the kit:", backend, "level", level, *options)), command, environment)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -158,34 +158,26 @@ def main(arguments: Sequence[str]) -> int:
         reports.mkdir(parents=True)
         command = away.python.with_name("plugrad")
         results = [away.check("plugrad doctor", command, "doctor")]
-        # It takes longer than all others together, so it gets two processes for itself.
-        share = 1 if "--full" in arguments else SHARE_ON_JAX
-        command_on_jax = (
-            *kit(away, reports, "jax", "full"),
-            f"--plugrad-share={share}",
-            *("-n", "2", "--dist", "worksteal"),
-        )
-        jax = away.begin(f"the kit: jax, level full, {share:.0%} of it", *command_on_jax, **JAX)
-        for backend, level in (("cpu", "full"), ("strict", "core"), ("numbers", "core")):
-            results.append(
-                away.check(
-                    f"the kit: {backend}, level {level}", *kit(away, reports, backend, level)
+        whole = "--full" in arguments
+        part = ("-n", "2", "--dist", "worksteal") if whole else (f"--plugrad-share={SHARE_ON_JAX}",)
+        of_plugin = (away.python, *KIT, "--plugrad-op=special::gammaln")
+        results += away.checks(
+            kit(away, reports, "jax", "full", *part, **JAX),  # the longest first
+            kit(away, reports, "cpu", "full"),
+            kit(away, reports, "numbers", "core"),
+            kit(away, reports, "strict", "core"),
+            Check("an operator of a plugin: special::gammaln", of_plugin, {}),
+            *(
+                Check(
+                    f"the demo on backend {name}",
+                    (command, "demo", "--backend", name, "--runs", f"runs-{name}"),
+                    {},
                 )
-            )
-        results.append(
-            away.check(
-                "an operator of a plugin: special::gammaln",
-                away.python,
-                *KIT,
-                "--plugrad-op=special::gammaln",
-            )
+                for name in ("strict", "jax")
+            ),
         )
-        for backend in ("strict", "jax"):
-            title = f"the demo on backend {backend}"
-            results.append(away.check(title, command, "demo", "--backend", backend))
-        share = 1 if "--full" in arguments else SHARE_ON_SCAFFOLDS
-        results += [away.scaffold(share, *package) for package in SCAFFOLDS]
-        results.append(jax.passed())
+        share = 1 if whole else SHARE_ON_SCAFFOLDS
+        results += away.checks(*[away.scaffold(share, *package) for package in SCAFFOLDS])
     say(f"{sum(results)} of {len(results)} checks passed; certificates: build/certificates")
     return 0 if all(results) else 1
 
