@@ -33,7 +33,7 @@ for _name, _value in JAX_SETTINGS.items():
 ONE_CORE = {
     "tests/cuda/fused": "interpreted",
     "tests/cuda/test_kernels_against_cpu.py": "compiled",
-    "tests/core/ops/test_needs.py": "interpreted",
+    "tests/core/ops/test_needs.py": "compiled",
     "tests/core/ops/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",
     # `make torture` runs schedules and random programs on the compiled core.

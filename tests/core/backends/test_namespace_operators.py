@@ -38,7 +38,10 @@ def numpy_device() -> Iterator[str]:
         yield name
 
 
-@pytest.mark.parametrize(("strict_device", "dtype"), VERSIONS, indirect=["strict_device"])
+# The scope puts the tests in order, so that each backend is made once.
+@pytest.mark.parametrize(
+    ("strict_device", "dtype"), VERSIONS, indirect=["strict_device"], scope="module"
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
 def test_array_api_strict(case: OpCase, dtype: str, strict_device: str) -> None:
     if dtype == "float64" or dtype in case.dtypes:

@@ -67,13 +67,18 @@ def run_kit(*arguments: str, topics: tuple[str, ...] = ()) -> Run:
     if any(argument.startswith("--pyargs") for argument in arguments):
         modules = []
     options = ["-p", "plugrad_pytest", "-p", "no:cacheprovider", "-q", "-c", os.devnull]
+    if "-n" in arguments:
+        options += ["-p", "xdist.plugin"]
     run = Run()
-    run.code = int(
-        pytest.main(
-            [*options, "--tb=line", "--no-header", "--pyargs", *modules, *arguments],
-            plugins=[Watcher(run)],
+    # pytest reads the list of files of every distribution otherwise, half a second each time.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        run.code = int(
+            pytest.main(
+                [*options, "--tb=line", "--no-header", "--pyargs", *modules, *arguments],
+                plugins=[Watcher(run)],
+            )
         )
-    )
     return run
 
 
