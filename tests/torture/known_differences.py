@@ -96,7 +96,7 @@ def _larger_source(call: Any) -> bool:
 
 
 def _counts_elements(call: Any) -> bool:
-    orders = (*call.args[1:2], call.kwargs.get("ord"), call.kwargs.get("p"))
+    orders = (*call.args[1:3], call.kwargs.get("ord"), call.kwargs.get("p"))
     return any(type(order) in (int, float) and order == 0 for order in orders)
 
 
@@ -108,6 +108,10 @@ def _in_whole_numbers(call: Any) -> bool:
     """Whether integers are looked up among integers."""
     sequence = call.args[0 if "searchsorted" in call.op else 1]
     return not sequence.dtype.startswith(("float", "bfloat"))
+
+
+def _is_special(call: Any) -> bool:
+    return bool(call.special)
 
 
 def _overlaps(call: Any) -> bool:
@@ -176,7 +180,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     # With out= only.
     Difference("diff", REFUSES, "start out of range", lambda call: call.out is not None),
     # The number of elements that are not 0 has a gradient of 0 in either; PyTorch leaves it out.
-    Difference(r"(linalg[._])?(vector_)?norm", "gradient: value$", "None$", _counts_elements),
+    Difference(r"(linalg[._])?(vector_)?norm|dist", "gradient: value$", "None$", _counts_elements),
     # Without channels in the input PyTorch's result has none either.
     Difference(r"conv\dd", "shape", when=_without_channels),
     # What a convolution pads is laid out in memory.
@@ -199,8 +203,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("nll_loss", "gradient: only PyTorch", "grad_input must be contiguous"),
     # PyTorch rounds 2**y to an integer.
     Difference("ldexp", "gradient: values", when=_with_integers),
-    # The gradient of a negative magnitude has the wrong sign in PyTorch.
-    Difference("polar", "gradient: values", when=lambda call: bool((call.args[0].values < 0).any())),
+    # The gradient of a negative magnitude has the wrong sign in PyTorch, that of 0 is left out.
+    Difference("polar", "gradient: values", when=lambda call: bool((call.args[0].values <= 0).any())),
     # A bool is no size, position or step.
     Difference(ANY, "only plugrad raises", r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not (int|float|NoneType)"),
     # Operands without elements have their dtypes and indices checked like any others.
@@ -213,6 +217,19 @@ DIFFERENCES: tuple[Difference, ...] = (
     # Of no integers, either, is there a mean.
     Difference("adaptive_avg_pool2d", "only plugrad raises", "could not infer output dtype", _with_integers),
     Difference("index_(add|copy|fill|put)", "only plugrad raises", "out of bounds", _without_elements),
+    Difference("roll", "only plugrad raises", "Dimension out of range", _without_elements),
+    Difference("addmm|addbmm|baddbmm", "only PyTorch raises", "can't be cast to the desired output type Bool", _without_elements),
+    # Where one element is infinite or nan: nan times what is padded, or left out, is nan; a recurrence that stops at nan is no result.
+    Difference("conv.*|prod|cumprod|linalg.solve|ldexp", "values", when=_is_special),
+    Difference(r"special::(i1e?|.*_polynomial_\w)", "values", when=_is_special),
+    # Neither library has the gradient of the logarithm of what is negative.
+    Difference("logdet", "gradient: values", when=_is_special),
+    # A logarithm counts as -100 at least, in the gradient as well.
+    Difference("binary_cross_entropy", "gradient: values", when=_is_special),
+    # PyTorch's gradient depends on whether its kernel takes several elements at once.
+    Difference("hardtanh|relu6|hardswish|elu|celu|selu", "gradient: values", when=_is_special),
+    # A part of the gradient goes to the input, which is not included, in PyTorch.
+    Difference("scatter_reduce", "gradient: values", when=lambda call: call.kwargs.get("include_self") is False),
     # The gradient at a singular matrix, which PyTorch computes from a matrix nearby.
     Difference("det|linalg.det|logdet|slogdet|linalg.slogdet", "gradient: only plugrad raises", "singular"),
     # What is looked up in has to be sorted.
@@ -466,7 +483,20 @@ def _raised_in_backward(parted: Any) -> bool:
     )
 
 
+def _both_refuse(parted: Any) -> bool:
+    """Whether the statement that PyTorch refuses, since a value was overwritten, is refused."""
+    return any(
+        what == "raised" and "modified by an inplace operation" in str(value)
+        for at, what, value in parted.ours()[0]
+        if parted.program.statements[at] is parted.statement()
+    )
+
+
 PARTINGS: tuple[Parting, ...] = (
+    # Both refuse, each at the first node that keeps what was overwritten: a hook may come before.
+    Parting(r"hook \d+: (.*\n)*  but theirs: .*modified by an inplace operation", when=_both_refuse),
+    # PyTorch lets some operators write to what is one in memory, but not where it is conjugated or negated.
+    Parting("only theirs: .*more than one element of the written-to tensor", r"\.(mH|H|imag|adjoint|conj)\b"),
     # PyTorch's node keeps a tensor that plugrad's does not need, and so cannot run again.
     Parting("only theirs: .*backward through the graph a second time"),
     # PyTorch has no second derivative of some operators.

@@ -128,6 +128,25 @@ def test_a_write_that_data_hides_is_no_evidence() -> None:
     assert not hides_a_write(replace(parted("w2 = v1 * v1.data"), numeric=True))
 
 
+def test_layouts_of_reductions_of_what_was_turned_are_known() -> None:
+    turned = parted(
+        "v3 = (v1 * 1)[None].swapaxes(0, -1)\nv4, v5 = v3.min(-1, keepdim=True)\n"
+        "w2 = v1 * 1\nv6 = v4.flatten()\nv6.clip_(max=0.0)"
+    )
+    assert "v4 in the end" in turned.text
+    assert only_layout_decides(turned)
+
+
+def test_one_special_element_says_nothing_of_the_others() -> None:
+    asked = call("exp", specs.Tensor(np.array([np.inf, 1.0]), "float64", requires_grad=True))
+    asked.special = True
+    theirs = operators.perform(asked, torch)
+    for changed, differs in ((0, False), (1, True)):
+        ours = operators.perform(asked, plugrad)
+        ours.grads[0].values[changed] = np.nan
+        assert (operators.compare(asked, ours, theirs) is not None) is differs
+
+
 def test_layouts_are_known_where_operands_lie_differently() -> None:
     for last in ("v4 = w2.view(-1)", "v4 = w2.reshape(-1)"):
         several = parted("v3 = v1.t()\nw2 = v3 + v1\n" + last)

@@ -18,6 +18,7 @@ TOO_FEW_ELEMENTS: Final = "Number of elements of source < number of ones in mask
 NEGATIVE_REPEATS: Final = "repeats can not be negative"
 OTHER_OUTPUT_SIZE: Final = "allocated size does not match required size"
 NO_PROBABILITIES: Final = "all elements of input should be between 0 and 1"
+NO_TARGETS: Final = "all elements of target should be between 0 and 1"
 NOT_A_VIEW: Final = (
     "view size is not compatible with input tensor's size and stride (at least one dimension "
     "spans across two contiguous subspaces). Use .reshape(...) instead."

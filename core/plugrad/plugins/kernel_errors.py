@@ -3,6 +3,7 @@
 from plugrad.dispatch.kernel_errors import (
     NEGATIVE_REPEATS,
     NO_PROBABILITIES,
+    NO_TARGETS,
     NOT_A_VIEW,
     OTHER_OUTPUT_SIZE,
     OUTSIDE_EMPTY,
@@ -23,6 +24,7 @@ __all__ = [
     "NEGATIVE_REPEATS",
     "NOT_A_VIEW",
     "NO_PROBABILITIES",
+    "NO_TARGETS",
     "OTHER_OUTPUT_SIZE",
     "OUTSIDE_EMPTY",
     "OUTSIDE_TABLE",

@@ -9,8 +9,6 @@ import numpy as np
 
 from plugrad.dispatch.active_backends import canonical_device
 from plugrad.dtype import (
-    BOOL,
-    COMPLEX,
     FLOATING,
     DType,
     bool_,
@@ -40,10 +38,10 @@ from plugrad.tensor.nested import (
 from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
 from plugrad.tensor.promotion import (
     cast_array,
-    check_scalar_fits,
     convert_array,
     is_scalar,
     result_type,
+    stored_scalar,
 )
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "scalar_tensor", "tensor"]
@@ -189,10 +187,8 @@ def scalar_tensor(
         s = public.item()  # NumPy's bool is no int of Python's
     wanted = dtype_argument(dtype, "scalar_tensor")
     kind = get_default_dtype() if wanted is None else wanted
-    check_scalar_fits(s, kind)
-    if isinstance(s, complex) and kind.category < COMPLEX and kind.category != BOOL:
-        s = s.real
-    made = from_host(array_of([s], kind).reshape(()), kind, canonical_device(device))
+    array = array_of([stored_scalar(s, kind)], kind).reshape(())
+    made = from_host(array, kind, canonical_device(device))
     return require_grad(made) if requires_grad else made
 
 

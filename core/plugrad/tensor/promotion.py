@@ -271,6 +271,14 @@ def check_scalar_fits(value: Any, dtype: DType) -> None:
         )
 
 
+def stored_scalar(value: Any, dtype: DType) -> Any:
+    """The number that a tensor of `dtype` holds for `value`: no complex one where there is none."""
+    check_scalar_fits(value, dtype)
+    if isinstance(value, complex) and dtype.category < COMPLEX:
+        return value != 0 if dtype.category == BOOL else value.real
+    return value
+
+
 def convert_array(array: Any, found: DType, wanted: DType) -> Any:
     """A copy of a NumPy array in another dtype by PyTorch's conversion."""
     if found is wanted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -113,6 +114,69 @@ def divergence(lib: Any) -> Any:
     return gradients(lambda a, b: lib.nn.functional.kl_div(a, b, reduction="none"), given, target)
 
 
+def prelu_at_edges(slope: float) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        return gradients(lib.nn.functional.prelu, lib.tensor(EDGES), lib.tensor(slope))
+
+    return program
+
+
+def greatest_at(reduce: str) -> Callable[[Any], Any]:
+    """Infinite elements, which are no others than what stands for nothing."""
+
+    def program(lib: Any) -> Any:
+        index = lib.tensor([0, 1, 1, 0, 4, 5, 2, 0])
+
+        def reduced(x: Any, source: Any) -> Any:
+            return x.scatter_reduce(0, index, source, reduce) * lib.arange(1.0, 7)
+
+        source = lib.tensor([-INF, INF, INF, -INF, -INF, INF, 3.0, -INF])
+        return gradients(reduced, lib.tensor([-INF, INF, 1.0, 2.0, -INF, INF]), source)
+
+    return program
+
+
+def cross_entropy_of(target: float) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        targets = lib.tensor([0.5, target])
+        return lib.nn.functional.binary_cross_entropy(lib.tensor([0.5, 0.25]), targets)
+
+    return program
+
+
+def filled_with(number: complex) -> Callable[[Any], Any]:
+    """What is stored of a complex number, where it can be."""
+
+    def program(lib: Any) -> Any:
+        def attempt(fill: Callable[[], Any]) -> Any:
+            try:
+                return described(fill())
+            except RuntimeError as error:
+                return str(error)
+
+        def assigned(x: Any) -> Any:
+            x[0] = number
+            return x
+
+        return [
+            attempt(fill)
+            for kind in (lib.bool, lib.int64, lib.float32)
+            for x in [lib.zeros(2, dtype=kind)]
+            for fill in (
+                partial(lib.full, (2,), number, dtype=kind),
+                partial(lib.scalar_tensor, number, dtype=kind),
+                partial(x.clone().fill_, number),
+                partial(x.new_full, (2,), number),
+                partial(x.masked_fill, lib.tensor([True, False]), number),
+                partial(x.index_fill, 0, lib.tensor([1]), number),
+                partial(x.scatter, 0, lib.tensor([1]), number),
+                partial(assigned, x.clone()),
+            )
+        ]
+
+    return program
+
+
 def number_softmax(name: str) -> Callable[[Any], Any]:
     def program(lib: Any) -> Any:
         numbers = [INF, -INF, NAN, 1.0]
@@ -164,6 +228,10 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
         for dtype in ("float16", "float32")
     },
     "kl_div at edges": divergence,
+    **{f"prelu with {slope} at edges": prelu_at_edges(slope) for slope in (NAN, INF, 0.25)},
+    **{f"{reduce} of infinities": greatest_at(reduce) for reduce in ("amax", "amin")},
+    **{f"cross entropy of {t}": cross_entropy_of(t) for t in (1.0, 1.5, -0.1, NAN)},
+    **{f"filled with {number}": filled_with(number) for number in (1j, 2 + 0j, 0j)},
     **{f"{name} of a number": number_softmax(name) for name in ("softmax", "log_softmax")},
     **{f"max_pool2d of the least {t}": least_pool(t) for t in ("float32", "int64", "uint8")},
     "bools among ints": bools_among_ints,

@@ -128,3 +128,5 @@ def test_probabilities_out_of_range_are_refused(device: str) -> None:
     x = plugrad.tensor([0.5, 1.5], device=device)
     with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
         plugrad.nn.functional.binary_cross_entropy(x, plugrad.zeros(2, device=device))
+    with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
+        plugrad.nn.functional.binary_cross_entropy(plugrad.zeros(2, device=device), x)

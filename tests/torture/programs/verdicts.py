@@ -19,6 +19,9 @@ _OVERWRITTEN = re.compile(
 )
 _READ_DATA = re.compile(r"\.data\b(?! =)")
 _NEW_DATA = re.compile(r"\.data = (.*)")
+_REDUCTION = re.compile(
+    r"\.(sum|mean|prod|amax|amin|max|min|var|std|logsumexp|norm|median|mode|kthvalue)\("
+)
 
 
 @dataclass(frozen=True)
@@ -76,14 +79,15 @@ def hides_a_write(parted: Parted) -> bool:
     """Whether a value that a node needs was overwritten through `.data`, or other data were put in
     its place, which hides it.
 
-    Through `detach()` the same write would be an error.
+    Through `detach()` the same write would be an error, in one of the libraries at least: which
+    tensors a node keeps is its own affair.
     """
     shown = _NEW_DATA.sub(r".detach().copy_(\1)", _READ_DATA.sub(".detach()", parted.source))
     if not parted.numeric or shown == parted.source:
         return False
     open_ = Program.parse(shown)
     with oracle():
-        events = run_program(open_, torch)[0]
+        events = run_program(open_, torch)[0] + run_program(open_, plugrad)[0]
     return any(what == "raised" and _OVERWRITTEN.search(str(value)) for _, what, value in events)
 
 
@@ -98,10 +102,12 @@ def first_other_layout(program: Program) -> Statement | None:
 
 
 def only_layout_decides(parted: Parted) -> bool:
-    """Whether the libraries agree as soon as results of several operands lie in order.
+    """Whether the libraries agree as soon as results lie in order, of several operands or of a
+    reduction.
 
     Of operands that lie in memory in different ways PyTorch's results follow the first, those of
-    NumPy none. What is a view, and what a copy, then depends on it.
+    NumPy none; likewise where dimensions of a turned tensor are reduced. What is a view, and what
+    a copy, then depends on it.
     """
     program = parted.program
     for _ in program.statements:
@@ -109,9 +115,13 @@ def only_layout_decides(parted: Parted) -> bool:
         if other is None:
             return False
         name, _, expression = other.text.partition(" = ")
-        if len(re.findall(r"\b[vwg]\d+\b", expression)) < 2 or len(other.defines) != 1:
+        reduced = _REDUCTION.search(expression) is not None
+        if len(re.findall(r"\b[vwg]\d+\b", expression)) < 2 and not reduced:
             return False
-        ordered = replace(other, text=f"{name} = ({expression}).contiguous()")
+        made = f"({expression}).contiguous()"
+        if len(other.defines) != 1:
+            made = f"[made.contiguous() for made in {expression}]"
+        ordered = replace(other, text=f"{name} = {made}")
         program = Program(tuple(ordered if s is other else s for s in program.statements))
         with oracle():
             theirs = run_program(program, torch)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
+from plugrad.plugins.kernel_errors import NO_PROBABILITIES, NO_TARGETS, no_class
 from plugrad_cpu.kernels.adapters import as_operand
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 
@@ -162,8 +162,11 @@ def binary_cross_entropy(x: Array, target: Array, weight: Array | None, reductio
         wide = None if weight is None else widen(weight)
         loss = binary_cross_entropy(widen(x), widen(target), wide, reduction)
         return np.asarray(loss).astype(x.dtype)
-    if x.size and not (x.min() >= 0 and x.max() <= 1):
-        raise RuntimeError(NO_PROBABILITIES)
+    if x.size:
+        if not (x.min() >= 0 and x.max() <= 1):
+            raise RuntimeError(NO_PROBABILITIES)
+        if not (target.min() >= 0 and target.max() <= 1):
+            raise RuntimeError(NO_TARGETS)
     least = as_operand(-100, x.dtype)
     one = as_operand(1, x.dtype)
     losses = (target - one) * np.maximum(np.log1p(-x), least)

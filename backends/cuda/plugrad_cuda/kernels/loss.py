@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
+from plugrad.plugins.kernel_errors import NO_PROBABILITIES, NO_TARGETS, no_class
 from plugrad_cuda.kernels.family import INT64, Family, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 
@@ -116,8 +116,10 @@ class Loss(Family):
     def binary_cross_entropy(
         self, x: Array, target: Array, weight: Array | None, reduction: str
     ) -> Any:
-        if x.size and self.ns.may_wait() and bool(self.xp.any(self.outside_unit(x))):
-            raise RuntimeError(NO_PROBABILITIES)
+        if x.size and self.ns.may_wait():
+            for checked, words in ((x, NO_PROBABILITIES), (target, NO_TARGETS)):
+                if bool(self.xp.any(self.outside_unit(checked))):
+                    raise RuntimeError(words)
         return self.reduced(
             self.cross_entropy, self.cross_entropy_sum, reduction, x, target, weight
         )

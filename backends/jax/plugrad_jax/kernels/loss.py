@@ -7,7 +7,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad.plugins.kernel_errors import NO_PROBABILITIES, no_class
+from plugrad.plugins.kernel_errors import NO_PROBABILITIES, NO_TARGETS, no_class
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.programs import Array, Kernel, constant, in_float32, program, widen
 
@@ -114,21 +114,21 @@ def _binary_cross_entropy(x: Array, target: Array, weight: Any, reduction: str) 
 
 def _checked_cross_entropy(
     x: Array, target: Array, weight: Any, reduction: str
-) -> tuple[Array, Array]:
-    bad = ~jnp.all((x >= 0) & (x <= 1))
-    return in_float32(_binary_cross_entropy)(x, target, weight, reduction), bad
+) -> tuple[Array, Array, Array]:
+    bad = jnp.stack([~jnp.all((y >= 0) & (y <= 1)) for y in (x, target)])
+    return in_float32(_binary_cross_entropy)(x, target, weight, reduction), bad.any(), bad
 
 
 _cross_entropy_program: Final = program(_checked_cross_entropy, 3)
 
 
-def _no_probability(detail: Any) -> Exception:
-    return RuntimeError(NO_PROBABILITIES)
+def _not_in_unit(bad: Any) -> Exception:
+    return RuntimeError(NO_PROBABILITIES if bad[0] else NO_TARGETS)
 
 
 def binary_cross_entropy(x: Array, target: Array, weight: Array | None, reduction: str) -> Array:
-    loss, bad = _cross_entropy_program(x, target, weight, reduction)
-    raise_later(bad, _no_probability)
+    loss, bad, which = _cross_entropy_program(x, target, weight, reduction)
+    raise_later(bad, _not_in_unit, which)
     return loss
 
 

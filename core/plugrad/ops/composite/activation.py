@@ -104,7 +104,9 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
                 f"{count} and channel size = {channels}."
             )
     shape = (count,) + (1,) * (self.ndim - 2) if count != 1 else (1,) * self.ndim
-    return F.where(self > 0, self, self * weight.reshape(shape))
+    # What is positive is multiplied with nothing: neither it nor the weight may become nan there.
+    positive = self > 0
+    return F.where(positive, self, F.where(positive, 0, self) * weight.reshape(shape))
 
 
 def relu(self: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import NO_PROBABILITIES, no_class, not_implemented
+from plugrad.dispatch.kernel_errors import NO_PROBABILITIES, NO_TARGETS, no_class, not_implemented
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.formulas.loss import reduced
 from plugrad.ops.prepare import loss as prepare
@@ -239,8 +239,9 @@ def nll_loss_backward_by_mask(
 def bce_by_log(self: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     checked: Any = prepare.binary_cross_entropy(self, target, weight, reduction)
     factor = checked[2]
-    if not bool(F.all(F.logical_and(F.ge(self, 0), F.le(self, 1))).item()):
-        raise RuntimeError(NO_PROBABILITIES)
+    for part, words in ((self, NO_PROBABILITIES), (target, NO_TARGETS)):
+        if not bool(F.all(F.logical_and(F.ge(part, 0), F.le(part, 1))).item()):
+            raise RuntimeError(words)
     losses = (target - 1.0) * F.clamp_min(F.log1p(-self), -100)
     losses = losses - target * F.clamp_min(F.log(self), -100)
     return reduced(losses if factor is None else losses * factor, reduction)

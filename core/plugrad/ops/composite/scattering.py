@@ -109,17 +109,21 @@ def _reduce(own: Tensor, index: Tensor, src: Tensor, reduce: str, include_self: 
     if not include_self:
         kept = F.where(sent.any(-1, True), neutral, kept)
     values = F.cat([kept, F.where(sent, src.unsqueeze(-2), neutral)], -1)
-    if reduce == "amax":
-        return F.amax(values, -1)
-    if reduce == "amin":
-        return F.amin(values, -1)
+    count = F.sum(sent, -1)
+    count = count + 1 if include_self else F.clamp(count, 1)
+    if reduce in ("amax", "amin"):
+        best = F.amax(values, -1) if reduce == "amax" else F.amin(values, -1)
+        if own.dtype.category < FLOATING:
+            return best
+        # An infinity equals what stands for nothing, and shares its gradient with it: that part is
+        # given back by a factor, which leaves an infinity what it is.
+        shares = sizes_of(values)[-1] / count.to(own.dtype)
+        return best * F.where(best.detach() == neutral, shares, 1)
     if reduce == "prod":
         return F.prod(values, -1, dtype=own.dtype)
     total = F.sum(values, -1, dtype=own.dtype)
     if reduce == "sum":
         return total
-    count = F.sum(sent, -1)
-    count = count + 1 if include_self else F.clamp(count, 1)
     rounding = None if own.dtype.category >= FLOATING else "floor"
     return F.div(total, count, rounding_mode=rounding).to(own.dtype)
 

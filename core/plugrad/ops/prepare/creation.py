@@ -24,7 +24,12 @@ from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, p
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.overlap import check_overlap
-from plugrad.tensor.promotion import check_scalar_fits, scalar_dtype, to_dtype
+from plugrad.tensor.promotion import (
+    check_scalar_fits,
+    scalar_dtype,
+    stored_scalar,
+    to_dtype,
+)
 
 Sizes = tuple[int, ...]
 Prepared = tuple[object, ...]
@@ -77,8 +82,7 @@ def ones(size: Sizes, dtype: DType | None, device: Device | None) -> Prepared:
 def full(size: Sizes, fill_value: object, dtype: DType | None, device: Device | None) -> Prepared:
     _check_sizes(size)
     kind = scalar_dtype(fill_value) if dtype is None else dtype
-    check_scalar_fits(fill_value, kind)
-    return (size, fill_value, kind, device)
+    return (size, stored_scalar(fill_value, kind), kind, device)
 
 
 def _real(number: Any) -> Any:
@@ -280,8 +284,7 @@ def randperm(n: int, generator: object, dtype: DType | None, device: Device | No
 
 
 def fill_scalar(self: TensorBase, value: object) -> Prepared:
-    check_scalar_fits(value, self.dtype)
-    return (self, value)
+    return (self, stored_scalar(value, self.dtype))
 
 
 def fill_tensor(self: TensorBase, value: TensorBase) -> Prepared:

@@ -13,7 +13,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.promotion import check_scalar_fits, to_dtype
+from plugrad.tensor.promotion import stored_scalar, to_dtype
 
 Sizes = tuple[int, ...]
 
@@ -84,8 +84,7 @@ def scatter_value(
     self: TensorBase, dim: int, index: TensorBase, value: object
 ) -> tuple[object, ...]:
     wrapped = _check_scatter(self, dim, index, None)
-    check_scalar_fits(value, self.dtype)
-    return (self, wrapped, index, value)
+    return (self, wrapped, index, stored_scalar(value, self.dtype))
 
 
 def index_select(self: TensorBase, dim: int, index: TensorBase) -> tuple[object, ...]:
@@ -197,8 +196,12 @@ def _check_index_fill(self: TensorBase, dim: int, index: TensorBase) -> int:
 def index_fill_scalar(
     self: TensorBase, dim: int, index: TensorBase, value: object
 ) -> tuple[object, ...]:
-    check_scalar_fits(value, self.dtype)
-    return (self, _check_index_fill(self, dim, index), index, value)
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
+    wrapped = _check_index_fill(self, dim, index)
+    return (self, wrapped, index, stored_scalar(value, self.dtype))
 
 
 def index_fill(
@@ -296,8 +299,7 @@ def _check_mask(mask: TensorBase, function: str, names: dict[str, str] | None = 
 def masked_fill_scalar(self: TensorBase, mask: TensorBase, value: object) -> tuple[object, ...]:
     _check_mask(mask, "masked_fill_", SHORT_CPP_NAMES)
     broadcast_shapes(sizes_of(self), sizes_of(mask))
-    check_scalar_fits(value, self.dtype)
-    return (self, mask, value)
+    return (self, mask, stored_scalar(value, self.dtype))
 
 
 def masked_fill(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple[object, ...]:
