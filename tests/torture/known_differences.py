@@ -87,7 +87,7 @@ def _is_huge(call: Any) -> bool:
 
 
 def _strided_weight(call: Any) -> bool:
-    return call.args[3].layout != "contiguous"
+    return any(t.layout != "contiguous" for t in specs.tensors_in(call.args[1:]))
 
 
 def _larger_source(call: Any) -> bool:
@@ -220,7 +220,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("roll", "only plugrad raises", "Dimension out of range", _without_elements),
     Difference("addmm|addbmm|baddbmm", "only PyTorch raises", "can't be cast to the desired output type Bool", _without_elements),
     # Where one element is infinite or nan: nan times what is padded, or left out, is nan; a recurrence that stops at nan is no result.
-    Difference("conv.*|prod|cumprod|linalg.solve|ldexp", "values", when=_is_special),
+    Difference("conv.*|prod|cumprod|linalg.(solve|multi_dot)|matrix_power|ldexp|polar|glu", "values", when=_is_special),
     Difference(r"special::(i1e?|.*_polynomial_\w)", "values", when=_is_special),
     # Neither library has the gradient of the logarithm of what is negative.
     Difference("logdet", "gradient: values", when=_is_special),
@@ -263,7 +263,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     # An integer that the dtype of the integers cannot hold; PyTorch's wraps around.
     Difference("searchsorted|bucketize", "only plugrad raises|values", "without overflow|PyTorch", _in_whole_numbers),
     # A factor that the dtype of the matrices cannot hold.
-    Difference("addmm|b?addbmm", "only plugrad raises", r"type c10::(Half|BFloat16) without overflow"),
+    Difference("addmm|b?addbmm|threshold", "only plugrad raises", r"type c10::(Half|BFloat16) without overflow"),
     # The largest of no sums.
     Difference(r"linalg\.(matrix_)?norm", "requires_grad|is_leaf", "", _without_elements),
     Difference("absolute", "only plugrad raises", "Expected out tensor to have dtype", _with_complex),
@@ -524,7 +524,7 @@ PARTINGS: tuple[Parting, ...] = (
     Parting(r"node hook \d+ of \w+ inputs: ", r"lib\.(stack|cat)\(|\.put_\("),
     # What is saved: PyTorch's a view of the operand, or what it was before it was broadcast.
     Parting("only ours: .*saved tensor that has been detached in-place", r" @ |mm\("),
-    Parting("only theirs: .*Inference tensors cannot be saved for backward", r"lib\.cross\("),
+    Parting("only theirs: .*Inference tensors cannot be saved for backward", r"lib\.cross\(|prelu\("),
     # PyTorch's inverses lie in memory column by column.
     Parting("only theirs: .*view size is not compatible", r"lib\.linalg\.\w+\("),
     # Results of reductions along dimensions of size 1 lie as NumPy has them.

@@ -28,7 +28,7 @@ DTYPES = (
 )
 LAYOUTS = ("contiguous", "transposed", "expanded", "sliced", "offset")
 FORMS = ("function", "function", "method", "inplace", "inplace", "out", "out")
-SPECIAL = (math.nan, math.inf, -math.inf, 0.0)
+SPECIAL = (math.nan, math.inf, -math.inf, 0.0, 300.0, 60000.0)
 NUMBERS = (0, 1, -1, 2, 3, -2, 5, 0.5, -1.5, 2.0, True, None, 100, 1 << 40)
 _TOLERANCE = {
     "float64": 1e-7,
@@ -57,7 +57,7 @@ class Call:
     out: specs.Tensor | None
     on_copy: bool
     case: OpCase
-    special: bool = False  # one element is infinite, nan or zero
+    special: bool = False  # one element is infinite, nan, zero or large
 
     def expression(self) -> str:
         kwargs = [f"{name}={specs.text(value)}" for name, value in self.kwargs.items()]
@@ -159,7 +159,8 @@ def draw(seed: int) -> Call:
 
 
 def _put_special(call: Call, rng: random.Random) -> None:
-    """Make one element infinite, nan or zero: it is no business of the others."""
+    """Make one element infinite, nan, zero or large: it is no business of the others, and what
+    squares it in 16 bits overflows."""
     tensors = specs.tensors_in([call.args, call.kwargs])
     held = [t for t in tensors if t.values.dtype.kind in "fc" and t.values.size]
     if held:

@@ -196,6 +196,8 @@ def round_to_even(a: Array) -> Any:
 def round_decimals(a: Array, decimals: int) -> Any:
     if a.dtype.kind in "biuc":
         raise not_implemented("round_cpu", a.dtype)
+    if a.itemsize == 2:
+        return round_decimals(a.astype(np.float32), decimals).astype(a.dtype)
     scale = as_operand(float(f"1e{abs(decimals)}"), a.dtype)
     if decimals < 0:
         return np.multiply(np.rint(a / scale), scale)

@@ -96,12 +96,15 @@ def var(a: Array, dims: Dims, correction: Any, keepdim: bool) -> Any:
 
 
 def std_mean(a: Array, dims: Dims, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    variance, center = var_mean(a, dims, correction, keepdim)
-    return np.sqrt(variance), center
+    # The variance may need more than 16 bits where its root does not.
+    wide = a.astype(accumulator(a.dtype), copy=False)
+    variance, center = var_mean(wide, dims, correction, keepdim)
+    narrow = a.real.dtype if a.dtype.kind == "c" else a.dtype
+    return np.sqrt(variance).astype(narrow, copy=False), center.astype(a.dtype, copy=False)
 
 
 def std(a: Array, dims: Dims, correction: Any, keepdim: bool) -> Any:
-    return np.sqrt(var_mean(a, dims, correction, keepdim)[0])
+    return std_mean(a, dims, correction, keepdim)[0]
 
 
 def amax(a: Array, dims: Dims, keepdim: bool) -> Any:

@@ -122,11 +122,13 @@ class Reductions(Family):
         return self.var_mean(a, dims, correction, keepdim)[0]
 
     def std_mean(self, a: Array, dims: Shape, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-        variance, center = self.var_mean(a, dims, correction, keepdim)
-        return self.xp.sqrt(variance), center
+        # The variance may need more than 16 bits where its root does not.
+        variance, center = self.var_mean(widen(a), dims, correction, keepdim)
+        root = self.xp.sqrt(variance).astype(_real(a.dtype), copy=False)
+        return root, center.astype(a.dtype, copy=False)
 
     def std(self, a: Array, dims: Shape, correction: Any, keepdim: bool) -> Any:
-        return self.xp.sqrt(self.var(a, dims, correction, keepdim))
+        return self.std_mean(a, dims, correction, keepdim)[0]
 
     def amax(self, a: Array, dims: Shape, keepdim: bool) -> Any:
         return self.xp.amax(a, axis=self.axis(a, dims), keepdims=keepdim)

@@ -17,8 +17,10 @@ from plugrad_jax.kernels.programs import (
     constant,
     fitting,
     in_float32,
+    is_narrow,
     program,
     rejecting,
+    widen,
     with_number,
     with_number_first,
     with_numbers,
@@ -215,6 +217,8 @@ def _round(a: Array) -> Array:
 def _round_decimals(a: Array, decimals: int) -> Array:
     if a.dtype.kind in "biuc":
         raise not_implemented("round_cpu", a.dtype)
+    if is_narrow(a):
+        return _round_decimals(widen(a), decimals).astype(a.dtype)
     scale = constant(float(f"1e{abs(decimals)}"), a)
     if decimals < 0:
         return lax.round(a / scale, lax.RoundingMethod.TO_NEAREST_EVEN) * scale

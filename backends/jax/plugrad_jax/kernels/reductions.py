@@ -79,12 +79,13 @@ def _var(a: Array, dims: Dims, correction: Any, keepdim: bool) -> Array:
 
 
 def _std_mean(a: Array, dims: Dims, correction: Any, keepdim: bool) -> tuple[Array, Array]:
-    variance, center = _var_mean(a, dims, correction, keepdim)
-    return jnp.sqrt(variance), center
+    # The variance may need more than 16 bits where its root does not.
+    variance, center = _var_mean(widen(a), dims, correction, keepdim)
+    return jnp.sqrt(variance).astype(_narrow(a)), center.astype(a.dtype)
 
 
 def _std(a: Array, dims: Dims, correction: Any, keepdim: bool) -> Array:
-    return jnp.sqrt(_var(a, dims, correction, keepdim))
+    return _std_mean(a, dims, correction, keepdim)[0]
 
 
 def _amax(a: Array, dims: Dims, keepdim: bool) -> Array:

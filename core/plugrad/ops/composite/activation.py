@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import BOOL, FLOATING, DType, float16, float32
+from plugrad.ops.composite.precision import in_dtype_of, widened
 from plugrad.ops.formulas.activation import GELU_CUBIC, GELU_SCALE
 from plugrad.ops.prepare import activation as prepare
 from plugrad.ops.prepare.activation import check_real_floating
@@ -65,7 +66,8 @@ def hardsigmoid(self: Tensor) -> Tensor:
 
 def hardswish(self: Tensor) -> Tensor:
     check_real_floating("hardswish_cpu", self.dtype)
-    return self * F.hardtanh(self + 3.0, 0, 6) / 6.0
+    x = widened(self)
+    return in_dtype_of(x * F.hardtanh(x + 3.0, 0, 6) / 6.0, self)
 
 
 def logsigmoid(self: Tensor) -> Tensor:

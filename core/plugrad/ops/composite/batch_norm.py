@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from plugrad._generated import functions as F
-from plugrad.ops.composite.windows import in_dtype_of, widened
+from plugrad.ops.composite.precision import in_dtype_of, widened
 from plugrad.ops.prepare import nn as prepare
 from plugrad.tensor.base import sizes_of
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad.ops.composite.positions import zero_like
-from plugrad.ops.composite.windows import fold_windows, in_dtype_of, open_windows, widened
+from plugrad.ops.composite.precision import in_dtype_of, widened
+from plugrad.ops.composite.windows import fold_windows, open_windows
 from plugrad.ops.prepare import nn as prepare
 from plugrad.ops.windows import Windows, convolution_windows
 from plugrad.tensor.base import sizes_of

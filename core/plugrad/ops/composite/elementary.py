@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dtype import DType, float32
+from plugrad.ops.composite.precision import is_narrow, widest
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.promotion import float_result, promote_pair, to_dtype
 
@@ -31,15 +31,10 @@ LN_2: Final = math.log(2)
 _LARGE: Final = 2.0**28
 
 
-def is_narrow(dtype: DType) -> bool:
-    """Whether it is a 16-bit floating point dtype, which computes in float32."""
-    return dtype.itemsize == 2 and dtype.is_floating_point
-
-
 def _floating(self: Tensor) -> Any:
     """The operand in the dtype in which its function is computed."""
     dtype = float_result(self.dtype)
-    return to_dtype(self, float32 if is_narrow(dtype) else dtype)
+    return to_dtype(self, widest(dtype))
 
 
 def _rounded(result: Any, self: Tensor) -> Any:
@@ -197,7 +192,7 @@ def atan2(self: Tensor, other: Tensor) -> Any:
     dtype = float_result(promote_pair(self, other))
     if dtype.is_complex:
         raise not_implemented("atan2_cpu", dtype)
-    wide = float32 if is_narrow(dtype) else dtype
+    wide = widest(dtype)
     y: Any = to_dtype(self, wide)
     x: Any = to_dtype(other, wide)
     height, width = F.abs(y), F.abs(x)
@@ -216,7 +211,7 @@ def hypot(self: Tensor, other: Tensor) -> Any:
     """Scaled by the longer side, so that no square overflows."""
     dtype = promote_pair(self, other)
     check_real_floating("hypot_cpu", dtype)
-    wide = float32 if is_narrow(dtype) else dtype
+    wide = widest(dtype)
     a, b = F.abs(to_dtype(self, wide)), F.abs(to_dtype(other, wide))
     large = F.maximum(a, b)
     ratio = F.minimum(a, b) / large
@@ -246,7 +241,7 @@ def logaddexp(self: Tensor, other: Tensor) -> Any:
     if dtype.is_complex:
         return _complex_logaddexp(to_dtype(self, dtype), to_dtype(other, dtype))
     check_real_floating("logaddexp_cpu", dtype)
-    wide = float32 if is_narrow(dtype) else dtype
+    wide = widest(dtype)
     a: Any = to_dtype(self, wide)
     b: Any = to_dtype(other, wide)
     # Equal infinities have no difference.

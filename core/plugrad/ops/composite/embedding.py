@@ -14,7 +14,7 @@ from plugrad.dispatch.kernel_errors import one_hot_classes
 from plugrad.dtype import bool_, float32, int64
 from plugrad.ops.composite import positions
 from plugrad.ops.composite.positions import host_index, index_tensor, mask_tensor, zero_like
-from plugrad.ops.composite.windows import in_dtype_of, widened
+from plugrad.ops.composite.precision import in_dtype_of, widened
 from plugrad.ops.prepare import nn as prepare
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.interop import from_host

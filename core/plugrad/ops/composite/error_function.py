@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dtype import float32
-from plugrad.ops.composite.elementary import is_narrow
+from plugrad.ops.composite.precision import widest
 from plugrad.tensor.error_function import (
     FAR_P,
     FAR_Q,
@@ -61,7 +60,7 @@ def _magnitude(self: Tensor, kernel: str) -> tuple[Any, Any]:
     dtype = float_result(self.dtype)
     if dtype.is_complex:
         raise not_implemented(kernel, dtype)
-    x = to_dtype(self, float32 if is_narrow(dtype) else dtype)
+    x = to_dtype(self, widest(dtype))
     return x, F.abs(x)
 
 

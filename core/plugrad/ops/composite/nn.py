@@ -31,6 +31,7 @@ from plugrad.ops.composite.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
 from plugrad.ops.composite.positions import index_tensor
+from plugrad.ops.composite.precision import in_dtype_of, widened
 from plugrad.ops.prepare.nn import check_normalized_shape, native_layer_norm, pair
 from plugrad.tensor.allocation import check_memory
 from plugrad.tensor.base import sizes_of
@@ -57,13 +58,16 @@ def native_layer_norm_by_mean(
 ) -> tuple[Tensor, Tensor, Tensor]:
     native_layer_norm(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    mean = input.mean(dim=dims, keepdim=True)
-    centered = input - mean
+    x = widened(input)
+    mean = x.mean(dim=dims, keepdim=True)
+    centered = x - mean
     rstd = ((centered * centered).mean(dim=dims, keepdim=True) + eps).rsqrt()
     out = centered * rstd
     if weight is not None:
-        out = out * weight
-    return (out if bias is None else out + bias), mean, rstd
+        out = out * widened(weight)
+    if bias is not None:
+        out = out + widened(bias)
+    return in_dtype_of(out, input), mean, rstd
 
 
 def native_layer_norm_backward_by_mean(
@@ -79,16 +83,23 @@ def native_layer_norm_backward_by_mean(
     first = input.ndim - len(normalized_shape)
     dims = tuple(range(first, input.ndim))
     leading = tuple(range(first))
-    normalized = (input - mean) * rstd
+    wide = widened(grad)
+    normalized = (widened(input) - mean) * rstd
     to_input: Tensor | None = None
+    to_weight: Tensor | None = None
+    to_bias: Tensor | None = None
     if mask[0]:
-        v = grad if weight is None else grad * weight
+        v = wide if weight is None else wide * widened(weight)
         along = normalized * (v * normalized).mean(dim=dims, keepdim=True)
-        to_input = (v - v.mean(dim=dims, keepdim=True) - along) * rstd
-    product = grad * normalized
-    to_weight = product if not leading else product.sum(dim=leading)
-    to_bias = grad.clone() if not leading else grad.sum(dim=leading)
-    return (to_input, to_weight if mask[1] else None, to_bias if mask[2] else None)
+        to_input = in_dtype_of((v - v.mean(dim=dims, keepdim=True) - along) * rstd, input)
+    if mask[1]:
+        product = wide * normalized
+        summed = product if not leading else product.sum(dim=leading)
+        to_weight = in_dtype_of(summed, input if weight is None else weight)
+    if mask[2]:
+        summed = grad.clone() if not leading else wide.sum(dim=leading)
+        to_bias = in_dtype_of(summed, input if bias is None else bias)
+    return to_input, to_weight, to_bias
 
 
 def rms_norm(
@@ -96,8 +107,13 @@ def rms_norm(
 ) -> Tensor:
     check_normalized_shape(input, normalized_shape, weight, None)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    small = finfo(input.dtype).eps if eps is None else eps
-    out = input * ((input * input).mean(dim=dims, keepdim=True) + small).rsqrt()
+    x = widened(input)
+    small = finfo(x.dtype).eps if eps is None else eps
+    out = x * ((x * x).mean(dim=dims, keepdim=True) + small).rsqrt()
+    if weight is not None and weight.dtype is input.dtype:
+        out = out * widened(weight)
+        weight = None
+    out = in_dtype_of(out, input)
     return out if weight is None else out * weight
 
 
@@ -132,13 +148,20 @@ def group_norm(
     size = channels // num_groups
     for extent in shape[2:]:
         size *= extent
-    flat = input.reshape((shape[0], num_groups, size))
+    x = input
+    if all(p is None or p.dtype is input.dtype for p in (weight, bias)):
+        x = widened(input)
+        weight = None if weight is None else widened(weight)
+        bias = None if bias is None else widened(bias)
+    flat = x.reshape((shape[0], num_groups, size))
     normed = C.call_native_layer_norm(flat, (size,), None, None, eps)[0]
     out = C.call__unsafe_view(normed.contiguous(), shape)
     along = (1, channels) + (1,) * (len(shape) - 2)
     if weight is not None:
         out = out * weight.reshape(along)
-    return out if bias is None else out + bias.reshape(along)
+    if bias is not None:
+        out = out + bias.reshape(along)
+    return out if x is input else in_dtype_of(out, input)
 
 
 def batch_norm(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dtype import INTEGER, DType, complex128, float32, float64
+from plugrad.dtype import INTEGER, DType, complex128, float64
 from plugrad.ops.composite.elementary import atan2 as atan2
 from plugrad.ops.composite.elementary import hypot as hypot
-from plugrad.ops.composite.elementary import is_narrow
 from plugrad.ops.composite.elementary import logaddexp as logaddexp
+from plugrad.ops.composite.precision import is_narrow, widest
 from plugrad.ops.composite.rounding import divide_rounded as divide_rounded
 from plugrad.ops.composite.rounding import floor_divide as floor_divide
 from plugrad.ops.composite.rounding import floor_divide_number as floor_divide_number
@@ -173,7 +173,7 @@ def logaddexp2(self: Tensor, other: Tensor) -> Any:
 
 def _wide(self: Tensor, dtype: DType) -> Any:
     """The operand in a dtype in which intermediate results lose nothing that `dtype` holds."""
-    return to_dtype(self, float32 if is_narrow(dtype) else dtype)
+    return to_dtype(self, widest(dtype))
 
 
 def xlogy(self: Tensor, other: Tensor) -> Any:

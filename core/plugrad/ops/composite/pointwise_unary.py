@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import functions as F
 from plugrad.dispatch.kernel_errors import no_signs
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
-from plugrad.dtype import FLOATING, bool_, float32
+from plugrad.dtype import FLOATING, bool_
 from plugrad.ops.composite.bits import bitwise_not as bitwise_not
 from plugrad.ops.composite.complex_parts import angle as angle
 from plugrad.ops.composite.complex_parts import conj_physical as conj_physical
@@ -25,7 +25,6 @@ from plugrad.ops.composite.elementary import atanh as atanh
 from plugrad.ops.composite.elementary import cosh as cosh
 from plugrad.ops.composite.elementary import exp2 as exp2
 from plugrad.ops.composite.elementary import expm1 as expm1
-from plugrad.ops.composite.elementary import is_narrow
 from plugrad.ops.composite.elementary import log1p as log1p
 from plugrad.ops.composite.elementary import log2 as log2
 from plugrad.ops.composite.elementary import log10 as log10
@@ -34,6 +33,7 @@ from plugrad.ops.composite.elementary import tan as tan
 from plugrad.ops.composite.elementary import tanh as tanh
 from plugrad.ops.composite.error_function import erf as erf
 from plugrad.ops.composite.error_function import erfc as erfc
+from plugrad.ops.composite.precision import widest
 from plugrad.ops.composite.rounding import absolute_value as absolute_value
 from plugrad.ops.composite.rounding import ceil as ceil
 from plugrad.ops.composite.rounding import frac as frac
@@ -224,7 +224,7 @@ def _check_real(name: str, self: Tensor) -> None:
 
 def sinc(self: Tensor) -> Any:
     dtype = float_result(self.dtype)
-    wide: Any = to_dtype(self, float32 if is_narrow(dtype) else dtype)
+    wide: Any = to_dtype(self, widest(dtype))
     at_zero = F.eq(wide, 0)
     scaled = F.where(at_zero, 1, wide) * math.pi
     return to_dtype(F.where(at_zero, 1, F.sin(scaled) / scaled), dtype)
@@ -233,7 +233,7 @@ def sinc(self: Tensor) -> Any:
 def logit(self: Tensor, eps: float | None) -> Any:
     checked: Any = prepare.logit(self, eps)
     given = checked[0]
-    wide: Any = to_dtype(given, float32) if is_narrow(given.dtype) else given
+    wide: Any = to_dtype(given, widest(given.dtype))
     inside = wide
     if eps is not None:
         # An eps above a half puts the lower limit above the upper one; the lower one comes first.

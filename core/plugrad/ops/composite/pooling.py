@@ -13,7 +13,8 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.composite.positions import index_tensor, zero_like
-from plugrad.ops.composite.windows import fold_windows, in_dtype_of, open_windows, widened
+from plugrad.ops.composite.precision import in_dtype_of, widened
+from plugrad.ops.composite.windows import fold_windows, open_windows
 from plugrad.ops.prepare import nn as prepare
 from plugrad.ops.windows import Windows
 from plugrad.tensor.base import TensorBase, sizes_of

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.operator import find_operator
-from plugrad.dtype import FLOATING, DType, float32, int64, uint8
-from plugrad.ops.composite.elementary import is_narrow
+from plugrad.dtype import FLOATING, DType, int64, uint8
 from plugrad.ops.composite.extrema import amin as amin
 from plugrad.ops.composite.extrema import aminmax as aminmax
 from plugrad.ops.composite.extrema import argmax as argmax
@@ -19,6 +18,7 @@ from plugrad.ops.composite.extrema import median_all as median_all
 from plugrad.ops.composite.extrema import median_dim as median_dim
 from plugrad.ops.composite.extrema import min_all as min_all
 from plugrad.ops.composite.extrema import min_dim as min_dim
+from plugrad.ops.composite.precision import in_dtype_of, is_narrow, widened, widest
 from plugrad.ops.composite.scans import cumprod as cumprod
 from plugrad.ops.composite.scans import cumsum as cumsum
 from plugrad.ops.composite.scans import prod as prod
@@ -105,9 +105,10 @@ def _count(self: Tensor, dims: tuple[int, ...]) -> int:
 def mean(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor:
     checked: Any = prepare.mean(self, dim, keepdim, dtype)
     operand, dims, _, kind = checked
-    total: Tensor = F.sum(operand, dims, keepdim, dtype=kind)
+    wide = widest(kind)
+    total: Tensor = F.sum(operand, dims, keepdim, dtype=wide)
     result: Tensor = F.div(total, _count(self, dims))
-    return result
+    return result if wide is kind else F._to_copy(result, kind)
 
 
 def nansum(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor:
@@ -117,6 +118,16 @@ def nansum(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor
 
 
 def var_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    spread, center = _var_mean(widened(self), dim, correction, keepdim)
+    return _narrowed(spread, self), _narrowed(center, self)
+
+
+def _narrowed(x: Tensor, like: Tensor) -> Tensor:
+    """What was computed of a tensor, in its own dtype if that has 16 bits."""
+    return in_dtype_of(x, like) if is_narrow(like.dtype) else x
+
+
+def _var_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
     checked: Any = prepare.variance(self, dim, correction, keepdim)
     _, dims, less, _ = checked
     center: Tensor = F.mean(self, dims, True)
@@ -134,12 +145,13 @@ def var(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
 
 
 def std_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
-    spread, center = var_mean(self, dim, correction, keepdim)
-    return F.sqrt(spread), center
+    spread, center = _var_mean(widened(self), dim, correction, keepdim)
+    return _narrowed(F.sqrt(spread), self), _narrowed(center, self)
 
 
 def std(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
-    return F.sqrt(F.var(self, dim, correction=correction, keepdim=keepdim))
+    spread = F.var(widened(self), dim, correction=correction, keepdim=keepdim)
+    return _narrowed(F.sqrt(spread), self)
 
 
 def nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tensor:
@@ -200,7 +212,7 @@ def logsumexp(self: Tensor, dim: Any, keepdim: bool) -> Any:
     """Shifted by the greatest element, so that it does not overflow."""
     checked: Any = prepare.logsumexp(self, dim, keepdim)
     given, dims, _ = checked
-    x = to_dtype(given, float32) if is_narrow(given.dtype) else given
+    x = to_dtype(given, widest(given.dtype))
     if _count(self, dims) == 0:
         total = F.sum(F.exp(x), dims, keepdim)
         return to_dtype(F.log(total), given.dtype)
@@ -214,7 +226,7 @@ def logsumexp(self: Tensor, dim: Any, keepdim: bool) -> Any:
 def vector_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: DType | None) -> Any:
     checked: Any = prepare.vector_norm(self, ord, dim, keepdim, dtype)
     given, order, dims, _ = checked
-    x = to_dtype(given, float32) if is_narrow(given.dtype) else given
+    x = to_dtype(given, widest(given.dtype))
     size = F.abs(x)
     result: Any
     if math.isinf(order):

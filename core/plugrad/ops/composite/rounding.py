@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType
+from plugrad.ops.composite.precision import in_dtype_of, widened
 from plugrad.ops.composite.scalars import digits_of, number_beside, widest_float
 from plugrad.ops.prepare import pointwise_binary as prepare
 from plugrad.ops.prepare import pointwise_unary as prepare_unary
@@ -93,9 +94,9 @@ def round_decimals(self: Tensor, decimals: int) -> Tensor:
     if self.dtype.category != FLOATING:
         _refuse("round_cpu", self.dtype)
     scale = float(f"1e{abs(decimals)}")
-    if decimals < 0:
-        return F.round(self / scale) * scale
-    return F.round(self * scale) / scale
+    x = widened(self)
+    scaled = F.round(x / scale) * scale if decimals < 0 else F.round(x * scale) / scale
+    return in_dtype_of(scaled, self)
 
 
 def _operands(self: Tensor, other: Tensor, kernel: str) -> tuple[Any, Any]:

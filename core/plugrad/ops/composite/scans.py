@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import DType, float32
-from plugrad.ops.composite.elementary import is_narrow
+from plugrad.dtype import DType
+from plugrad.ops.composite.precision import widest
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.promotion import to_dtype
@@ -25,7 +25,7 @@ def prod(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Any:
     operand, dims, _, kind = checked
     sizes = sizes_of(self)
     kept = [i for i in range(len(sizes)) if i not in dims]
-    x: Any = to_dtype(operand, float32 if is_narrow(kind) else kind)
+    x: Any = to_dtype(operand, widest(kind))
     x = x.permute((*kept, *dims))
     count = 1
     for i in dims:
@@ -59,7 +59,7 @@ def _running(checked: Any, combine: Callable[..., Any]) -> Any:
     Source: W. D. Hillis and G. L. Steele, Data Parallel Algorithms, 1986.
     """
     operand, place, kind = checked
-    x: Any = to_dtype(operand, float32 if is_narrow(kind) else kind)
+    x: Any = to_dtype(operand, widest(kind))
     if x.ndim == 0:
         return to_dtype(x.clone(), kind)
     size = sizes_of(x)[place]

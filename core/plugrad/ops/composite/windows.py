@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING, float32
 from plugrad.ops.composite.positions import index_tensor, mask_tensor, zero_like
 from plugrad.ops.windows import Windows
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -76,14 +75,3 @@ def _take(x: Tensor, dim: int, places: Any, size: int, fill: Tensor) -> Tensor:
         return found
     mask = inside.reshape((places.size,) + (1,) * (x.ndim - dim - 1))
     return F.where(mask_tensor(mask, x), found, fill)
-
-
-def widened(x: TensorBase) -> Any:
-    """16-bit floats as float32, to add many of them up."""
-    narrow = x.dtype.itemsize == 2 and x.dtype.category >= FLOATING
-    return F._to_copy(x, float32) if narrow else x
-
-
-def in_dtype_of(x: Tensor, like: TensorBase) -> Tensor:
-    """A result in another tensor's dtype."""
-    return x if x.dtype is like.dtype else F._to_copy(x, like.dtype)
