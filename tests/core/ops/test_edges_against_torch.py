@@ -228,6 +228,10 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
         for dtype in ("float16", "float32")
     },
     "kl_div at edges": divergence,
+    "powers of negative integers": lambda L: [
+        L.pow(*L.meshgrid(L.tensor([-128, -2, -1, 0, 1, 2], dtype=L.int8), e, indexing="ij"))
+        for e in [L.tensor([-128, -127, -2, -1, 0, 1], dtype=L.int8)]
+    ],
     **{f"prelu with {slope} at edges": prelu_at_edges(slope) for slope in (NAN, INF, 0.25)},
     **{f"{reduce} of infinities": greatest_at(reduce) for reduce in ("amax", "amin")},
     **{f"cross entropy of {t}": cross_entropy_of(t) for t in (1.0, 1.5, -0.1, NAN)},

@@ -106,8 +106,9 @@ def pow_tensors(a: Array, b: Array) -> Any:
     try:
         return np.power(a, b)
     except ValueError:
-        # The truncated reciprocal: 0 except for bases 1 and -1, and PyTorch's 0 for base 0.
-        power = np.power(a, np.abs(b))
+        # The truncated reciprocal: 0 except for bases 1 and -1, of which only the exponent's parity
+        # counts, and PyTorch's 0 for base 0.
+        power = np.power(a, np.where(b >= 0, b, b & 1))
         return np.where(b >= 0, power, np.where(np.abs(a) == 1, power, 0)).astype(a.dtype)
 
 
