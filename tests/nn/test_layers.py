@@ -150,6 +150,7 @@ def test_embedding_agrees_with_torch(
 
 def test_embedding_padding_row_starts_at_zero() -> None:
     assert nn.Embedding(3, 2, padding_idx=-1).weight[2].tolist() == [0.0, 0.0]
+    assert nn.Embedding(np.uint8(3), np.uint8(2), padding_idx=-1).padding_idx == 2
 
 
 def test_embedding_from_pretrained_is_frozen() -> None:
@@ -284,3 +285,22 @@ def test_hardtanh_knows_its_limits_by_their_old_names(torch_oracle: Any) -> None
         with pytest.warns(FutureWarning, match="`max_value` is deprecated"):
             layer = library.nn.Hardtanh(max_value=0.25)
         assert layer(library.tensor([-2.0, 0.5])).tolist() == [-1.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [nn.BatchNorm1d(3), nn.BatchNorm2d(3), nn.Flatten(), nn.Unflatten(1, (2, -1)), nn.Linear(3, 2)],
+    ids=repr,
+)
+@pytest.mark.parametrize("wrong", [1.0, None, "x", [1.0]])
+def test_what_is_no_tensor_is_refused_by_name(layer: Any, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=rf"must be Tensor, not {type(wrong).__name__}"):
+        layer(wrong)
+
+
+def test_numbers_of_groups_are_integers() -> None:
+    with pytest.raises(TypeError, match="must be int, not float"):
+        nn.GroupNorm(1.5, 3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be divisible by num_groups"):
+        nn.GroupNorm(0, 3)
+    assert nn.GroupNorm(np.int64(3), np.int64(6))(plugrad.ones(1, 6)).tolist() == [[0.0] * 6]

@@ -322,3 +322,8 @@ def test_the_learning_rate_may_be_a_tensor() -> None:
     weight.sum().backward()
     optimizer.step()
     assert weight.item() == 0.5
+
+
+def test_an_option_is_a_real_number() -> None:
+    with pytest.raises(TypeError, match=r"Tensor lr must be real, not plugrad\.complex64"):
+        optim.Adam([plugrad.ones(1)], lr=plugrad.ones((), dtype=plugrad.complex64))

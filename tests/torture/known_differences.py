@@ -249,7 +249,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     # PyTorch's has eight digits.
     Difference("special::airy_ai", "values", when=_in_double_precision),
     # Sums without terms, of several dtypes.
-    Difference("einsum", "result: dtype", when=_without_elements),
+    Difference("einsum|cdist", "result: dtype", when=_without_elements),
     # Where powers overflow, which elements are nan depends on the order of the products.
     Difference(r"(linalg\.)?matrix_power", "values", "inf|nan", lambda call: _with_complex(call) or call.args[1] >= 16),
     # A bias of another dtype, which PyTorch takes where the input is of double precision.

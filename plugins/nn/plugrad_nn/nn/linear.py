@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from numbers import Integral
 from typing import Any
 
 import plugrad
@@ -99,6 +101,9 @@ class Embedding(Module):
         dtype: plugrad.dtype | None = None,
     ) -> None:
         super().__init__()
+        # NumPy's unsigned integers have no negative ones.
+        if isinstance(num_embeddings, Integral):
+            num_embeddings = operator.index(num_embeddings)
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")

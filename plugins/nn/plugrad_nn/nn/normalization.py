@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -98,6 +99,11 @@ class BatchNorm(_Affine):
         raise NotImplementedError
 
     def forward(self, input: Tensor) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                "batch_norm(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}"
+            )
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
@@ -254,7 +260,8 @@ class GroupNorm(_Affine):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        if num_channels % num_groups:
+        num_groups, num_channels = operator.index(num_groups), operator.index(num_channels)
+        if num_groups == 0 or num_channels % num_groups:
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
             )

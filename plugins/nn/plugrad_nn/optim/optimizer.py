@@ -210,11 +210,14 @@ def as_number(name: str, value: float | Tensor) -> float:
 
     Raises:
         ValueError: the tensor has more.
+        TypeError: its element is complex.
     """
     if not isinstance(value, Tensor):
         return value
     if value.numel() != 1:
         raise ValueError(f"Tensor {name} must be 1-element")
+    if value.is_complex():
+        raise TypeError(f"Tensor {name} must be real, not {value.dtype}")
     return float(value.item())
 
 
