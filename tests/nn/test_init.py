@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import plugrad
@@ -106,3 +107,13 @@ def test_empty_tensors_warn() -> None:
 def test_a_normal_distribution_that_misses_its_interval_ends() -> None:
     drawn = init.trunc_normal_(plugrad.ones(3), 0.0, 1e30, a=-1.0, b=1.0)
     assert bool((drawn.abs() <= 1).all())
+
+
+def test_a_truncated_normal_takes_numpys_numbers_beside_large_ones() -> None:
+    one: Any = np.float32(1)
+    with pytest.warns(UserWarning, match="mean is more than 2 std"):
+        drawn = init.trunc_normal_(plugrad.ones(3), 1e300, one)
+    assert bool((drawn.abs() <= 2).all())
+    not_a_tensor: Any = 3
+    with pytest.raises(TypeError, match="argument 'tensor' .* must be Tensor, not int"):
+        init.trunc_normal_(not_a_tensor, 1e300, one)

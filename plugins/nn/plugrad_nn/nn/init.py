@@ -93,6 +93,8 @@ def trunc_normal_(
     Draws again what falls outside; each round keeps at least a few percent of the draws unless the
     interval lies far in a tail, where the mean is clamped into the interval first with a warning.
     """
+    # Python's own floats: NumPy's of 32 bits would round the others to theirs.
+    mean, std, a, b = float(mean), float(std), float(a), float(b)
     if mean < a - 2.0 * std or mean > b + 2.0 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
