@@ -115,5 +115,5 @@ def test_a_truncated_normal_takes_numpys_numbers_beside_large_ones() -> None:
         drawn = init.trunc_normal_(plugrad.ones(3), 1e300, one)
     assert bool((drawn.abs() <= 2).all())
     not_a_tensor: Any = 3
-    with pytest.raises(TypeError, match="argument 'tensor' .* must be Tensor, not int"):
+    with pytest.raises(TypeError, match=r"argument 'tensor' .* must be Tensor, not int"):
         init.trunc_normal_(not_a_tensor, 1e300, one)
