@@ -90,15 +90,26 @@ def without_package() -> Iterator[None]:
             del sys.modules[name]
 
 
-def reword(sources: Iterable[str]) -> None:
-    """Have compiled functions say in PyTorch's words which argument is wrong."""
+def complete(sources: Iterable[str], modules: Iterable[str]) -> None:
+    """Add to the C what mypyc leaves out: PyTorch's words for arguments that do not fit, and what
+    `help()` says."""
+    made_of = {c_file(module): ROOT / module for module in modules}
     with without_package():
         call_errors = importlib.import_module("plugrad.codegen.call_errors")
+        docstrings = importlib.import_module("plugrad.codegen.docstrings")
         for source in map(Path, sources):
             text = source.read_text()
-            reworded = call_errors.reword(source.name, text)
-            if reworded != text:
-                source.write_text(reworded)
+            completed = call_errors.reword(source.name, text)
+            if module := made_of.get(source.name):
+                completed = docstrings.describe(completed, module.read_text())
+            if completed != text:
+                source.write_text(completed)
+
+
+def c_file(module: str) -> str:
+    """The name that mypyc gives to the C file of a module."""
+    name = module.removesuffix(".py").removesuffix("/__init__")
+    return f"__native_{name.replace('/', '___')}.c"
 
 
 def compiled_modules() -> list[str]:
@@ -191,7 +202,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     for source in sources:
         if Path(source).name.startswith("__native"):
             correct_classes(source)
-    reword(sources)
+    complete(sources, modules)
     for extension in found:
         # A warning of a compiler that mypyc has not met is no reason to fail an installation.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]

@@ -250,22 +250,20 @@ _AUTOCAST = {
 }
 
 
+# Modules and objects that are loaded when they are first used.
+_MODULES = frozenset(
+    {
+        *("_C", "amp", "config", "func", "library", "linalg", "overrides", "profiler"),
+        *("return_types", "testing"),
+    }
+)
+_OBJECTS = frozenset({"capture", "default_generator", "vmap"})
+
+
 def __getattr__(name: str) -> _Any:
-    # Loaded when they are first used.
     if name in _AUTOCAST:
         return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
-    if name in (
-        "amp",
-        "func",
-        "overrides",
-        "profiler",
-        "linalg",
-        "testing",
-        "config",
-        "library",
-        "return_types",
-        "_C",
-    ):
+    if name in _MODULES:
         return _importlib.import_module(f"plugrad.{name}")
     if name == "vmap":
         return _importlib.import_module("plugrad.transforms.vmap").vmap
@@ -274,3 +272,28 @@ def __getattr__(name: str) -> _Any:
     if name == "default_generator":
         return random.default_generator()
     return plugins.load_namespace(name)
+
+
+def _is_public(name: str) -> _builtins.bool:
+    """Whether a name is for users: no part of the core, and not the backward of an operator."""
+    return not (
+        name.startswith("_")
+        or name in ("annotations", "graph", "levels")
+        or name.endswith(("_backward", "_backward_data", "_forward"))
+    )
+
+
+def __dir__() -> list[str]:
+    own = {name for name in globals() if _is_public(name) or name.endswith("__")}
+    loaded_later = {*_AUTOCAST, *_MODULES, *_OBJECTS, *plugins.claimed_names()}
+    return sorted(own | {name for name in loaded_later if _is_public(name)})
+
+
+# `from plugrad import *` leaves Python's own types alone, and loads no plugin.
+__all__ = [
+    name
+    for name, value in globals().items()
+    if _is_public(name)
+    and not isinstance(value, type(_builtins))
+    and name not in ("bool", "float", "int")
+]

@@ -33,7 +33,7 @@ from plugrad.tensor.annotations import (
     wrong_receiver,
 )
 from plugrad.tensor.arguments import int_argument, memory_format_argument
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.overridable import OVERRIDES, declare_subclass
 from plugrad.tensor.size import as_size
 
@@ -74,7 +74,7 @@ class Tensor(TensorAttributes, TensorMethods):
     __torch_function__ = __plugrad_function__
 
     requires_grad = property(
-        TensorBase.needs_grad, properties.set_requires_grad, properties.refuse_deletion
+        base.needs_grad, properties.set_requires_grad, properties.refuse_deletion
     )
     grad = property(
         properties.grad_of, properties.set_grad, lambda self: properties.set_grad(self, None)
@@ -93,7 +93,7 @@ class Tensor(TensorAttributes, TensorMethods):
     is_leaf = property(properties.is_leaf)
     output_nr = property(properties.output_nr)
     data = property(properties.data_of, properties.set_data, properties.refuse_deletion)
-    _version = property(TensorBase.version)
+    _version = property(base.counted_version)
     T = property(functions.numpy_T)
     mT = property(functions.mT)
     H = property(functions.matrix_H)
@@ -104,7 +104,7 @@ class Tensor(TensorAttributes, TensorMethods):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length along one dimension."""
         try:
-            sizes = self.sizes()
+            sizes = sizes_of(self)
         except AttributeError:
             raise wrong_receiver("size", self) from None
         if dim is None:
@@ -167,15 +167,15 @@ class Tensor(TensorAttributes, TensorMethods):
     @property
     def _base(self) -> Any:
         """What this is a view of, or None."""
-        return None if self.view_info is None else self.view_info.base
+        return None if self._view_info is None else self._view_info.base
 
     def _is_view(self) -> bool:
-        return self.view_info is not None
+        return self._view_info is not None
 
     @property
     def retains_grad(self) -> bool:
         """Whether a non-leaf keeps its gradient."""
-        return self.meta is not None and bool(self.meta.retains_grad)
+        return self._meta is not None and bool(self._meta.retains_grad)
 
     def backward(
         self,

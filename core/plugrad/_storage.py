@@ -33,7 +33,7 @@ class _Storage:
         self.dtype = dtype
         self.device = tensor.device
         base = tensor if tensor._base is None else tensor._base
-        self._tensor = base if tensor.keyset & FUNCTIONALIZE_BIT else base.detach()
+        self._tensor = base if tensor._keyset & FUNCTIONALIZE_BIT else base.detach()
         self._array = _owner(memory_of(tensor))
         self._window = window
 
@@ -187,11 +187,11 @@ class _Storage:
 
     def _is_open(self) -> bool:
         """Whether the memory is the host's, and can be written to as it is."""
-        return isinstance(self._array, np.ndarray) and not self._tensor.keyset & FUNCTIONALIZE_BIT
+        return isinstance(self._array, np.ndarray) and not self._tensor._keyset & FUNCTIONALIZE_BIT
 
     def _memory(self) -> object:
         """What is one for all that share it: arrays that cannot be written to come and go."""
-        is_fixed = self._tensor.keyset & FUNCTIONALIZE_BIT
+        is_fixed = self._tensor._keyset & FUNCTIONALIZE_BIT
         return group_of(self._tensor) if is_fixed else self._array
 
     def __eq__(self, other: object) -> bool:

@@ -20,7 +20,7 @@ from plugrad.tensor.arguments import (
     int_list_argument,
     optional_memory_format_argument,
 )
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.creation import tensor
 from plugrad.tensor.interop import strides
 from plugrad.tensor.math_bits import is_conj, is_neg
@@ -213,7 +213,7 @@ class TensorAttributes:
         """`resize_` to the shape of another tensor; `preserve_format` means its format."""
         wanted = _format(memory_format, "resize_as_")
         if wanted is preserve_format:
-            wanted = suggested_format(the_template.sizes(), strides(the_template))
+            wanted = suggested_format(sizes_of(the_template), strides(the_template))
         resize_(self, tuple(the_template.shape), wanted)
         return self
 
@@ -233,7 +233,7 @@ class TensorAttributes:
         Raises:
             RuntimeError: this is no view.
         """
-        view = self.view_info
+        view = self._view_info
         if view is None:
             raise RuntimeError("_view_func() can only be called on views")
         return view.replay(new_base)

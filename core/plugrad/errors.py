@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "BackendNotFoundError",
+    "DuplicateDefinitionError",
+    "HostFallbackWarning",
+    "OperatorNotFoundError",
+    "PluginConflictError",
+    "PluginDeprecationWarning",
+    "PluginError",
+    "PluginWarning",
+]
+
 # Interpreted: mypyc subclasses no built-in exception.
 
 

@@ -15,6 +15,7 @@ from plugrad.autograd.engine.callbacks import current_graph_task_id as _current_
 from plugrad.autograd.engine.callbacks import execution_order as _current_graph_task_execution_order
 from plugrad.autograd.engine.callbacks import will_engine_execute_node as _will_engine_execute_node
 from plugrad.autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from plugrad.dispatch import dispatch_keys as _dispatch_keys
 
 __all__ = [
     "_WeakTensorRef",
@@ -22,6 +23,7 @@ __all__ = [
     "_current_autograd_node",
     "_current_graph_task_execution_order",
     "_current_graph_task_id",
+    "_dispatch_keys",
     "_functions",
     "_set_grad_enabled",
     "_will_engine_execute_node",

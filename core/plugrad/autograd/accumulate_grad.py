@@ -72,7 +72,7 @@ class AccumulateGradBase(Node):
     def update_grad_dtype(self) -> None:
         """Expect gradients of the dtype that the variable's `grad_dtype` says."""
         variable = self.variable
-        meta = variable.meta
+        meta = variable._meta
         code: int = OWN_GRAD_DTYPE if meta is None else int(meta.grad_dtype)
         metadata = self._metadata0
         if metadata is None:
@@ -126,7 +126,7 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
     state = current_state()
     if state.grad_enabled:
         return _copy_like(_first(grads), variable)
-    if _first(grads).keyset & FORWARD_AD_BIT:
+    if _first(grads)._keyset & FORWARD_AD_BIT:
         # As in PyTorch, it has no tangent then.
         return detached(call_clone(_first(grads)))
     if is_unshared(grads, 0, others):
@@ -174,21 +174,21 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:
     """A copy whose elements lie in memory as the variable's do."""
-    if grad.keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
+    if grad._keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
         # Nobody writes to its array, so that a tensor of its own will do.
-        return make_tensor(grad.array, grad.dtype, grad.device, grad.keyset)
+        return make_tensor(grad.array, grad.dtype, grad.device, grad._keyset)
     if _has_layout_of(grad, variable) or grad.dtype is not variable.dtype:
         return call_clone(grad)
     return _copy_like(grad, variable)
 
 
 def _copy_like(grad: TensorBase, variable: TensorBase) -> TensorBase:
-    if grad.keyset & FUNCTIONALIZE_BIT:
+    if grad._keyset & FUNCTIONALIZE_BIT:
         return call_clone(grad)
     copy: TensorBase = operators["empty_strided"](
         sizes_of(variable), _layout_for(variable), dtype=grad.dtype, device=grad.device
     )
     operators["copy_"](copy, grad)
     # Nobody has seen it yet: its history of writes begins now.
-    copy.shared = None
+    copy._shared = None
     return copy

@@ -139,7 +139,7 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
         and isinstance(output, TensorBase)
         and ctx.dirty_tensors is None
         and ctx.non_differentiable is None
-        and output.view_info is None
+        and output._view_info is None
         and output.dtype.is_differentiable
         and not _is_one_of(output, args)
     ):
@@ -164,7 +164,7 @@ def _any_dual(state: LocalState, args: tuple[Any, ...]) -> bool:
     if state.included & FORWARD_AD_BIT:
         return True
     for value in args:  # noqa: SIM110  # needs no generator
-        if isinstance(value, TensorBase) and value.keyset & FORWARD_AD_BIT:
+        if isinstance(value, TensorBase) and value._keyset & FORWARD_AD_BIT:
             return True
     return False
 
@@ -369,13 +369,13 @@ def _tie_modified(ctx: FunctionNode, output: TensorBase, args: tuple[Any, ...], 
     if needs_grad(output) and not has_grad_fn(output):
         raise RuntimeError(LEAF)
     if not _is_one_of(output, args):
-        if output.view_info is not None:
+        if output._view_info is not None:
             raise RuntimeError(NOT_AN_INPUT)
         warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=2)
-    if output.view_info is not None and count > 1:
+    if output._view_info is not None and count > 1:
         raise RuntimeError(SEVERAL_OUTPUTS)
     check_inplace(output)
-    meta = output.meta
+    meta = output._meta
     if meta is not None:
         meta.grad = None
     rebase_history(output, ctx, _tensor_number(output, args))
@@ -397,9 +397,9 @@ def _without_gradient(output: TensorBase, is_input: bool) -> TensorBase:
     if is_input:
         # Another tensor, for the input's own requires_grad must not change.
         return detached(output)
-    meta = output.meta
+    meta = output._meta
     # A view of an input keeps requires_grad, as one that was made under no_grad does.
-    if output.view_info is None and meta is not None:
+    if output._view_info is None and meta is not None:
         meta.grad_fn = None
         meta.output_nr = 0
         meta.requires_grad = False
@@ -425,7 +425,7 @@ def _save(ctx: FunctionNode, tensors: tuple[Any, ...], outputs: tuple[Any, ...])
         if tensor is None:
             saved.append(None)
         elif isinstance(tensor, TensorBase):
-            meta = tensor.meta
+            meta = tensor._meta
             if meta is not None and meta.grad_fn is not None and _is_one_of(tensor, outputs):
                 saved.append(SavedVariable(tensor, i64(meta.output_nr)))
             else:

@@ -172,7 +172,7 @@ def _check_view(forward: ForwardPass, tangent: TensorBase) -> None:
     sources: list[Any] = [value for value in forward.tangents if value is not None]
     if _is_view_of_any(tangent, tuple(sources)):
         return
-    is_view = tangent.view_info is not None
+    is_view = tangent._view_info is not None
     raise RuntimeError(VIEW_OF_SOMETHING_ELSE if is_view else NOT_A_VIEW)
 
 
@@ -185,12 +185,12 @@ def _position(wanted: object, args: tuple[Any, ...]) -> int:
 
 def _is_view_of_any(tensor: TensorBase, others: tuple[Any, ...]) -> bool:
     """Whether a tensor is a view of the memory of one of the others."""
-    view = tensor.view_info
+    view = tensor._view_info
     if view is None:
         return False
     for other in others:
         if isinstance(other, TensorBase) and other is not tensor:
-            above = other.view_info
+            above = other._view_info
             if view.base is (other if above is None else above.base):
                 return True
     return False

@@ -112,6 +112,7 @@ class FunctionNode(Node):
 
     @property
     def materialize_grads(self) -> Any:
+        """Whether `backward` gets zeros, rather than None, where no gradient arrived."""
         return self._materialize
 
     @materialize_grads.setter

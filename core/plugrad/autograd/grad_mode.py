@@ -14,6 +14,18 @@ from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import GradScope, Scope, SetAtOnce, Within
 from plugrad.tensor.arguments import raise_argument_error
 
+__all__ = [
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_multithreading_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
 
 def is_grad_enabled() -> bool:
     """Whether operations on this thread are recorded."""
@@ -71,6 +83,7 @@ class no_grad(_Decorates, GradScope):
         self.mode = False
 
     def clone(self) -> Any:
+        """Another one of the same kind, which has not been entered."""
         return type(self)()
 
 
@@ -84,6 +97,7 @@ class enable_grad(_Decorates, GradScope):
         self.mode = True
 
     def clone(self) -> Any:
+        """Another one of the same kind, which has not been entered."""
         return type(self)()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from plugrad._generated import functions as F
 from plugrad.autograd.graph import GradientEdge
 from plugrad.dtype import DType
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.size import as_size
 
 
@@ -91,7 +91,7 @@ def _check(
 
 def _implicit(output: Any, shape: tuple[int, ...], dtype: DType) -> TensorBase | None:
     """The gradient 1 of an output of one element; None of one that needs no gradient."""
-    if isinstance(output, TensorBase) and not output.needs_grad():
+    if isinstance(output, TensorBase) and not needs_grad(output):
         return None
     count = 1
     for size in shape:

@@ -94,13 +94,13 @@ def _mark_leaf(tensor: TensorBase, value: bool) -> None:
         raise RuntimeError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
         )
-    if value or tensor.meta is not None:
+    if value or tensor._meta is not None:
         materialize_meta(tensor).requires_grad = value
 
 
 def dtype_of_grad(tensor: TensorBase) -> DType | None:
     """The dtype that a gradient of the tensor has; None if it may have any."""
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is None or meta.grad_dtype == OWN_GRAD_DTYPE:
         return tensor.dtype
     return None if meta.grad_dtype == ANY_GRAD_DTYPE else ALL_DTYPES[meta.grad_dtype - 1]
@@ -116,8 +116,8 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
     if WATCH.threads > 0:
         note_grad(tensor)
     if value is None:
-        if tensor.meta is not None:
-            tensor.meta.grad = None
+        if tensor._meta is not None:
+            tensor._meta.grad = None
         return
     if not isinstance(value, TensorBase):
         raise TypeError(
@@ -153,8 +153,8 @@ def data_of(tensor: TensorBase) -> TensorBase:
     """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
     keyset = keyset_without_tangent(tensor)
     result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
-    result.keyset = keyset
-    if tensor.shared is not None:
+    result._keyset = keyset
+    if tensor._shared is not None:
         share_storage(result)  # as of a view, whose elements may share memory: writes look at them
     note_alias(result, tensor)
     return result
@@ -197,7 +197,7 @@ def set_data(tensor: TensorBase, value: Any) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             "incompatible tensor type."
         )
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is not None:
         if meta.requires_grad and not value.dtype.is_differentiable:
             raise RuntimeError(
@@ -209,12 +209,12 @@ def set_data(tensor: TensorBase, value: Any) -> None:
             meta.accumulator = None
     same_kind = value.dtype is tensor.dtype and value.device is tensor.device
     take_over(tensor, value)
-    if tensor.view_info is not None and same_kind:
-        restart(tensor, tensor.view_info)
+    if tensor._view_info is not None and same_kind:
+        restart(tensor, tensor._view_info)
     tensor.dtype = value.dtype
     tensor.device = value.device
     # A dual tensor stays one.
-    tensor.keyset = keyset_without_tangent(value) | tensor.keyset & FORWARD_AD_BIT
+    tensor._keyset = keyset_without_tangent(value) | tensor._keyset & FORWARD_AD_BIT
 
 
 def detach_(tensor: TensorBase) -> None:
@@ -225,7 +225,7 @@ def detach_(tensor: TensorBase) -> None:
     """
     if current_state().inference_mode or is_inference(tensor):
         return
-    if tensor.view_info is not None:
+    if tensor._view_info is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
@@ -233,18 +233,18 @@ def detach_(tensor: TensorBase) -> None:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is not None:
         meta.grad_fn = None
         meta.output_nr = 0
         meta.requires_grad = False
         meta.tangent = None
-        tensor.keyset = keyset_without_tangent(tensor)
+        tensor._keyset = keyset_without_tangent(tensor)
 
 
 def grad_of(tensor: TensorBase) -> Any:
     """`.grad`, with PyTorch's warning where it can only be None."""
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is None:
         return None
     if meta.grad is None and meta.grad_fn is not None and not meta.retains_grad:
@@ -267,8 +267,8 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     made = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
     # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
-    made.keyset = keyset
-    made.shared = share_storage(tensor)
+    made._keyset = keyset
+    made._shared = share_storage(tensor)
     note_alias(made, tensor)
     if requires_grad:
         set_requires_grad(made, True)
@@ -277,4 +277,4 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
 
 def output_nr(tensor: TensorBase) -> int:
     """Which output of its grad_fn a tensor is; 0 for a leaf."""
-    return 0 if tensor.meta is None else int(tensor.meta.output_nr)
+    return 0 if tensor._meta is None else int(tensor._meta.output_nr)

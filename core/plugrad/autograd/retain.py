@@ -21,7 +21,7 @@ def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
     if not needs_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     meta = materialize_meta(tensor)
-    view = tensor.view_info
+    view = tensor._view_info
     if meta.hooks is not None and view is not None and view.creation_meta != CREATION_DEFAULT:
         # It cannot follow a write to its base: a further hook does not ask what became of it.
         further: RemovableHandle = register(meta.hooks, hook)
@@ -84,7 +84,7 @@ def backward_hooks(tensor: TensorBase) -> Any:
 
     Those registered before the tensor was written to in place belong to what it was.
     """
-    return None if tensor.meta is None else tensor.meta.hooks
+    return None if tensor._meta is None else tensor._meta.hooks
 
 
 def set_backward_hooks(tensor: TensorBase, hooks: Any) -> None:
@@ -98,7 +98,7 @@ def delete_backward_hooks(tensor: TensorBase) -> None:
 
 def post_accumulate_grad_hooks(tensor: TensorBase) -> Any:
     """A leaf's hooks for after accumulation by handle number; None if it never had any."""
-    return None if tensor.meta is None else tensor.meta.post_hooks
+    return None if tensor._meta is None else tensor._meta.post_hooks
 
 
 def set_post_accumulate_grad_hooks(tensor: TensorBase, hooks: Any) -> None:

@@ -535,7 +535,7 @@ def _keyset(entry: Entry) -> str:
         elif argument.type.optional:
             parts.append(f"optional_keyset({name})")
         else:
-            parts.append(f"{name}.keyset")
+            parts.append(f"{name}._keyset")
     if not parts:
         return "BACKEND_SELECT_BIT"
     return " | ".join(parts)

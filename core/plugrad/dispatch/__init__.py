@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrad.dispatch import fork  # asks to be told of forks
-from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key
+from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key, dispatch_keys
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
 from plugrad.dispatch.schema import FunctionSchema, SchemaError, parse_schema
 from plugrad.dispatch.scope import ExcludeKeys, IncludeKeys
@@ -21,6 +21,7 @@ __all__ = [
     "all_keys",
     "all_operators",
     "dispatch_key",
+    "dispatch_keys",
     "find_operator",
     "fork",
     "parse_schema",

@@ -97,6 +97,7 @@ class DispatchKey:
 
     @property
     def is_alias(self) -> bool:
+        """Whether it stands for several keys, as `CompositeImplicitAutograd` does."""
         return self.functionality < 0
 
     @property
@@ -300,15 +301,18 @@ class KeySet:
 
     @staticmethod
     def of(*keys: DispatchKey) -> KeySet:
+        """The set of these keys."""
         mask = 0
         for key in keys:
             mask |= key.mask
         return KeySet(mask)
 
     def has(self, key: DispatchKey) -> bool:
+        """Whether a key is in it; no alias is."""
         return key.mask != 0 and self.mask & key.mask == key.mask
 
     def highest(self) -> DispatchKey | None:
+        """The key whose kernel a call looks for first; None if the set is empty."""
         keys = keys_of(self.mask)
         return keys[0] if keys else None
 
@@ -337,3 +341,23 @@ class KeySet:
     def __repr__(self) -> str:
         names = ", ".join(key.name for key in keys_of(self.mask))
         return f"DispatchKeySet({names})"
+
+
+def dispatch_keys(tensor: Any) -> KeySet:
+    """The keys of a tensor, of which the highest decides which kernel runs first.
+
+    >>> import plugrad
+    >>> from plugrad.dispatch import dispatch_keys
+    >>> dispatch_keys(plugrad.ones(2))
+    DispatchKeySet(AutogradCPU, ADInplaceOrView, CPU)
+
+    Raises:
+        TypeError: `tensor` is no tensor.
+    """
+    mask: object = getattr(tensor, "_keyset", None)
+    if not isinstance(mask, int):
+        raise TypeError(
+            "dispatch_keys(): argument 'tensor' (position 1) must be Tensor, not "
+            f"{type(tensor).__name__}"
+        )
+    return KeySet(mask)

@@ -239,6 +239,7 @@ class Operator:
         return stack[-1] if stack else None
 
     def registered_keys(self) -> list[DispatchKey]:
+        """The keys, aliases among them, that a kernel is registered for."""
         return list(self._kernels)
 
     def resolve_key(self, keyset: i64) -> str:
@@ -469,6 +470,7 @@ def find_operator(qualified_name: str) -> Operator | None:
 
 
 def all_operators() -> list[Operator]:
+    """Every operator that has been declared, in the order of declaration."""
     return list(_operators.values())
 
 

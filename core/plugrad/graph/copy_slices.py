@@ -78,7 +78,7 @@ class CopySlices(Node):
             copy: TensorBase = operators["clone"](grad, memory_format=contiguous_format)
             return copy
         place: Any
-        if grad.keyset & TRANSFORMS_BIT:
+        if grad._keyset & TRANSFORMS_BIT:
             # Memory for all elements of a batch, if it is one.
             length = reach(sizes_of(grad), self.strides, 0)
             room = operators["new_empty"](grad, (length,))

@@ -35,7 +35,7 @@ def find_tangent(tensor: TensorBase) -> Tangent | None:
     tangent = own_tangent(tensor)
     if tangent is not None:
         return tangent
-    view = tensor.view_info
+    view = tensor._view_info
     if view is None:
         return None
     above = own_tangent(view.base)
@@ -109,12 +109,12 @@ def primal_of(tensor: TensorBase) -> TensorBase:
         made: TensorBase = operators["alias"](tensor)
     finally:
         state.kept = kept
-    view = made.view_info
+    view = made._view_info
     if view is not None:
         last = view.last
         view.last = ViewStep(last.before, last.op, last.arguments, PRIMAL_ONLY)
     if state.grad_enabled and needs_grad(tensor):
-        meta = made.meta
+        meta = made._meta
         assert meta is not None
         former = meta.grad_fn
         assert former is not None
@@ -169,10 +169,10 @@ def lay_out(tensor: TensorBase) -> None:
         return
     if math_bits(tensor) != math_bits(tangent.value):
         tangent.value = _with_bits(tangent.value, math_bits(tensor))
-    if tensor.keyset & keys.FUNCTIONALIZE_BIT:
+    if tensor._keyset & keys.FUNCTIONALIZE_BIT:
         return
     value = tangent.value
-    if value.keyset & keys.TRANSFORMS_BIT:
+    if value._keyset & keys.TRANSFORMS_BIT:
         # It may be a batch of tangents, which lies in memory by itself.
         return
     steps = strides(tensor)

@@ -151,7 +151,7 @@ class ForwardKernel:
                 value = cast(value, out.dtype)
             if sizes_of(value) != sizes_of(out):
                 value = operators["clone"](_expanded(value, out), memory_format=contiguous_format)
-            elif value.shared is not None or _is_among(value, tangents) or _is_among(value, args):
+            elif value._shared is not None or _is_among(value, tangents) or _is_among(value, args):
                 # Whoever writes to `out` must not write to anything else's tangent.
                 value = operators["clone"](value)
         attach_tangent(out, value, level)
@@ -161,7 +161,7 @@ class ForwardKernel:
         outputs: Any = (out,) if isinstance(out, TensorBase) else out
         for name, number in self.rule.saved:
             output: TensorBase = outputs[number]
-            meta = output.meta
+            meta = output._meta
             tangent = own_tangent(output)
             if meta is None or meta.grad_fn is None or tangent is None:
                 continue
@@ -254,7 +254,7 @@ def _primals(values: Any) -> tuple[Any, ...]:
     found: list[Any] = []
     for value in values:
         if isinstance(value, TensorBase):
-            found.append(_primal(value) if value.keyset & keys.FORWARD_AD_BIT else value)
+            found.append(_primal(value) if value._keyset & keys.FORWARD_AD_BIT else value)
         elif isinstance(value, (list, tuple)):
             # Kernels take sizes as tuples, tensors as lists.
             inside = _primals(value)
@@ -278,7 +278,7 @@ def _primal(tensor: TensorBase) -> TensorBase:
     if edge.function is None:
         return made
     meta = materialize_meta(made)
-    own = tensor.meta
+    own = tensor._meta
     if own is not None and own.grad_fn is None:
         meta.requires_grad = True
         meta.accumulator = own.accumulator
@@ -294,8 +294,8 @@ def _set_written(
     """Give a tangent to a tensor that had none and was written to; its base gets one, too."""
     if exact and value.dtype is not target.dtype:
         value = cast(value, target.dtype)
-    view = target.view_info
-    storage = target.shared
+    view = target._view_info
+    storage = target._shared
     if view is not None and shares_tangent(view):
         base = view.base
         whole = _zeros(value, base, value.dtype)

@@ -48,7 +48,7 @@ def set_view_of_base(make: Any) -> None:
 
 def try_grad_accumulator(tensor: TensorBase) -> Node | None:
     """The AccumulateGrad node of a leaf if it is alive."""
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is None or meta.accumulator is None:
         return None
     node: Node | None = meta.accumulator()
@@ -67,9 +67,9 @@ def grad_accumulator(tensor: TensorBase) -> Node:
 
 def gradient_edge(tensor: TensorBase) -> Edge:
     """Where the gradient of a tensor goes; `NO_EDGE` if it requires none."""
-    if tensor.view_info is not None:
+    if tensor._view_info is not None:
         refresh_view(tensor)
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is None:
         return NO_EDGE
     node = meta.grad_fn
@@ -123,13 +123,13 @@ def set_history(tensor: TensorBase | None, node: Node) -> None:
 
 def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
     """Make output `input_nr` of `node` the tensor's place in the graph; metadata is not added."""
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is None:
         meta = AutogradMeta()
-        tensor.meta = meta
+        tensor._meta = meta
     meta.grad_fn = node
     meta.output_nr = i32(input_nr)
-    view = tensor.view_info
+    view = tensor._view_info
     if view is not None:
         view.version = version_of(tensor)
 
@@ -141,7 +141,7 @@ def set_creation_meta(tensor: TensorBase, creation_meta: i64) -> None:
     A custom Function marks its outputs `IN_CUSTOM_FUNCTION`, or `MULTI_OUTPUT_NODE` if there are
     several: from then on `check_inplace` and `grad_fn_of` refuse recorded writes to them.
     """
-    view = tensor.view_info
+    view = tensor._view_info
     if view is not None:
         view.creation_meta = creation_meta
 
@@ -153,20 +153,20 @@ def grad_fn_of(tensor: TensorBase) -> Node | None:
         RuntimeError: it is a view whose memory was written to by a recorded operator, and of a
             kind that cannot follow (made in no_grad mode, one of several, in a custom Function).
     """
-    if tensor.view_info is not None:
+    if tensor._view_info is not None:
         refresh_view(tensor)
-    return None if tensor.meta is None else tensor.meta.grad_fn
+    return None if tensor._meta is None else tensor._meta.grad_fn
 
 
 def refresh_view(tensor: TensorBase) -> None:
     """Make a view's grad_fn anew if its memory was written to since it was made."""
-    view = tensor.view_info
+    view = tensor._view_info
     if view is None:
         return
     version = version_of(tensor)
     if view.version == version:
         return
-    meta = tensor.meta
+    meta = tensor._meta
     former = None if meta is None else meta.grad_fn
     if former is None and not needs_grad(view.base):
         return
@@ -190,7 +190,7 @@ def check_inplace(tensor: TensorBase) -> None:
     """
     if tensor.dtype.category < FLOATING or not current_state().grad_enabled:
         return
-    view = tensor.view_info
+    view = tensor._view_info
     if view is not None:
         if view.creation_meta != CREATION_DEFAULT:
             raise_view_modified(tensor, False)
@@ -207,7 +207,7 @@ def check_inplace(tensor: TensorBase) -> None:
 
 def has_grad_fn(tensor: TensorBase) -> bool:
     """Whether the tensor has a grad_fn now; a view's is not brought up to date."""
-    meta = tensor.meta
+    meta = tensor._meta
     return meta is not None and meta.grad_fn is not None
 
 
@@ -226,7 +226,7 @@ def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
     if tensor.dtype.category < FLOATING:
         node._add_input_metadata(None)
         return
-    view = tensor.view_info
+    view = tensor._view_info
     if view is None:
         number = node._add_input_metadata(tensor)
         _replace_grad_fn(tensor, node, number)

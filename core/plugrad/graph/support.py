@@ -87,7 +87,7 @@ def copy_of(tensor: TensorBase) -> TensorBase:
     dual tensor has its tangent, although forward mode is off while the operator is recorded."""
     state = current_state()
     kept = state.kept
-    if tensor.keyset & FORWARD_AD_BIT:
+    if tensor._keyset & FORWARD_AD_BIT:
         state.kept = kept | FORWARD_AD_BIT
     try:
         copy: TensorBase = operators["clone"](tensor)
@@ -129,7 +129,7 @@ class CompositeInplace:
             # The gradients may need what is about to be overwritten.
             source = operators["clone"](target)
         keywords = dict(zip(self.keywords, args[self.positional :], strict=True))
-        if self.apart or target.shared is not None:
+        if self.apart or target._shared is not None:
             check_operands(target, args, self.name)
         result: TensorBase = self.functional(source, *args[: self.positional], **keywords)
         check_inplace_cast(result.dtype, target.dtype)

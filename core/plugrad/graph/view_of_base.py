@@ -82,7 +82,7 @@ class ViewOfBase(Node):
             inputs: list[TensorBase | None] = [None] * node._num_inputs()
             inputs[self.output_nrs[position]] = grad
             grad = node.apply(inputs)[0]
-        if grad is not None and (grad is grads[0] or grad.view_info is not None):
+        if grad is not None and (grad is grads[0] or grad._view_info is not None):
             # As in PyTorch, it has memory of its own: who writes to one does not change the other.
             grad = operators["clone"](grad)
         return [grad]
@@ -113,7 +113,7 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
     grad_enabled = state.grad_enabled
     state.grad_enabled = True
     try:
-        meta = view.replay(base).meta
+        meta = view.replay(base)._meta
     finally:
         state.grad_enabled = grad_enabled
     assert meta is not None

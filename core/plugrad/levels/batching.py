@@ -29,7 +29,7 @@ from plugrad.tensor.promotion import check_inplace_cast
 def batch_dim_of(value: Any, level: Level) -> Any:
     """The dimension of an argument that a level maps over; None for none, a list for a list."""
     if isinstance(value, TensorBase):
-        if value.keyset & keys.TRANSFORMS_BIT == 0:
+        if value._keyset & keys.TRANSFORMS_BIT == 0:
             return None
         wrapped: Wrapped = value.array
         return wrapped.batch_dim if wrapped.level is level and wrapped.batch_dim >= 0 else None

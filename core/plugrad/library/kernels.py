@@ -147,7 +147,7 @@ def share_memory(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors are views of the same memory, as far as their arrays tell."""
     if a is b or a.array is b.array:
         return True
-    if a.shared is not None and a.shared is b.shared:
+    if a._shared is not None and a._shared is b._shared:
         return True
     return a.device is b.device and storage_of(a) == storage_of(b)
 

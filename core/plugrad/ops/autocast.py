@@ -131,7 +131,7 @@ class AutocastKernel:
         if not isinstance(value, TensorBase):
             return False
         dtype = value.dtype
-        on_backend = value.keyset & self.backend != 0
+        on_backend = value._keyset & self.backend != 0
         return on_backend and dtype.category == FLOATING and dtype is not float64
 
     def _widest(self, lower: DType, args: tuple[Any, ...]) -> DType:
@@ -183,8 +183,8 @@ class AutocastKernel:
 
 def _is_weight(tensor: TensorBase) -> bool:
     """Whether it is a float32 leaf that requires grad, and no view."""
-    meta = tensor.meta
-    if meta is None or tensor.dtype is not float32 or tensor.view_info is not None:
+    meta = tensor._meta
+    if meta is None or tensor.dtype is not float32 or tensor._view_info is not None:
         return False
     return meta.requires_grad and meta.grad_fn is None
 

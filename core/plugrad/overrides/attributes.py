@@ -26,6 +26,11 @@ NOT_OVERRIDABLE = frozenset(
 )
 # What TensorBase has, and not Tensor.
 OF_THE_BASE = ("dtype", "device", "shape", "ndim")
+# Two of these are fields, which have a text in the compiled core only.
+_TEXTS = {
+    "dtype": "The type of the elements, such as `plugrad.float32`.",
+    "device": "Where the elements are, such as `device(type='cpu')`.",
+}
 METHODS_OF_THE_BASE = ("dim", "ndimension", "numel", "is_floating_point", "is_complex", "item")
 # Interpreted, the core reads the fields of tensors by the same names as everybody.
 INTERPRETED = isinstance(vars(TensorMethods)["item"], FunctionType)
@@ -47,7 +52,9 @@ def make_tensor_overridable() -> None:
         if native is None:
             setattr(cls, name, _overridable_entry(name))
         else:
-            setattr(cls, name, _overridable_property(name, native.__get__, None, None, INTERPRETED))
+            get = native.__get__
+            made = _overridable_property(name, get, None, None, INTERPRETED, native.__doc__)
+            setattr(cls, name, made)
 
 
 def _overridable_method(name: str, original: Any) -> Any:
@@ -62,7 +69,12 @@ def _overridable_method(name: str, original: Any) -> Any:
 
 
 def _overridable_property(
-    name: str, getter: Any, setter: Any, deleter: Any, of_the_base: bool = False
+    name: str,
+    getter: Any,
+    setter: Any,
+    deleter: Any,
+    of_the_base: bool = False,
+    text: str | None = None,
 ) -> property:
     def get(tensor: Any) -> Any:
         if of_the_base and _is_asked_by_core():
@@ -87,7 +99,7 @@ def _overridable_property(
         get,
         None if setter is None else set_,
         None if deleter is None else delete,
-        getattr(getter, "__doc__", None),
+        text or getattr(getter, "__doc__", None),
     )
     return made
 
@@ -104,7 +116,7 @@ def _overridable_entry(name: str) -> property:
     def set_(tensor: Any, value: Any) -> None:
         vars(tensor)[name] = value
 
-    return _overridable_property(name, get, set_, None, True)
+    return _overridable_property(name, get, set_, None, True, _TEXTS[name])
 
 
 def _is_asked_by_core() -> bool:

@@ -35,7 +35,7 @@ from plugrad.errors import (
     PluginWarning,
 )
 from plugrad.plugins import namespaces, selection
-from plugrad.plugins.namespaces import load_namespace
+from plugrad.plugins.namespaces import claimed_names, load_namespace
 
 if TYPE_CHECKING:
     from plugrad.plugins.array_namespace import ArrayNamespaceBackend
@@ -67,6 +67,7 @@ __all__ = [
     "joined_tables",
     "kernel",
     "kernel_table",
+    "claimed_names",
     "load_namespace",
     "load_operators",
     "package_kernels",

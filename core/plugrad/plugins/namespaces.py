@@ -58,6 +58,22 @@ def load_namespace(name: str) -> Any:
     return importlib.import_module(_PREFIX + name)
 
 
+def claimed_names() -> set[str]:
+    """What plugins, and what stands in for them, add to plugrad, as far as it is known without
+    importing one that nobody has used yet; for `dir()`."""
+    from plugrad.plugins import get_manager
+
+    plugins = get_manager().discovered()
+    names = set(STAND_INS)
+    for name, owner in PUBLISHED.items():
+        if owner in plugins and plugins[owner].status in ("loaded", "not loaded"):
+            names.add(name)
+    for plugin in plugins.values():
+        if plugin.is_usable:
+            names.update(plugin.namespaces)
+    return names
+
+
 def _unknown(name: str) -> AttributeError:
     """The error about a name that plugrad does not have; it says what may have been meant."""
     face = sys.modules["plugrad"]

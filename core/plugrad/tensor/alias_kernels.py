@@ -31,6 +31,7 @@ from plugrad.tensor.base import (
     keyset_without_tangent,
     make_tensor,
     propagate_creation_meta,
+    replace_array,
     share_storage,
     sizes_of,
     version_of,
@@ -279,27 +280,27 @@ class ViewKernel:
             return
         storage = share_storage(source)
         storage.has_views = True
-        out.shared = storage
+        out._shared = storage
         # Its own bits: a view may be conjugated where the source is not.
         own: i64 = keyset_without_tangent(source) & ~keys.MATH_BITS
-        out.keyset = own | (out.keyset & keys.MATH_BITS)
+        out._keyset = own | (out._keyset & keys.MATH_BITS)
         if self.differentiable and not is_inference(source):
             creation: i64 = CREATION_DEFAULT if position < 0 else MULTI_OUTPUT_NODE
             if state.inference_mode:
                 creation = INFERENCE_MODE
             elif not state.grad_enabled:
                 creation = NO_GRAD_MODE
-            out.view_info = make_view_info(source, self.op, args, position, creation)
+            out._view_info = make_view_info(source, self.op, args, position, creation)
 
 
 def make_view_info(
     source: TensorBase, op: Operator, args: tuple[Any, ...], position: int, creation: i64
 ) -> ViewInfo:
     """What makes the result of `op(source, *args)` a view of the source's base."""
-    outer = source.view_info
+    outer = source._view_info
     if outer is None:
         made = ViewInfo(source, ViewStep(None, op, args, position), version_of(source), creation)
-        storage = source.shared
+        storage = source._shared
         if storage is not None and storage.geometries is not None:
             made.geometries = len(storage.geometries)
         return made
@@ -346,7 +347,7 @@ class MutationKernel:
         self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
     ) -> TensorBase:
         """Write, and count the write."""
-        if target.shared is not None:
+        if target._shared is not None:
             check_overlap(target, self.op.name)
             if args:
                 check_operands(target, args, self.op.name)
@@ -381,8 +382,8 @@ class ArrayViewKernel:
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         if self.active.backend.mutable:
-            target.replace_array(
-                self.functional.lookup(self.dense)(self.dense, target, *args).array
+            replace_array(
+                target, self.functional.lookup(self.dense)(self.dense, target, *args).array
             )
             return target
         noticed: i64 = self.dense | keys.FUNCTIONALIZE_BIT
@@ -412,8 +413,8 @@ class InplaceViewKernel:
         if _writes.listener is not None:
             _writes.listener(target)
         former: Geometry | None = None
-        storage = target.shared
-        if storage is not None and storage.has_views and target.view_info is None:
+        storage = target._shared
+        if storage is not None and storage.has_views and target._view_info is None:
             former = (
                 weakref.ref(target),
                 sizes_of(target),
@@ -435,7 +436,7 @@ class InplaceViewKernel:
                 geometries = []
                 storage.geometries = geometries
             geometries.append(former)
-        view = target.view_info
+        view = target._view_info
         if view is not None:
-            target.view_info = extended(view, target, self.functional, args, -1)
+            target._view_info = extended(view, target, self.functional, args, -1)
         return target

@@ -431,12 +431,12 @@ def keyset_of_list(tensors: Any) -> i64:
     for item in tensors:
         if item is not None:
             tensor: TensorBase = item
-            keyset |= tensor.keyset
+            keyset |= tensor._keyset
     return keyset
 
 
 def optional_keyset(tensor: TensorBase | None) -> i64:
-    return 0 if tensor is None else tensor.keyset
+    return 0 if tensor is None else tensor._keyset
 
 
 def require_grad(tensor: TensorBase) -> None:

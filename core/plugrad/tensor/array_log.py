@@ -15,7 +15,7 @@ from typing import Any, final
 
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dispatch.local_state import current_state
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, replace_array
 from plugrad.tensor.cells import Alias, Cell, Layout, alias_of, leave
 from plugrad.tensor.write_back import Step
 
@@ -38,7 +38,7 @@ class FormerArray:
 
     def restore(self) -> None:
         """Give the tensor that array again, and that place."""
-        self.tensor.replace_array(self.array)
+        replace_array(self.tensor, self.array)
         place = self.place
         leave(self.tensor)
         if place is not None and self.cell is not None:
@@ -50,7 +50,7 @@ def note_array(tensor: TensorBase) -> None:
     """Tell the thread's log, if there is one, of a tensor that is about to change; not of one of a
     level, which ends before anybody could ask for it."""
     log = current_state().array_log
-    if log is not None and tensor.keyset & TRANSFORMS_BIT == 0:
+    if log is not None and tensor._keyset & TRANSFORMS_BIT == 0:
         log.note(tensor)
 
 

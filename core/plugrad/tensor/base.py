@@ -153,7 +153,7 @@ def replay_view(
                 shift //= 2
             elif op.name in ("real", "imag", "view_as_real") and source.dtype.is_complex:
                 shift *= 2
-        keyset = (source.keyset | state.included) & state.kept
+        keyset = (source._keyset | state.included) & state.kept
         if state.trace is not None:
             result = state.trace.dispatch("call", op, keyset, (source, *arguments))
         else:
@@ -214,23 +214,25 @@ def _keep_until_here(value: object) -> None:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TensorBase:
-    """The fields of a tensor."""
+    """The fields of a tensor.
 
-    meta: AutogradMeta | None = None
-    shared: Storage | None = None
-    view_info: ViewInfo | None = None
+    Attributes:
+        array: the elements, as an array of the backend's library. To write to it is not noticed
+            by autograd.
+        dtype: the type of the elements, such as `plugrad.float32`.
+        device: where the elements are, such as `device(type='cpu')`.
+    """
+
+    _meta: AutogradMeta | None = None
+    _shared: Storage | None = None
+    _view_info: ViewInfo | None = None
     _sizes: tuple[int, ...] | None = None
 
     def __init__(self, array: Any, dtype: DType, device: Device, keyset: i64) -> None:
         self.array: Any = array
         self.dtype: DType = dtype
         self.device: Device = device
-        self.keyset: i64 = keyset
-
-    @final
-    def sizes(self) -> tuple[int, ...]:
-        """The shape as a plain tuple."""
-        return sizes_of(self)
+        self._keyset: i64 = keyset
 
     @property
     @final
@@ -268,52 +270,13 @@ class TensorBase:
         return count
 
     @final
-    def version(self) -> i64:
-        """How often the tensor's memory was written to; RuntimeError for an inference tensor."""
-        if is_inference(self):
-            raise RuntimeError("Inference tensors do not track version counter.")
-        return version_of(self)
-
-    @final
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode, and autograd must not see it."""
         return is_inference(self)
 
-    @final
-    def share_storage(self) -> Storage:
-        """The storage, made now if nobody needed it so far."""
-        return share_storage(self)
 
-    @final
-    def bump_version(self) -> None:
-        """Note that the memory was written to."""
-        bump_version(self)
-
-    @final
-    def replace_array(self, array: Any) -> None:
-        """Put another array in place of this one, as set_data and immutable backends do."""
-        former: Any = self.array
-        self.array = array
-        self._sizes = None
-        _keep_until_here(former)
-
-    @final
-    def needs_grad(self) -> bool:
-        """Whether operations on this tensor are recorded (grad mode apart)."""
-        return needs_grad(self)
-
-    @final
-    def materialize_meta(self) -> AutogradMeta:
-        return materialize_meta(self)
-
-    @final
-    def detached(self) -> TensorBase:
-        """A tensor with the same array and version counter, outside the graph."""
-        return detached(self)
-
-
-# Compiled code uses these functions rather than the methods: a method call on a class that has
-# interpreted subclasses looks the name up.
+# Functions, and no methods: compiled code would look up the name of a method, since the class has
+# interpreted subclasses; and users would find them among what is theirs.
 
 
 def sizes_of(tensor: TensorBase) -> tuple[int, ...]:
@@ -353,29 +316,40 @@ def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:
 
 def version_of(tensor: TensorBase) -> i64:
     """How often the tensor's memory was written to."""
-    storage = tensor.shared
+    storage = tensor._shared
     return 0 if storage is None else storage.version
+
+
+def counted_version(tensor: TensorBase) -> i64:
+    """How often the tensor's memory was written to.
+
+    Raises:
+        RuntimeError: it is an inference tensor.
+    """
+    if is_inference(tensor):
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return version_of(tensor)
 
 
 def is_inference(tensor: TensorBase) -> bool:
     """Whether a tensor was made in inference mode, and autograd must not see it."""
-    return tensor.keyset & AUTOGRAD_KEYS == 0
+    return tensor._keyset & AUTOGRAD_KEYS == 0
 
 
 def needs_grad(tensor: TensorBase) -> bool:
     """Whether operations on a tensor are recorded (grad mode apart)."""
-    if tensor.view_info is not None:
+    if tensor._view_info is not None:
         return view_needs_grad(tensor)
-    meta = tensor.meta
+    meta = tensor._meta
     return meta is not None and (meta.requires_grad or meta.grad_fn is not None)
 
 
 def share_storage(tensor: TensorBase) -> Storage:
     """The storage, made now if nobody needed it so far."""
-    storage = tensor.shared
+    storage = tensor._shared
     if storage is None:
         storage = Storage()
-        tensor.shared = storage
+        tensor._shared = storage
     return storage
 
 
@@ -397,23 +371,31 @@ def bump_version(tensor: TensorBase) -> None:
 
 def keyset_without_tangent(tensor: TensorBase) -> i64:
     """The key set of another tensor around the same array, which is no dual tensor."""
-    return tensor.keyset & ~FORWARD_AD_BIT
+    return tensor._keyset & ~FORWARD_AD_BIT
 
 
 def materialize_meta(tensor: TensorBase) -> AutogradMeta:
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is None:
         meta = AutogradMeta()
-        tensor.meta = meta
+        tensor._meta = meta
     return meta
+
+
+def replace_array(tensor: TensorBase, array: Any) -> None:
+    """Put another array in place of a tensor's, as set_data and immutable backends do."""
+    former: Any = tensor.array
+    tensor.array = array
+    tensor._sizes = None
+    _keep_until_here(former)
 
 
 def detached(tensor: TensorBase) -> TensorBase:
     """A tensor with the same array and version counter, outside the graph."""
     keyset = keyset_without_tangent(tensor)
     result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
-    result.keyset = keyset
-    result.shared = share_storage(tensor)
+    result._keyset = keyset
+    result._shared = share_storage(tensor)
     result._sizes = tensor._sizes
     note_alias(result, tensor)
     return result
@@ -438,19 +420,19 @@ def set_alias_listener(listener: Any) -> None:
 
 def note_alias(tensor: TensorBase, source: TensorBase) -> None:
     """Note that `tensor` has the elements of `source`, also after those are written to."""
-    if source.keyset & FUNCTIONALIZE_BIT:
+    if source._keyset & FUNCTIONALIZE_BIT:
         _sharing.listener(tensor, source)
 
 
 def view_needs_grad(tensor: TensorBase) -> bool:
     """Whether a view requires grad: by itself or because its base does."""
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is not None and (meta.requires_grad or meta.grad_fn is not None):
         return True
-    view = tensor.view_info
+    view = tensor._view_info
     if view is None:
         return False
-    above = view.base.meta
+    above = view.base._meta
     return above is not None and (above.requires_grad or above.grad_fn is not None)
 
 
@@ -519,7 +501,7 @@ def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> Tensor
         note_made(result)
         if current_state().inference_mode:
             keyset = keyset & ~AUTOGRAD_KEYS
-    result.keyset = keyset
+    result._keyset = keyset
     return result
 
 

@@ -116,23 +116,23 @@ class AtForwardLevel(Scope):
 def attach_tangent(tensor: TensorBase, value: TensorBase, level: ForwardLevel) -> None:
     """Make a tensor a dual one, with `value` itself for its tangent."""
     materialize_meta(tensor).tangent = Tangent(value, level)
-    tensor.keyset = tensor.keyset | FORWARD_AD_BIT
+    tensor._keyset = tensor._keyset | FORWARD_AD_BIT
     level.note(tensor)
 
 
 def drop_tangent(tensor: TensorBase, level: ForwardLevel) -> None:
     """Make a tensor of a level an ordinary one."""
-    meta = tensor.meta
+    meta = tensor._meta
     if meta is not None:
         tangent = meta.tangent
         if tangent is None or tangent.level is level:
             meta.tangent = None
-            tensor.keyset = tensor.keyset & ~FORWARD_AD_BIT
+            tensor._keyset = tensor._keyset & ~FORWARD_AD_BIT
 
 
 def own_tangent(tensor: TensorBase) -> Tangent | None:
     """The tangent that a tensor holds itself."""
-    meta = tensor.meta
+    meta = tensor._meta
     return None if meta is None else meta.tangent
 
 

@@ -22,6 +22,7 @@ from plugrad.tensor.base import (
     make_tensor,
     materialize_meta,
     needs_grad,
+    replace_array,
     share_storage,
     version_of,
 )
@@ -46,12 +47,12 @@ class Before:
         self.former = FormerArray(tensor)
         self.dtype = tensor.dtype
         self.device = tensor.device
-        self.keyset: i64 = tensor.keyset
+        self.keyset: i64 = tensor._keyset
         self.version: i64 = version_of(tensor)
         self.requires_grad: bool = needs_grad(tensor)
-        self.shared: Storage | None = tensor.shared
-        self.view_info: ViewInfo | None = tensor.view_info
-        meta = tensor.meta
+        self.shared: Storage | None = tensor._shared
+        self.view_info: ViewInfo | None = tensor._view_info
+        meta = tensor._meta
         self.meta: AutogradMeta | None = meta
         self.grad: TensorBase | None = None if meta is None else meta.grad
         self.grad_fn: Node | None = None if meta is None else meta.grad_fn
@@ -61,14 +62,14 @@ class Before:
 
     def stand_in(self, array: Any) -> None:
         """Put another array in the place of the tensor's, and of what it shares with views."""
-        self.tensor.replace_array(array)
+        replace_array(self.tensor, array)
         place = self.former.place
         if place is not None and not place.steps:
             place.cell.array = array
 
     def has_graph(self) -> bool:
         """Whether the tensor has a grad_fn now that it had not."""
-        meta = self.tensor.meta
+        meta = self.tensor._meta
         return meta is not None and meta.grad_fn is not None and meta.grad_fn is not self.grad_fn
 
     def writes(self) -> int:
@@ -81,17 +82,17 @@ class Before:
         self.former.restore()
         tensor.dtype = self.dtype
         tensor.device = self.device
-        tensor.keyset = self.keyset
-        storage = tensor.shared
+        tensor._keyset = self.keyset
+        storage = tensor._shared
         if storage is not None:
             storage.version = self.version
         if self.shared is not None:
-            tensor.shared = self.shared
+            tensor._shared = self.shared
             self.shared.version = self.version
-        tensor.view_info = self.view_info
-        meta = tensor.meta
+        tensor._view_info = self.view_info
+        meta = tensor._meta
         if self.meta is not None:
-            tensor.meta = self.meta
+            tensor._meta = self.meta
             meta = self.meta
         if meta is not None:
             meta.grad = self.grad
@@ -111,7 +112,7 @@ def cell_of(tensor: TensorBase) -> Any:
 
     One that the others have left alone ceases to be kept as one that shares.
     """
-    if not tensor.keyset & FUNCTIONALIZE_BIT:
+    if not tensor._keyset & FUNCTIONALIZE_BIT:
         return None
     place = alias_of(tensor)
     if place is None:
@@ -139,7 +140,7 @@ def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) 
     many writes. Whatever shares a tensor's elements follows."""
     for number, tensor in enumerate(tensors):
         array = arrays[number]
-        if tensor.keyset & FUNCTIONALIZE_BIT and alias_of(tensor) is not None:
+        if tensor._keyset & FUNCTIONALIZE_BIT and alias_of(tensor) is not None:
             rebind(tensor, array)
         else:
             tensor.array = array
@@ -159,7 +160,7 @@ def put_gradients(tensors: list[TensorBase], arrays: list[Any]) -> None:
 def drop_gradients(tensors: list[TensorBase]) -> None:
     """Leave tensors without a gradient."""
     for tensor in tensors:
-        meta = tensor.meta
+        meta = tensor._meta
         if meta is not None:
             meta.grad = None
 
@@ -176,19 +177,19 @@ def situation(tensors: list[TensorBase]) -> list[int]:
     whether it has one, and whether its elements are still to be conjugated or negated."""
     found: list[int] = []
     for tensor in tensors:
-        meta = tensor.meta
+        meta = tensor._meta
         word = 0
         if meta is not None:
             if meta.grad is not None:
                 word = HAS_GRAD
             if meta.requires_grad or meta.grad_fn is not None:
                 word += REQUIRES_GRAD
-        elif tensor.view_info is not None and needs_grad(tensor):
+        elif tensor._view_info is not None and needs_grad(tensor):
             word = REQUIRES_GRAD
-        if tensor.keyset & MATH_BITS:
-            if tensor.keyset & CONJUGATE_BIT:
+        if tensor._keyset & MATH_BITS:
+            if tensor._keyset & CONJUGATE_BIT:
                 word += IS_CONJ
-            if tensor.keyset & NEGATIVE_BIT:
+            if tensor._keyset & NEGATIVE_BIT:
                 word += IS_NEG
         found.append(word)
     return found

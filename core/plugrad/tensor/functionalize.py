@@ -34,6 +34,7 @@ from plugrad.tensor.base import (
     TensorBase,
     keyset_without_tangent,
     make_tensor,
+    replace_array,
     replay_view,
     set_alias_listener,
     share_storage,
@@ -64,7 +65,7 @@ def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -
         made.follow(place, step)
         if source.array is not read:
             # Another thread wrote since the view was taken.
-            tensor.replace_array(_replayed(made, tensor).array)
+            replace_array(tensor, _replayed(made, tensor).array)
 
 
 def repeats_elements(tensor: TensorBase) -> bool:
@@ -141,11 +142,11 @@ def group_of(tensor: TensorBase) -> object:
 
 def take_over(tensor: TensorBase, source: TensorBase) -> None:
     """Let a tensor have the array of another one, and share what is written to either."""
-    if tensor.keyset & keys.FUNCTIONALIZE_BIT:
+    if tensor._keyset & keys.FUNCTIONALIZE_BIT:
         note_array(tensor)
         leave(tensor)
-    tensor.replace_array(source.array)
-    if source.keyset & keys.FUNCTIONALIZE_BIT:
+    replace_array(tensor, source.array)
+    if source._keyset & keys.FUNCTIONALIZE_BIT:
         join(tensor, source, None, tensor.array)
 
 
@@ -155,7 +156,7 @@ def rebind(target: TensorBase, array: Any) -> None:
     place = alias_of(target)
     if place is None:
         note_array(target)
-        target.replace_array(array)
+        replace_array(target, array)
         return
     cell = place.cell
     state = current_state()
@@ -183,10 +184,10 @@ def rebind(target: TensorBase, array: Any) -> None:
                 if tensor is None:
                     continue
                 if member.steps is place.steps:
-                    tensor.replace_array(array)
+                    replace_array(tensor, array)
                 else:
-                    tensor.replace_array(_replayed(member, tensor).array)
-            target.replace_array(array)
+                    replace_array(tensor, _replayed(member, tensor).array)
+            replace_array(target, array)
     finally:
         state.kept = kept
 
@@ -228,7 +229,7 @@ def extend(target: TensorBase, view: TensorBase) -> None:
         if place.ordered and len(place.cell.members) <= 2:
             # It and the view, which nobody else has: there is nothing to be shared.
             leave(target)
-    target.replace_array(view.array)
+    replace_array(target, view.array)
 
 
 def _like(tensor: TensorBase, array: Any) -> TensorBase:
@@ -239,7 +240,7 @@ def _like(tensor: TensorBase, array: Any) -> TensorBase:
 
 def _dtype_of(tensor: TensorBase, array: Any) -> DType:
     """The dtype of an array for which `tensor` stands."""
-    if tensor.keyset & keys.TRANSFORMS_BIT:
+    if tensor._keyset & keys.TRANSFORMS_BIT:
         own: DType = array.dtype
         return own
     return find_backend(tensor.device.type).backend.dtype_of(array)
@@ -282,7 +283,7 @@ class FunctionalViewKernel:
         return out
 
     def _join(self, out: TensorBase, source: TensorBase, step: Step, read: Any) -> None:
-        out.shared = share_storage(source)
+        out._shared = share_storage(source)
         join(out, source, step, read)
 
     def _take_strided(
@@ -299,7 +300,7 @@ class FunctionalViewKernel:
             state.kept = kept
         own = (*args[:3], contiguous_strides(sizes_of(memory)), 0)
         out: TensorBase = self.op.lookup(below)(below, memory, *own)
-        out.shared = share_storage(source)
+        out._shared = share_storage(source)
         with place.cell.lock:
             made = enter(out, place.cell)
             made.steps = [*steps, (self.op, own, -1)]

@@ -56,20 +56,20 @@ from plugrad.tensor.strides import contiguous_strides
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
 _DLPACK_CPU: Final = 1
 _FIELDS: Final = frozenset(
-    ["array", "dtype", "device", "keyset", "meta", "shared", "view_info", "_sizes"]
+    ["array", "dtype", "device", "_keyset", "_meta", "_shared", "_view_info", "_sizes"]
 )
 
 
 def host_array(tensor: TensorBase) -> Any:
     """The elements in a NumPy array; shares memory if the backend's arrays live on the host."""
-    if tensor.keyset & TRANSFORMS_BIT:
+    if tensor._keyset & TRANSFORMS_BIT:
         tensor = readable(tensor)
     if WATCH.threads > 0:
         note_read(tensor)
     host = find_backend(tensor.device.type).to_host(tensor.array)
-    if tensor.keyset & CONJUGATE_BIT:
+    if tensor._keyset & CONJUGATE_BIT:
         host = np.conjugate(host)
-    if tensor.keyset & NEGATIVE_BIT:
+    if tensor._keyset & NEGATIVE_BIT:
         host = np.negative(host)
     return host
 
@@ -203,7 +203,7 @@ def _readable(self: TensorBase, control_flow: bool = False) -> Any:
     """`host_array` for reading one element."""
     if self.device.type == "meta":
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    if control_flow and self.keyset & TRANSFORMS_BIT:
+    if control_flow and self._keyset & TRANSFORMS_BIT:
         self = readable(self, True)
     return host_array(self)
 
@@ -330,7 +330,7 @@ def instance_of(cls: Any, source: TensorBase) -> TensorBase:
     made.array = source.array
     made.dtype = source.dtype
     made.device = source.device
-    made.keyset = keyset_without_tangent(source)
+    made._keyset = keyset_without_tangent(source)
     return made
 
 
@@ -351,9 +351,9 @@ def _rebuild(
 ) -> TensorBase:
     made = instance_of(cls, from_host(host, dtype, device))
     if conj:
-        made.keyset = made.keyset | CONJUGATE_BIT
+        made._keyset = made._keyset | CONJUGATE_BIT
     if neg:
-        made.keyset = made.keyset | NEGATIVE_BIT
+        made._keyset = made._keyset | NEGATIVE_BIT
     if requires_grad:
         materialize_meta(made).requires_grad = True
     return made
@@ -400,7 +400,7 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
             "protocol at the moment."
         )
-    if self.keyset & TRANSFORMS_BIT:
+    if self._keyset & TRANSFORMS_BIT:
         raise RuntimeError(
             "copy.deepcopy() of a tensor of a function that is being transformed is not supported; "
             "use Tensor.clone()"
@@ -409,7 +409,7 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     copied = cast_array(array, self.device.type, self.dtype, self.device.index or 0)
     result = instance_of(type(self), wrap(copied, self.dtype, self.device))
     memo[id(self)] = result
-    meta = self.meta
+    meta = self._meta
     if meta is not None:
         own = materialize_meta(result)
         own.requires_grad = meta.requires_grad
@@ -430,12 +430,12 @@ def _backend_of(self: TensorBase) -> Any:
 
 def strides(self: TensorBase) -> tuple[int, ...]:
     """Steps in elements from one index to the next, for each dimension."""
-    if self.keyset & TRANSFORMS_BIT:
+    if self._keyset & TRANSFORMS_BIT:
         return _strides_at_level(self)
-    if self.keyset & FUNCTIONALIZE_BIT:
+    if self._keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[0]
-    if self.view_info is not None and 0 in sizes_of(self):
-        return _layout_of_nothing(self, self.view_info)[0]
+    if self._view_info is not None and 0 in sizes_of(self):
+        return _layout_of_nothing(self, self._view_info)[0]
     steps = _backend_of(self).strides(self.array)
     return whole_numbers(steps, self.array)
 
@@ -464,13 +464,13 @@ def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
 
 def storage_offset(self: TensorBase) -> int:
     """Where the first element is in the memory that views share, in elements."""
-    if self.keyset & TRANSFORMS_BIT:
+    if self._keyset & TRANSFORMS_BIT:
         wrapped: Wrapped = self.array
         return storage_offset(wrapped.value)
-    if self.keyset & FUNCTIONALIZE_BIT:
+    if self._keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[1]
-    if self.view_info is not None and 0 in sizes_of(self):
-        return _layout_of_nothing(self, self.view_info)[1]
+    if self._view_info is not None and 0 in sizes_of(self):
+        return _layout_of_nothing(self, self._view_info)[1]
     place = _backend_of(self).storage_offset(self.array)
     return whole_numbers((place,), self.array)[0]
 
@@ -479,7 +479,7 @@ def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_for
     """Whether the elements lie in memory without gaps, in row-major order or that of a format."""
     if memory_format.order:
         return has_format(sizes_of(self), strides(self), memory_format)
-    if self.keyset & FUNCTIONALIZE_BIT:
+    if self._keyset & FUNCTIONALIZE_BIT:
         if is_ordered(self):
             return True
     else:
@@ -497,9 +497,9 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
     """
     if needs_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if self.keyset & TRANSFORMS_BIT:
+    if self._keyset & TRANSFORMS_BIT:
         self = readable(self)
-    if self.keyset & MATH_BITS:
+    if self._keyset & MATH_BITS:
         bit = "conjugate" if is_conj(self) else "negative"
         raise BufferError(f"Can't export tensors with the {bit} bit set")
     if WATCH.threads > 0:
@@ -509,7 +509,7 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
 
 def dlpack_device(self: TensorBase) -> Any:
     """DLPack's device type and index."""
-    if self.keyset & TRANSFORMS_BIT:
+    if self._keyset & TRANSFORMS_BIT:
         self = readable(self)
     place = _backend_of(self).dlpack_device(self.array)
     return whole_numbers(place, self.array)

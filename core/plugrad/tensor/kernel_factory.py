@@ -102,11 +102,11 @@ def keyset_of(values: tuple[Any, ...]) -> int:
     keyset: i64 = 0
     for value in values:
         if isinstance(value, TensorBase):
-            keyset |= value.keyset
+            keyset |= value._keyset
         elif isinstance(value, (list, tuple)):
             for item in value:
                 if isinstance(item, TensorBase):
-                    keyset |= item.keyset
+                    keyset |= item._keyset
     return keyset if keyset != 0 else keys.BACKEND_SELECT_BIT
 
 

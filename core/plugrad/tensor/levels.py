@@ -213,7 +213,7 @@ class SteppedOut(Scope):
 
 def wrapped_of(tensor: TensorBase) -> Wrapped | None:
     """What a tensor of a level wraps; None for an ordinary one."""
-    if tensor.keyset & TRANSFORMS_BIT == 0:
+    if tensor._keyset & TRANSFORMS_BIT == 0:
         return None
     array: Wrapped = tensor.array
     return array
@@ -227,7 +227,7 @@ def make_level_tensor(value: TensorBase, level: Level, batch_dim: int = UNBATCHE
 
 def value_at(tensor: TensorBase, level: Level) -> TensorBase:
     """What a tensor is one level further out: itself if it is none of this level's."""
-    if tensor.keyset & TRANSFORMS_BIT == 0:
+    if tensor._keyset & TRANSFORMS_BIT == 0:
         return tensor
     wrapped: Wrapped = tensor.array
     return wrapped.value if wrapped.level is level else tensor
@@ -235,7 +235,7 @@ def value_at(tensor: TensorBase, level: Level) -> TensorBase:
 
 def is_at(tensor: TensorBase, level: Level) -> bool:
     """Whether it is a tensor of this level."""
-    if tensor.keyset & TRANSFORMS_BIT == 0:
+    if tensor._keyset & TRANSFORMS_BIT == 0:
         return False
     wrapped: Wrapped = tensor.array
     return wrapped.level is level
@@ -247,7 +247,7 @@ def living(tensor: TensorBase) -> TensorBase:
     Raises:
         RuntimeError: it got out of a vmap, and so without the dimension that was mapped over.
     """
-    while tensor.keyset & TRANSFORMS_BIT:
+    while tensor._keyset & TRANSFORMS_BIT:
         wrapped: Wrapped = tensor.array
         if wrapped.level.alive:
             break
@@ -277,7 +277,7 @@ def readable(tensor: TensorBase, control_flow: bool = False) -> TensorBase:
     Raises:
         RuntimeError: it has other elements for each element of a batch.
     """
-    while tensor.keyset & TRANSFORMS_BIT:
+    while tensor._keyset & TRANSFORMS_BIT:
         wrapped: Wrapped = tensor.array
         if wrapped.batch_dim >= 0:
             _refuse(control_flow)
@@ -291,7 +291,7 @@ def _refuse(control_flow: bool) -> NoReturn:
 
 def is_mapped(tensor: TensorBase) -> bool:
     """Whether it has other elements for each element of a batch, so that it cannot be read."""
-    while tensor.keyset & TRANSFORMS_BIT:
+    while tensor._keyset & TRANSFORMS_BIT:
         wrapped: Wrapped = tensor.array
         if wrapped.batch_dim >= 0:
             return True
@@ -316,7 +316,7 @@ def is_mapped_like(tensor: TensorBase, other: TensorBase) -> bool:
 
 def _mapping_levels(tensor: TensorBase) -> list[int]:
     found: list[int] = []
-    while tensor.keyset & TRANSFORMS_BIT:
+    while tensor._keyset & TRANSFORMS_BIT:
         wrapped: Wrapped = tensor.array
         if wrapped.batch_dim >= 0:
             found.append(wrapped.level.number)
@@ -326,7 +326,7 @@ def _mapping_levels(tensor: TensorBase) -> list[int]:
 
 def whole_batch(tensor: TensorBase) -> TensorBase:
     """The ordinary tensor with the elements of a tensor of levels, for all elements of a batch."""
-    while tensor.keyset & TRANSFORMS_BIT:
+    while tensor._keyset & TRANSFORMS_BIT:
         wrapped: Wrapped = tensor.array
         tensor = wrapped.value
     return tensor

@@ -31,10 +31,10 @@ _PREFIXES: Final = ("empty", "new_")
 
 def math_bits(tensor: TensorBase) -> i64:
     """The bits of an ordinary tensor, or of the one that a tensor of a level stands for."""
-    while tensor.keyset & keys.TRANSFORMS_BIT:
+    while tensor._keyset & keys.TRANSFORMS_BIT:
         wrapped: Wrapped = tensor.array
         tensor = wrapped.value
-    return tensor.keyset & keys.MATH_BITS
+    return tensor._keyset & keys.MATH_BITS
 
 
 def is_conj(tensor: TensorBase) -> bool:
@@ -50,14 +50,14 @@ def is_neg(tensor: TensorBase) -> bool:
 def as_stored(tensor: TensorBase) -> TensorBase:
     """The elements as they are in a tensor's memory, outside of the graph."""
     stored = detached(tensor)
-    stored.keyset = stored.keyset & ~keys.MATH_BITS
+    stored._keyset = stored._keyset & ~keys.MATH_BITS
     return stored
 
 
 def resolved(tensor: TensorBase) -> TensorBase:
     """The tensor itself if it has no bits; else one with the same elements in memory of its own,
     below autograd."""
-    bits: i64 = tensor.keyset & keys.MATH_BITS
+    bits: i64 = tensor._keyset & keys.MATH_BITS
     if bits == 0:
         return tensor
     return _applied(_without_bits(tensor), bits)
@@ -65,14 +65,14 @@ def resolved(tensor: TensorBase) -> TensorBase:
 
 def _without_bits(tensor: TensorBase) -> TensorBase:
     """A tensor around the same array, to be read at once: nothing knows that they share it."""
-    keyset: i64 = tensor.keyset & ~(keys.MATH_BITS | keys.FORWARD_AD_BIT)
+    keyset: i64 = tensor._keyset & ~(keys.MATH_BITS | keys.FORWARD_AD_BIT)
     return make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
 
 
 def toggled(tensor: TensorBase, bit: i64) -> TensorBase:
     """A view of a tensor with one of its bits changed, below autograd."""
     view = detached(tensor)
-    view.keyset = view.keyset ^ bit
+    view._keyset = view._keyset ^ bit
     return view
 
 
@@ -88,7 +88,7 @@ def _applied(tensor: TensorBase, bits: i64) -> TensorBase:
 def _computed(name: str, tensor: TensorBase) -> TensorBase:
     op = find_operator(name)
     assert op is not None
-    below: i64 = tensor.keyset & _DENSE
+    below: i64 = tensor._keyset & _DENSE
     state = current_state()
     result: TensorBase
     if state.trace is not None:
@@ -102,8 +102,8 @@ def _write_back(target: TensorBase, result: TensorBase) -> None:
     """Make `result` the elements of a tensor with bits."""
     op = find_operator("plugrad::copy_")
     assert op is not None
-    stored = _applied(result, target.keyset & keys.MATH_BITS)
-    below: i64 = target.keyset & _DENSE
+    stored = _applied(result, target._keyset & keys.MATH_BITS)
+    below: i64 = target._keyset & _DENSE
     op.lookup(below)(below, target, stored, False)
 
 
@@ -139,7 +139,7 @@ class MathBitsKernel:
             # The other device may be the one that can compute.
             source: TensorBase = args[0]
             moved = _go_on(state, self.op, below, (_without_bits(source), *args[1:]))
-            return _applied(moved, source.keyset & keys.MATH_BITS)
+            return _applied(moved, source._keyset & keys.MATH_BITS)
         targets: list[TensorBase] = []
         copies: list[TensorBase] = []
         given: list[Any] = []
@@ -223,7 +223,7 @@ class BitViewKernel:
         state = current_state()
         if self.implicit is not None and self.op.lookup_dense(below) is self.implicit:
             return _go_on(state, self.op, below, (source, *args))
-        bits: i64 = source.keyset & keys.MATH_BITS
+        bits: i64 = source._keyset & keys.MATH_BITS
         if self.as_real and bits & keys.CONJUGATE_BIT:
             raise RuntimeError(
                 "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the "
@@ -238,11 +238,11 @@ class BitViewKernel:
             source = as_stored(source)
         out = _go_on(state, self.op, below, (source, *args))
         if isinstance(out, TensorBase):
-            out.keyset = (out.keyset & ~keys.MATH_BITS) | bits
+            out._keyset = (out._keyset & ~keys.MATH_BITS) | bits
         else:
             for item in out:
                 view: TensorBase = item
-                view.keyset = (view.keyset & ~keys.MATH_BITS) | bits
+                view._keyset = (view._keyset & ~keys.MATH_BITS) | bits
         return out
 
 

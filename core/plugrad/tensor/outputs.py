@@ -141,7 +141,7 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
     state = current_state()
     if state.grad_enabled and (needs_grad(out) or needs_grad(result)):
         raise_requires_grad(function)
-    if (out.keyset | result.keyset) & state.kept & FORWARD_AD_BIT:
+    if (out._keyset | result._keyset) & state.kept & FORWARD_AD_BIT:
         raise NotImplementedError(
             f"Trying to use forward AD with {function}_out that does not support it because it is "
             "an out= function"
@@ -188,7 +188,7 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
                 stacklevel=3,
             )
         converted: Any = result
-        if result.view_info is not None:
+        if result._view_info is not None:
             converted = converted.clone()
         take_over(out, converted.to(out.dtype))
         bump_version(out)

@@ -33,7 +33,7 @@ def check_overlap(target: TensorBase, operator: str) -> None:
     Raises:
         RuntimeError: a dimension repeats its elements, as those do that `expand` adds.
     """
-    if target.keyset & FUNCTIONALIZE_BIT:
+    if target._keyset & FUNCTIONALIZE_BIT:
         if operator not in _UNIFORM and repeats_elements(target):
             raise_overlap()
         return
@@ -70,10 +70,10 @@ def _check_operand(target: TensorBase, other: TensorBase, operator: str) -> None
         if operator in APART and target.numel() > 0 and _is_dense(target):
             _raise_shared()
         return
-    storage = target.shared
-    if storage is None or other.shared is not storage or operator in _UNCHECKED:
+    storage = target._shared
+    if storage is None or other._shared is not storage or operator in _UNCHECKED:
         return
-    if (target.keyset | other.keyset) & TRANSFORMS_BIT:
+    if (target._keyset | other._keyset) & TRANSFORMS_BIT:
         return
     if operator in _OF_NUMBER and other.ndim == 0:
         return

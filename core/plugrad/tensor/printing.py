@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.dual_tensors import tangent_of
 from plugrad.graph.history import grad_fn_of
+from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.interop import host_array
 from plugrad.tensor.levels import Wrapped
-
-if TYPE_CHECKING:
-    from plugrad.tensor.base import TensorBase
 
 
 @final
@@ -237,7 +235,7 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
 
 
 def _grad_suffix(tensor: TensorBase) -> str | None:
-    if not tensor.needs_grad():
+    if not needs_grad(tensor):
         return None
     try:
         grad_fn = grad_fn_of(tensor)
@@ -266,13 +264,13 @@ def tensor_repr(tensor: TensorBase) -> str:
     A subclass prints under its own name; a class attribute `_printed_as` of that very class
     replaces it.
     """
-    if tensor.keyset & TRANSFORMS_BIT:
+    if tensor._keyset & TRANSFORMS_BIT:
         return _level_repr(tensor)
     cls: Any = type(tensor)
     prefix = str(cls.__dict__.get("_printed_as", cls.__name__)) + "("
     indent = len(prefix)
     suffixes: list[str] = []
-    shape = tensor.sizes()
+    shape = sizes_of(tensor)
     dtype = tensor.dtype
     default = get_default_dtype()
     shows_size = False

@@ -320,7 +320,7 @@ def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:
 
 def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
     """A copy of `tensor` in a dtype, below autograd."""
-    if tensor.keyset & TRANSFORMS_BIT:
+    if tensor._keyset & TRANSFORMS_BIT:
         # Of a level: its elements are further out, and so may be a graph.
         to_copy: Any = find_operator("plugrad::_to_copy")
         level_tensor: TensorBase = to_copy.call((tensor, dtype, None))

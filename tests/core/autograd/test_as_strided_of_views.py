@@ -100,8 +100,8 @@ def test_views_of_one_another_share_their_steps() -> None:
     first = y = base.view(1)
     for _ in range(2000):
         former, y = y, y.view(1)
-        assert y.view_info.last.before is former.view_info.last
-    assert y.view_info.last.count == 2001
+        assert y._view_info.last.before is former._view_info.last
+    assert y._view_info.last.count == 2001
     base.mul_(3)
     (y * first).sum().backward()
     assert x.grad.tolist() == [18.0]

@@ -89,7 +89,7 @@ def test_limits_and_operators_are_copied_and_pickled() -> None:
 
 def test_a_tensor_does_not_take_its_fields_from_a_state() -> None:
     x = plugrad.ones(2)
-    x.__setstate__({"keyset": -1, "array": None, "note": "mine"})
+    x.__setstate__({"_keyset": -1, "array": None, "note": "mine"})
     assert x.tolist() == [1.0, 1.0]
     assert x.note == "mine"
     assert copy.copy(x).note == "mine"

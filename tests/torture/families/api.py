@@ -41,12 +41,7 @@ _LEFT_OUT = re.compile(
     r"__getattribute__|__format__|__str__|__repr__|__torch_function__|__plugrad_function__"
 )
 # plugrad's own on tensors, which are no part of the public API.
-_OWN = frozenset(
-    (
-        *("array", "bump_version", "detached", "keyset", "materialize_meta", "meta", "needs_grad"),
-        *("replace_array", "share_storage", "sizes", "version", "view_info", "set_"),
-    )
-)
+_OWN = frozenset(("array", "set_"))
 
 
 def _public(namespace: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class Captured:
         about: list[Any] = []
         for leaf in call.leaves:
             if isinstance(leaf, TENSOR):
-                about.append((leaf.sizes(), leaf.dtype, leaf.device, type(leaf)))
+                about.append((leaf.shape, leaf.dtype, leaf.device, type(leaf)))
             elif isinstance(leaf, jax.Array):
                 about.append((leaf.shape, leaf.dtype))
             elif isinstance(leaf, PLAIN):

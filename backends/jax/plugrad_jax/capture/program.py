@@ -173,7 +173,7 @@ class Program:
         now = situation(self._own_watched)
         for tensor, before, after in zip(self._own_watched, self._situation, now, strict=True):
             if before != after:
-                name = self.roots.names.get(id(tensor), f"a tensor of shape {tensor.sizes()}")
+                name = self.roots.names.get(id(tensor), f"a tensor of shape {tuple(tensor.shape)}")
                 for bit, what in _SITUATIONS.items():
                     if (before ^ after) & bit:
                         return f"{name} {what} {'now' if after & bit else 'no longer'}"

@@ -133,7 +133,7 @@ class Roots:
             return
         self.names[id(tensor)] = name
         self.tensors.append(tensor)
-        about = (tensor.sizes(), tensor.dtype, tensor.device, type(tensor))
+        about = (tensor.shape, tensor.dtype, tensor.device, type(tensor))
         self.signature.append((name, about))
 
     def _hold(self, holder: Any, name: str) -> None:

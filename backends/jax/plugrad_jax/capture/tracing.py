@@ -219,7 +219,7 @@ class Tracing:
                 )
             initial = self._inputs.get(id(tensor), before.array)
             if tensor.array is not initial:
-                if tensor.sizes() != before.array.shape or tensor.dtype is not before.dtype:
+                if tensor.shape != before.array.shape or tensor.dtype is not before.dtype:
                     raise CaptureError(f"the step changes the shape or dtype of {name}")
                 cell = cell_of(tensor)
                 # All that share elements follow the one that is written.
@@ -230,7 +230,7 @@ class Tracing:
 
     def _note_grad(self, tensor: Any, before: Before) -> None:
         changes = self.changes
-        meta = tensor.meta
+        meta = tensor._meta
         if meta is None:
             return
         if bool(meta.requires_grad) is not before.leaf_flag:
@@ -326,7 +326,7 @@ class Tracing:
             if argument is tensor:
                 return f"tensor {number} of the arguments"
         name = self.roots.names.get(id(tensor))
-        return name or f"a tensor of shape {tuple(tensor.sizes())}"
+        return name or f"a tensor of shape {tuple(tensor.shape)}"
 
     # After it
 

@@ -198,9 +198,9 @@ def _add_unseen(target: TensorBase, other: TensorBase, trace: Trace | None) -> b
     Only where the backend itself writes in place, since all else costs as much as a new tensor, and
     not for dual tensors, whose tangents must be added up as well, nor for what is to be conjugated.
     """
-    if (target.keyset | other.keyset) & (keys.FORWARD_AD_BIT | keys.MATH_BITS):
+    if (target._keyset | other._keyset) & (keys.FORWARD_AD_BIT | keys.MATH_BITS):
         return False
-    below = target.keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+    below = target._keyset & keys.AFTER_AD_INPLACE_OR_VIEW
     kernel = OP_add__Tensor.lookup_dense(below)
     if not isinstance(kernel, InplaceKernel) or kernel.raw is None:
         return False

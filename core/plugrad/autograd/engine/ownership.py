@@ -25,12 +25,12 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
     grad = grads[index]
     if (
         grad is None
-        or grad.keyset & (TRANSFORMS_BIT | MATH_BITS)
-        or grad.shared is not None
-        or grad.meta is not None
+        or grad._keyset & (TRANSFORMS_BIT | MATH_BITS)
+        or grad._shared is not None
+        or grad._meta is not None
     ):
         return False
-    if grad.keyset & FUNCTIONALIZE_BIT:
+    if grad._keyset & FUNCTIONALIZE_BIT:
         # Who else has the array keeps it as it is; who shares what is written has a place.
         if alias_of(grad) is not None:
             return False

@@ -56,14 +56,17 @@ class _Totals:
 
     @property
     def cpu_time_str(self) -> str:
+        """`cpu_time` with its unit."""
         return format_time(self.cpu_time)
 
     @property
     def cpu_time_total_str(self) -> str:
+        """`cpu_time_total` with its unit."""
         return format_time(self.cpu_time_total)
 
     @property
     def self_cpu_time_total_str(self) -> str:
+        """`self_cpu_time_total` with its unit."""
         return format_time(self.self_cpu_time_total)
 
 

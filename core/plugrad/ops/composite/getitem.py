@@ -247,7 +247,7 @@ def _first_unknown(indices: list[Any]) -> int:
 
 def _is_unknown(index: TensorBase) -> bool:
     """Whether it has no one value, as a function is traced, or mapped over a batch."""
-    if index.keyset & TRANSFORMS_BIT:
+    if index._keyset & TRANSFORMS_BIT:
         return is_mapped(index)
     return not find_backend(index.device.type).backend.has_values(index.array)
 

@@ -34,7 +34,7 @@ Sizes = tuple[int, ...]
 
 
 def _is_mutable(self: TensorBase) -> bool:
-    return not self.keyset & FUNCTIONALIZE_BIT
+    return not self._keyset & FUNCTIONALIZE_BIT
 
 
 def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> TensorBase:

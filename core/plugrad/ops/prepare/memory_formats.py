@@ -56,7 +56,7 @@ def order_like(self: TensorBase, memory_format: MemoryFormat | None) -> Sizes | 
         RuntimeError: tensors of that rank do not have the format.
     """
     if memory_format is None or memory_format is preserve_format:
-        if self.keyset & FUNCTIONALIZE_BIT or is_contiguous(self):
+        if self._keyset & FUNCTIONALIZE_BIT or is_contiguous(self):
             return None
         return memory_order(sizes_of(self), strides(self))
     check_rank(memory_format, self.ndim)

@@ -291,7 +291,7 @@ def as_strided(
     input_offset: int,
 ) -> tuple[object, ...]:
     check_geometry(size, stride, storage_offset)
-    if self.keyset & FUNCTIONALIZE_BIT:
+    if self._keyset & FUNCTIONALIZE_BIT:
         # No array knows its memory there: `self` is all of it.
         itemsize = self.dtype.itemsize
         check_reach(size, stride, storage_offset, itemsize, self.numel() * itemsize)

@@ -77,7 +77,7 @@ class Names(Undo):
                 f"know how to make it{at_line(user_line())}"
             )
         # `.data` of a tensor that is no input looks like a new one, but has not its memory alone.
-        shared = tensor.shared is not None
+        shared = tensor._shared is not None
         fresh = copied(tensor)
         if shared or getrefcount(tensor.array) > getrefcount(fresh.array):
             return self._add_constant(tensor)
@@ -99,8 +99,8 @@ class Names(Undo):
         if name is None:
             return None
         other = self._tensors[name]
-        if tensor.keyset & FUNCTIONALIZE_BIT and (
-            tensor.shared is None or tensor.shared is not other.shared
+        if tensor._keyset & FUNCTIONALIZE_BIT and (
+            tensor._shared is None or tensor._shared is not other._shared
         ):
             # They have an array in common until one of them is written to.
             return self._through(call_clone, "clone", tensor, name)
@@ -110,7 +110,7 @@ class Names(Undo):
         return self._through(call_detach, "detach", tensor, name)
 
     def _check_array(self, name: str, tensor: TensorBase) -> None:
-        if not tensor.keyset & FUNCTIONALIZE_BIT and tensor.array is not self._array_of[name]:
+        if not tensor._keyset & FUNCTIONALIZE_BIT and tensor.array is not self._array_of[name]:
             self._refuse_data(name)
 
     def note(self, tensor: Any) -> None:
@@ -130,7 +130,7 @@ class Names(Undo):
         for name, other in self._tensors.items():
             if _is_one_place(other, tensor):
                 return name
-            shares = shares or (tensor.shared is not None and other.shared is tensor.shared)
+            shares = shares or (tensor._shared is not None and other._shared is tensor._shared)
         if shares or id(tensor.array) in self._by_array:
             raise CaptureError(
                 f"capture(): a tensor of shape {tuple(sizes_of(tensor))} shares memory with others "
@@ -141,9 +141,9 @@ class Names(Undo):
     @staticmethod
     def _is_same(tensor: TensorBase, other: TensorBase) -> bool:
         """Whether autograd sees the same in two tensors with one array."""
-        if tensor.view_info is not None or other.view_info is not None:
+        if tensor._view_info is not None or other._view_info is not None:
             return not needs_grad(tensor) and not needs_grad(other)
-        a, b = tensor.meta, other.meta
+        a, b = tensor._meta, other._meta
         first = None if a is None else a.grad_fn
         second = None if b is None else b.grad_fn
         return needs_grad(tensor) == needs_grad(other) and first is second
@@ -234,7 +234,7 @@ class Names(Undo):
 
 def _is_one_place(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors have one array, with the same meaning."""
-    return a.array is b.array and (a.keyset ^ b.keyset) & MATH_BITS == 0
+    return a.array is b.array and (a._keyset ^ b._keyset) & MATH_BITS == 0
 
 
 def _overload(name: str) -> Operator:

@@ -252,7 +252,7 @@ class Recorder(Names):
         if isinstance(leaf, TensorBase) and id(leaf) not in self.own:
             name = self.name_of(leaf)
             before = self.before[id(leaf)]
-            meta = leaf.meta
+            meta = leaf._meta
             # What the function has put there itself is the same in every run.
             if meta is not None and meta.grad is before.grad:
                 self.grads_asked.setdefault(name, before.grad is not None)
@@ -283,7 +283,7 @@ class Recorder(Names):
         """The inputs and constants that have another gradient after the run, with its name."""
         found: dict[str, str | None] = {}
         for before in list(self.before.values()):
-            meta = before.tensor.meta
+            meta = before.tensor._meta
             grad = None if meta is None else meta.grad
             if grad is not before.grad:
                 found[self.name_of(before.tensor)] = None if grad is None else self.name_of(grad)
@@ -307,7 +307,7 @@ class Recorder(Names):
             name = self._names.get(id(tensor))
             if name is None or tensor.array is before.array or name in self._written:
                 continue
-            if not tensor.keyset & FUNCTIONALIZE_BIT:
+            if not tensor._keyset & FUNCTIONALIZE_BIT:
                 self._refuse_data(name)
 
     def makes_leaves(self) -> bool:
@@ -317,7 +317,7 @@ class Recorder(Names):
             if name not in self._written and needs_grad(before.tensor) != before.requires_grad:
                 return True
         for tensor in self._tensors.values():
-            meta = tensor.meta
+            meta = tensor._meta
             own = id(tensor) in self.own
             if own and meta is not None and meta.requires_grad and meta.grad_fn is None:
                 return True

@@ -123,9 +123,9 @@ class Undo(Listener):
     def _keep_contents(self, tensor: TensorBase) -> None:
         if id(tensor) in self._saved or tensor.device.type == "meta":
             return
-        if tensor.keyset & FUNCTIONALIZE_BIT:
+        if tensor._keyset & FUNCTIONALIZE_BIT:
             return  # its array stays what it is, and `before` has it
-        if self.own.get(id(tensor), False) and tensor.shared is None:
+        if self.own.get(id(tensor), False) and tensor._shared is None:
             return  # an operator's result, and no view
         self._saved.add(id(tensor))
         with silently():

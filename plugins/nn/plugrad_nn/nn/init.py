@@ -9,6 +9,21 @@ import plugrad
 from plugrad import Tensor
 from plugrad.plugins.arguments import explains
 
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
 _GAINS: dict[str, float] = {
     "linear": 1.0,
     "conv1d": 1.0,

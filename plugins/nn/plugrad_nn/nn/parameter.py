@@ -8,6 +8,10 @@ import plugrad
 from plugrad import Tensor
 from plugrad.overrides import disabled_plugrad_function
 
+__all__ = [
+    "Parameter",
+]
+
 
 class Parameter(Tensor):
     """A tensor that becomes a parameter of the module it is assigned to.

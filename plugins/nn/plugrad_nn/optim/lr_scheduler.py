@@ -8,6 +8,14 @@ from typing import Any
 
 from plugrad_nn.optim.optimizer import Optimizer, ParamGroup
 
+__all__ = [
+    "CosineAnnealingLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "StepLR",
+]
+
 
 def _check_optimizer(value: object) -> None:
     if not isinstance(value, Optimizer):
