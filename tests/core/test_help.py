@@ -4,6 +4,7 @@ which the compiled core must repeat."""
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import inspect
 import re
@@ -240,3 +241,22 @@ def test_a_star_leaves_pythons_types_alone() -> None:
     exec("from plugrad import *", names)
     assert names["zeros"] is plugrad.zeros
     assert not {"bool", "float", "int", "nn"} & set(names)
+
+
+def documented() -> list[str]:
+    """The public functions and, where there is no function of their name, the methods."""
+    functions = public_functions()
+    return [*functions, *(f"Tensor.{name}" for name in members() if name not in functions)]
+
+
+@pytest.mark.parametrize("name", documented())
+def test_the_example_of_an_operator_runs(name: str) -> None:
+    value = (
+        inspect.getattr_static(plugrad.Tensor, name[7:]) if "." in name else getattr(plugrad, name)
+    )
+    text = inspect.getdoc(value) or ""
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    runner.run(test, out=said.append)
+    assert runner.failures == 0, "".join(said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from plugrad.codegen.documentation import function_text
 from plugrad.codegen.groups import Group
 from plugrad.codegen.model import Entry
 from plugrad.codegen.signature import (
@@ -58,7 +59,7 @@ def emit_overload_table(out: Source, group: Group) -> None:
 
 def _emit_overloaded(out: Source, group: Group) -> None:
     with out.block(f"def {group.name}(*args: Any, **kwargs: Any) -> Any:"):
-        out.docstring(_documentation(group))
+        out.docstring(function_text(group))
         if group.first.number_first:
             out.line("args = tensor_first(args)")
         out.line(f"return call_overload({group.name!r}, OVERLOADS_{group.name}, args, kwargs)")
@@ -71,7 +72,7 @@ def _emit_exact(out: Source, group: Group) -> None:
     header = python_header(entry, group, has_out)
     emit_typing(out, group.name, header.text, returned)
     with out.block(f"def {group.name}({header.text}) -> Any:"):
-        out.docstring(_documentation(group))
+        out.docstring(function_text(group))
         for line in header.before:
             out.line(line)
         if entry.number_first:
@@ -299,33 +300,3 @@ def _emit_call(out: Source, entry: Entry, group: Group, module: str) -> None:
             out.line(f"result = {module}call_{group.by_type('Scalar').identifier}({scalar})")
     else:
         out.line(f"result = {module}call_{entry.identifier}({', '.join(names)})")
-
-
-def _mathematics(entry: Entry) -> list[str]:
-    """Of an entry that tells its source: operands, derivatives as in the file, source."""
-    found: list[str] = []
-    if entry.structure:
-        dtypes = "; integers give the default dtype" * (entry.result in ("float", "complex"))
-        shapes = "Any shape" if len(entry.tensor_arguments()) == 1 else "Operands are broadcast"
-        found.append(f"{shapes}{dtypes}.")
-    if entry.derivatives:
-        lines = [f"    {', '.join(names)}: {formula}" for names, formula in entry.derivatives]
-        found.append("Derivatives:\n\n" + "\n".join(lines).replace("    self:", "    input:"))
-    found.append(f"Source: {entry.source}")
-    return found
-
-
-def _documentation(group: Group) -> str:
-    entry = group.first
-    parts = [entry.doc or f"The operator plugrad::{entry.schema.full_name}."]
-    if len(group.entries) > 1:
-        others = [other.doc for other in group.entries[1:]]
-        parts.extend(doc for doc in others if doc and doc != entry.doc)
-    schemas = "\n".join(f"    {item.schema}" for item in group.entries)
-    parts.append(f"Schema:\n\n{schemas}")
-    if entry.source:
-        parts.extend(_mathematics(entry))
-    if entry.example:
-        parts.append(entry.example)
-    text = "\n\n".join(parts)
-    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')

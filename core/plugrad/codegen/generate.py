@@ -154,6 +154,7 @@ def generate(source: Path, target: Path) -> list[Path]:
         for path in sorted(source.glob("*.yaml"))
     ]
     groups = group_entries([entry for _, entries in families for entry in entries])
+    # check_documented(groups)
     by_family = {
         family: [group for group in groups if group.first.family == family]
         for family, _ in families

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plugrad.codegen.documentation import method_text
 from plugrad.codegen.function import (
     emit_conversions,
     emit_override,
@@ -63,7 +64,7 @@ def _emit_method(out: Source, group: Group) -> None:
     if group.kind == "overloaded":
         out.line("@final")
         with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
-            out.docstring(f"See `plugrad.{group.name}`.")
+            out.docstring(method_text(group))
             out.line(
                 f"return call_overload({group.name!r}, {entry.family}.OVERLOADS_{group.name}, "
                 "(self, *args), kwargs, True)"
@@ -77,7 +78,7 @@ def _emit_method(out: Source, group: Group) -> None:
     emit_typing(out, group.name, signature, returned)
     out.line("@final")
     with out.block(f"def {group.name}({signature}) -> Any:"):
-        out.docstring(_one_line(entry.doc) or f"See `plugrad.{group.name}`.")
+        out.docstring(method_text(group))
         for line in header.before:
             out.line(line)
         emit_conversions(out, entry, group, skip=("input",))
@@ -85,10 +86,6 @@ def _emit_method(out: Source, group: Group) -> None:
         emit_override(out, f"override_method({group.name!r}, ({values},))")
         out.line(f"a{index} = self")
         emit_result(out, entry, group, False, f"{entry.family}.")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace('"', "'")
 
 
 def dunders(groups: list[Group]) -> dict[str, Group]:

@@ -35,6 +35,7 @@ ENTRY_KEYS = (
     "numbers",
     "node",
     "doc",
+    "args",
     "example",
     "source",
 )
@@ -75,6 +76,7 @@ class Entry:
 
     Attributes:
         family: the YAML file's stem; names the modules its functions come from.
+        args: pairs of an argument and what `help()` says of it, where its name does not say enough.
         derivatives: pairs of input names and the expression that yields their gradients.
         forward: the forward rule, as pairs of a differentiable input and what is added for its
             tangent: an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for
@@ -106,6 +108,7 @@ class Entry:
     numbers: bool = False
     node: str = ""
     doc: str = ""
+    args: tuple[tuple[str, str], ...] = ()
     example: str = ""
     source: str = ""
     functional: Entry | None = field(default=None, compare=False)
@@ -203,6 +206,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
         numbers=bool(item.get("numbers", False)) or item.get("structure") == ELEMENTWISE,
         node=item.get("node", ""),
         doc=str(item.get("doc", "")).strip(),
+        args=_args(where, schema, item.get("args", {})),
         example=str(item.get("example", "")).strip("\n"),
         source=str(item.get("source", "")).strip(),
         level=item.get("level", "full"),
@@ -223,6 +227,13 @@ def _parse_entry(family: str, item: Any) -> Entry:
     if schema.is_inplace and not entry.differentiable:
         return _overwriting(entry)
     return entry
+
+
+def _args(where: str, schema: FunctionSchema, given: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, Mapping):
+        raise EntryError(f"{where}: args must be a mapping from arguments to texts; got {given!r}")
+    _choose(where, "args", given, tuple(argument.name for argument in schema.arguments))
+    return tuple((name, " ".join(str(text).split())) for name, text in given.items())
 
 
 def _choose(where: str, key: str, given: Any, valid: tuple[str, ...]) -> None:
@@ -294,7 +305,7 @@ def _inplace(entry: Entry) -> Entry:
         prepare="",
         explicit="",
         node="",
-        doc=f"The in-place version of `{schema.name}`: writes the result into `self`.",
+        doc=f"The in-place version of `{schema.name}`: writes the result into `input`.",
         example="",
         functional=entry,
     )
