@@ -80,4 +80,4 @@ def test_docstrings_show_derivatives() -> None:
     assert "    z: grad * ((jv(v - 1, z) - jv(v + 1, z)) / 2).conj()" in text
     text = inspect.getdoc(plugrad.special.gammaln) or ""
     assert "Any shape; integers give the default dtype." in text
-    assert "    input: grad * digamma(self)" in text
+    assert "    input: grad * digamma(input)" in text

@@ -246,3 +246,17 @@ def test_a_numpy_error_state_of_the_caller_is_not_disturbed() -> None:
 def test_node_has_the_name_pytorch_gives_it(name: str, values: Any) -> None:
     result = values(plugrad.tensor([1.0], requires_grad=True))
     assert result.grad_fn.name() == name
+
+
+@pytest.mark.parametrize("device", ["cpu", "jax"])
+def test_nan_to_num_replaces_the_parts_of_complex_numbers(device: str) -> None:
+    # As PyTorch 2.13 computes it; it has no gradient for them.
+    if device == "jax":
+        pytest.importorskip("plugrad_jax")
+    x = plugrad.tensor([complex(NAN, 3), complex(1, -INF), 2 + 1j], device=device).t()
+    assert x.nan_to_num(0.5, 9, -9).tolist() == [0.5 + 3j, 1 - 9j, 2 + 1j]
+    x.requires_grad_()
+    x.nan_to_num().backward(plugrad.full((3,), 1 + 2j, device=device))
+    assert x.grad.tolist() == [2j, 1, 1 + 2j]
+    decomposed = plugrad.ops.composite.rounding.nan_to_num(x.detach(), 0.5, 9, -9)
+    assert decomposed.tolist() == [0.5 + 3j, 1 - 9j, 2 + 1j]

@@ -82,10 +82,15 @@ def clamp_max(a: Array, high: Any) -> Any:
 
 
 def nan_to_num(a: Array, nan: float, posinf: float, neginf: float) -> Any:
-    """The replacements are numbers of the dtype; integers have nothing to replace."""
+    """The replacements are numbers of the dtype; integers have nothing to replace. The parts of
+    complex numbers are replaced each by itself."""
     result = np.array(a, copy=True)
-    if a.dtype.kind not in "biu":
-        result[np.isnan(a)] = nan
-        result[a == math.inf] = posinf
-        result[a == -math.inf] = neginf
+    if a.dtype.kind in "biu":
+        return result
+    for part in (result.real, result.imag) if a.dtype.kind == "c" else (result,):
+        least = part == -math.inf
+        most = part == math.inf
+        part[np.isnan(part)] = nan
+        part[most] = posinf
+        part[least] = neginf
     return result

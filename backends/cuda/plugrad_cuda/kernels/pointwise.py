@@ -359,7 +359,10 @@ class Pointwise(Family):
         return self.fused_addcmul(a, b, c, number(value, a.dtype))
 
     def nan_to_num(self, a: Array, nan: float, posinf: float, neginf: float) -> Any:
-        """The replacements are numbers of the dtype; integers have nothing to replace."""
+        """The replacements are numbers of the dtype; integers have nothing to replace. Complex
+        numbers are left to the decomposition."""
+        if a.dtype.kind == "c":
+            return NotImplemented
         if a.dtype.kind in _INTEGRAL:
             return a.copy()
         return self.fused_nan_to_num(a, nan, posinf, neginf)

@@ -248,6 +248,9 @@ def _angle(a: Array) -> Array:
 def _nan_to_num(a: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     if a.dtype.kind in _INTEGRAL:
         return a
+    if a.dtype.kind == "c":
+        parts = (_nan_to_num(part, nan, posinf, neginf) for part in (a.real, a.imag))
+        return lax.complex(*parts)
     out = jnp.where(jnp.isnan(a), constant(nan, a), a)
     out = jnp.where(a == math.inf, constant(posinf, a), out)
     return jnp.where(a == -math.inf, constant(neginf, a), out)

@@ -63,3 +63,10 @@ def logit_gradient(grad: Tensor, x: Tensor, eps: float | None) -> Tensor:
     low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
     outside = F.logical_or(x < low, x > 1.0 - low)
     return F.where(outside, beyond, grad / (x * (1.0 - x)))
+
+
+def nan_to_num_backward(grad: Tensor, x: Tensor) -> Tensor:
+    """What was replaced has no gradient; the parts of complex numbers have one each."""
+    if not x.dtype.is_complex:
+        return grad * x.isfinite()
+    return F.complex(grad.real * x.real.isfinite(), grad.imag * x.imag.isfinite())
