@@ -208,7 +208,9 @@ def nan_to_num(self: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
     if self.dtype.category < FLOATING:
         return self.clone()
     if self.dtype.category == COMPLEX:
-        real, imag = (nan_to_num(part, nan, posinf, neginf) for part in (self.real, self.imag))
+        real, imag = (
+            nan_to_num(part, nan, posinf, neginf) for part in (F.real(self), F.imag(self))
+        )
         return F.complex(real, imag)
     result = F.where(F.eq(self, math.inf), most, F.where(F.isnan(self), instead, self))
     return F.where(F.eq(self, -math.inf), least, result)

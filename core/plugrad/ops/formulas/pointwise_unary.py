@@ -69,4 +69,4 @@ def nan_to_num_backward(grad: Tensor, x: Tensor) -> Tensor:
     """What was replaced has no gradient; the parts of complex numbers have one each."""
     if not x.dtype.is_complex:
         return grad * x.isfinite()
-    return F.complex(grad.real * x.real.isfinite(), grad.imag * x.imag.isfinite())
+    return F.complex(F.real(grad) * F.real(x).isfinite(), F.imag(grad) * F.imag(x).isfinite())
