@@ -62,3 +62,22 @@ def triangle(xp: Any, row: int, col: int, offset: int, upper: bool) -> Any:
     rows = xp.repeat(xp.arange(first, last, dtype=xp.int64), count)
     columns = xp.arange(int(rows.size), dtype=xp.int64) - xp.repeat(before - begin, count)
     return xp.stack((rows, columns))
+
+
+def largest_below(xp: Any, high: Any, low: Any) -> Any:
+    """The largest number below `high`, the end of a range from `low`, in their dtype.
+
+    What is drawn from [0, 1) and stretched to a range may be rounded up to its end, which is
+    outside. An empty range has its end.
+
+    Args:
+        xp: the array library: NumPy, or one with its `nextafter`.
+        high: a number of that library, of the dtype that the numbers have.
+        low: another one.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins.spacing import largest_below
+    >>> float(largest_below(np, np.float16(3), np.float16(2)))
+    2.998046875
+    """
+    return xp.nextafter(high, low)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.spacing import spaced, triangle
+from plugrad.plugins.spacing import largest_below, spaced, triangle
 from plugrad.plugins.strides import copy_order
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.kernels.adapters import cut_down
@@ -173,7 +173,9 @@ def zero_(array: Array) -> Array:
 
 
 def uniform_(array: Array, low: float, high: float, generator: CpuGenerator) -> Array:
-    array[...] = _uniform(generator, array.shape, array.dtype) * (high - low) + low
+    drawn = _uniform(generator, array.shape, array.dtype) * (high - low) + low
+    last = largest_below(np, cut_down(high, array.dtype), cut_down(low, array.dtype))
+    np.minimum(drawn, last, out=array, casting="unsafe")
     return array
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.spacing import spaced, triangle
+from plugrad.plugins.spacing import largest_below, spaced, triangle
 from plugrad_cuda.kernels.family import INT64, Family, scalar
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace, Shape
 
@@ -228,7 +228,8 @@ class Creation(Family):
 
     def uniform_(self, array: Array, low: float, high: float, generator: Any) -> Array:
         drawn = self.uniform(generator, array.shape, array.dtype)
-        return self.write(array, self.affine(drawn, high - low, low))
+        last = largest_below(np, scalar(high, array.dtype), scalar(low, array.dtype))
+        return self.write(array, self.xp.minimum(self.affine(drawn, high - low, low), last))
 
     def normal_(self, array: Array, mean: float, std: float, generator: Any) -> Array:
         drawn = self.normal(generator, array.shape, array.dtype)

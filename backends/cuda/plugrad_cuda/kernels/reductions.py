@@ -214,7 +214,10 @@ class Reductions(Family):
         return self.scan(self.xp.cumprod, a, dim, dtype)
 
     def logical(self, function: Kernel, a: Array, dims: Shape, keepdim: bool) -> Any:
-        result = function(self.truth(a), axis=self.axis(a, dims), keepdims=keepdim)
+        if dims:
+            result = function(self.truth(a), axis=self.axis(a, dims), keepdims=keepdim)
+        else:
+            result = self.truth(a).astype(np.bool_)
         # PyTorch keeps uint8, which served as its bool once.
         return result.astype(a.dtype) if a.dtype == np.uint8 else result
 

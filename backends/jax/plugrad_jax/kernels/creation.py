@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from plugrad.plugins.spacing import spaced, triangle
+from plugrad.plugins.spacing import largest_below, spaced, triangle
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.generator import typed_key
 from plugrad_jax.kernels.placement import placed, placed_program
@@ -253,7 +253,9 @@ def zero_(array: Array) -> Array:
 @drawing()
 def _uniform_like(key: Any, array: Array, low: Any, high: Any) -> Array:
     drawn = _uniform(key, array.shape, array.dtype)
-    return drawn * in_dtype(high - low, array.dtype) + in_dtype(low, array.dtype)
+    first, end = in_dtype(low, array.dtype), in_dtype(high, array.dtype)
+    stretched = drawn * in_dtype(high - low, array.dtype) + first
+    return jnp.minimum(stretched, largest_below(jnp, end, first))
 
 
 @_generator_last

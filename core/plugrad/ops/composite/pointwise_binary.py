@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dtype import INTEGER, DType, complex128, float64
+from plugrad.dtype import INTEGER, DType, complex128, finfo, float64, get_default_dtype
 from plugrad.ops.composite.elementary import atan2 as atan2
 from plugrad.ops.composite.elementary import hypot as hypot
 from plugrad.ops.composite.elementary import logaddexp as logaddexp
@@ -246,8 +246,17 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
-    # A power of an integer has the default dtype, in which it does not widen the other operand.
-    power: Any = F.pow(2.0, other)
-    if self.dtype.is_differentiable and not other.dtype.is_differentiable:
-        power = power.to(self.dtype)
-    return self * power
+    exponent: Any = other
+    if not other.dtype.is_differentiable:
+        # In a dtype that does not widen the other operand.
+        floating = self.dtype.is_differentiable
+        exponent = other.to(self.dtype.to_real() if floating else get_default_dtype())
+    if exponent.dtype.is_complex:
+        return self * F.pow(2.0, exponent)
+    # In three steps: a power beyond the dtype's largest may lead to a product that is not. Three
+    # of the largest lead from any number to infinity or zero.
+    most = 3.0 * (int(math.log2(finfo(exponent.dtype).max)) - 1)
+    exponent = F.clamp(exponent, -most, most)
+    third: Any = F.trunc(exponent / 3.0)
+    power: Any = F.pow(2.0, third)
+    return self * power * power * F.pow(2.0, exponent - third - third)

@@ -189,11 +189,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
 
 
 def any_nonzero(self: Tensor, dim: Any, keepdim: bool) -> Any:
-    found = F.ne(F.sum(F.ne(self, 0), dim, keepdim), 0)
+    found = F.ne(self, 0)
+    if not prepare.reduces_nothing(dim):
+        found = F.ne(F.sum(found, dim, keepdim), 0)
     return _as_logical(found, self)
 
 
 def all_nonzero(self: Tensor, dim: Any, keepdim: bool) -> Any:
+    if prepare.reduces_nothing(dim):
+        return any_nonzero(self, dim, keepdim)
     found = F.eq(F.sum(F.eq(self, 0), dim, keepdim), 0)
     return _as_logical(found, self)
 

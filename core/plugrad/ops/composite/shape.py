@@ -534,5 +534,7 @@ def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor 
 
 
 def column_stack(tensors: list[Tensor]) -> Tensor:
+    if not tensors:
+        raise RuntimeError("column_stack expects a non-empty TensorList")
     columns = [t.reshape((t.numel(), 1)) if t.ndim < 2 else t for t in tensors]
     return hstack(columns)

@@ -304,6 +304,10 @@ def bernoulli(self: TensorBase, generator: object) -> Prepared:
     return (self, generator)
 
 
+def bernoulli_p(self: TensorBase, p: float, generator: object) -> Prepared:
+    return bernoulli_float_(self, p, generator)
+
+
 def multinomial(
     self: TensorBase, num_samples: int, replacement: bool, generator: object
 ) -> Prepared:

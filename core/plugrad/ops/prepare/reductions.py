@@ -243,7 +243,14 @@ def _cumulated(kernel: str, self: TensorBase, dim: int, dtype: DType | None) -> 
 
 
 def logical(self: TensorBase, dim: Any, keepdim: bool) -> tuple[object, ...]:
-    return (self, wrap_dims(dim, self.ndim), keepdim)
+    """Over no dimensions, `dim=()`, each element is asked by itself."""
+    dims = () if reduces_nothing(dim) else wrap_dims(dim, self.ndim)
+    return (self, dims, keepdim)
+
+
+def reduces_nothing(dim: Any) -> bool:
+    """Whether an empty list of dimensions was given; other reductions take it for all."""
+    return dim is not None and not isinstance(dim, int) and len(dim) == 0
 
 
 def count_nonzero(self: TensorBase, dim: Any) -> tuple[object, ...]:
