@@ -116,7 +116,7 @@ def signature(name: str, function: _Function, receiver: str = "") -> str:
     >>> from plugrad.codegen.docstrings import signature
     >>> f = ast.parse("def f(self, a: int, spare=MISSING, *, b=1): pass").body[0]
     >>> signature("f", f, receiver="$self")
-    'f($self, a, spare=..., *, b=1)'
+    'f($self, a, spare, *, b=1)'
 
     Args:
         name: what the function is called.
@@ -127,6 +127,10 @@ def signature(name: str, function: _Function, receiver: str = "") -> str:
     positional = [*arguments.posonlyargs, *arguments.args]
     given = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     parts: list[str] = []
+    leading = 0
+    while leading < len(given) and _is_required(given[leading]):
+        given[leading] = None
+        leading += 1
     for position, (argument, default) in enumerate(zip(positional, given, strict=True), 1):
         if _SPARE.fullmatch(argument.arg) is None:
             parts.append(_parameter(argument.arg, default))
@@ -143,6 +147,11 @@ def signature(name: str, function: _Function, receiver: str = "") -> str:
     if arguments.kwarg is not None:
         parts.append(f"**{arguments.kwarg.arg}")
     return f"{name}({', '.join(parts)})"
+
+
+def _is_required(default: ast.expr | None) -> bool:
+    """Whether an argument must be given, if not under another name: `dim`, or `axis`."""
+    return default is None or (isinstance(default, ast.Name) and default.id == "MISSING")
 
 
 def _parameter(name: str, default: ast.expr | None) -> str:

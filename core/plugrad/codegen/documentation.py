@@ -31,7 +31,6 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
 }
 # What arguments of these names mean, where an entry does not say it under `args:`.
 _MEANINGS: Final[Mapping[str, str]] = {
-    "alpha": "`other` is multiplied by it",
     "atol": "the absolute tolerance",
     "bias": "is added to the result",
     "ceil_mode": "round the number of windows up, not down",
@@ -39,7 +38,6 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "count_include_pad": "count the padding as elements of a window",
     "descending": "sort from the largest to the smallest",
     "device": "the device of the result; the default device if it is None",
-    "dilation": "the distance between the elements of a window",
     "dim": "the dimension; negative ones count from the end",
     "dim0": "a dimension; negative ones count from the end",
     "dim1": "a dimension; negative ones count from the end",
@@ -47,7 +45,6 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "dims": "the dimensions; negative ones count from the end",
     "dtype": "the dtype of the result",
     "end": "where the range ends; it is not part of it",
-    "eps": "keeps a divisor away from 0",
     "equal_nan": "whether nan equals nan",
     "fill_value": "the value of all elements",
     "generator": "draws the random numbers; the default generator if it is None",
@@ -65,7 +62,6 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "non_blocking": "do not wait for the copy, where the backend can do so",
     "num_samples": "how many to draw",
     "offset": "which diagonal; 0 is the main one, positive ones are above it",
-    "padding": "what is added on both sides of each dimension",
     "reduction": '"none", "mean" or "sum" of the losses',
     "repeats": "how often each is repeated",
     "rounding_mode": '"floor", "trunc", or None for no rounding',

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrad.codegen import forward, stub
+from plugrad.codegen.documentation import check_documented
 from plugrad.codegen.formula import Formula
 from plugrad.codegen.function import emit_function, emit_overload_table, python_header
 from plugrad.codegen.groups import Group, group_entries
@@ -154,7 +155,7 @@ def generate(source: Path, target: Path) -> list[Path]:
         for path in sorted(source.glob("*.yaml"))
     ]
     groups = group_entries([entry for _, entries in families for entry in entries])
-    # check_documented(groups)
+    check_documented(groups)
     by_family = {
         family: [group for group in groups if group.first.family == family]
         for family, _ in families
