@@ -89,7 +89,8 @@ def glu(self: Tensor, dim: int) -> Tensor:
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     if self.dtype is not weight.dtype:
         raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {self.dtype.name} and {weight.dtype.name}"
+            f"prelu: Type promoting not supported. Got {self.dtype.scalar_name} and "
+            f"{weight.dtype.scalar_name}"
         )
     count = weight.numel()
     if weight.ndim > 1:

@@ -47,13 +47,14 @@ def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
     check_square(A, "linalg.solve")
     if B.ndim == 1 or (B.ndim == A.ndim - 1 and sizes_of(B) == sizes_of(A)[:-1]):
         if not left:
+            rows, columns = sizes_of(A)[-1], sizes_of(B)[-1]
             raise RuntimeError(
-                "linalg.solve: Vector broadcasting of the left hand side is not supported for "
-                "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+                "linalg.solve: Incompatible shapes of A and B for the equation XA = B "
+                f"({rows}x{rows} and {columns}x1)"
             )
         # Not what the node keeps: writes to the result would go unnoticed.
         solution = C.call_clone(F._linalg_solve(A, B.unsqueeze(-1)), contiguous_format)
-        return C.call__unsafe_view(solution, sizes_of(B))
+        return C.call__unsafe_view(solution, sizes_of(solution)[:-1])
     if left:
         return F._linalg_solve(A, B)
     turned = F._linalg_solve(A.transpose(-2, -1), B.transpose(-2, -1)).transpose(-2, -1)
@@ -74,6 +75,7 @@ def det(self: Tensor) -> Tensor:
 
 
 def logdet(self: Tensor) -> Tensor:
+    check_square(self, "logdet")
     return F.log(F.linalg_det(self))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dtype import finfo
+from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dtype import FLOATING, finfo
 from plugrad.ops.composite.batch_norm import native_batch_norm as native_batch_norm
 from plugrad.ops.composite.batch_norm import (
     native_batch_norm_backward as native_batch_norm_backward,
@@ -106,6 +107,8 @@ def rms_norm(
     input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps: float | None
 ) -> Tensor:
     check_normalized_shape(input, normalized_shape, weight, None)
+    if input.dtype.category < FLOATING:
+        raise not_implemented("rms_norm", input.dtype)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     x = widened(input)
     small = finfo(x.dtype).eps if eps is None else eps

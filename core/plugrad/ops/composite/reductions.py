@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.operator import find_operator
@@ -169,6 +169,14 @@ def dist(self: Tensor, other: Tensor, p: Any) -> Tensor:
     return F.linalg_vector_norm(self - other, p)
 
 
+# They choose how PyTorch computes, not what.
+_CDIST_MODES: Final = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+
+
 def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
     if x1.ndim < 2 or x2.ndim < 2:
         name, ndim = ("X1", x1.ndim) if x1.ndim < 2 else ("X2", x2.ndim)
@@ -178,8 +186,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {columns[0]} X2: {columns[1]}"
         )
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dtype.category != FLOATING:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}"
+            )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
+    if compute_mode not in (None, *_CDIST_MODES):
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if p == 0:
         # How many are not 0, or nan if one is.

@@ -13,6 +13,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, bool_, iinfo, int32, int64
 from plugrad.memory_format import contiguous_format
+from plugrad.ops.prepare.indexing import check_scatter
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.overlap import check_operands
@@ -34,6 +35,7 @@ def scatter_reduce(
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
     if self.dtype is not src.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
+    check_scatter(self, dim, index, src)
     if self.ndim == 0:
         wrap_dim(dim, 0)
         flat = (index.reshape((-1,)), src.reshape((-1,)))

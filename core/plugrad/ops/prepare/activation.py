@@ -30,6 +30,8 @@ def hardtanh(self: TensorBase, min_val: Any, max_val: Any) -> tuple[object, ...]
         raise NotImplementedError("clamp is not supported for complex types")
     if self.dtype.category < FLOATING:
         min_val, max_val = int(min_val), int(max_val)
+        if not self.dtype.is_signed and (min_val < 0 or max_val < 0):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     check_scalar_fits(min_val, self.dtype)
     check_scalar_fits(max_val, self.dtype)
     return (self, min_val, max_val)

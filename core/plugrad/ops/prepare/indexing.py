@@ -50,7 +50,8 @@ def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> 
     return (self, wrapped, index)
 
 
-def _check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase | None) -> int:
+def check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase | None) -> int:
+    """The dimension, counted from the front, if the shapes and dtypes fit each other."""
     wrapped = wrap_dim(dim, self.ndim)
     _check_index("scatter", self, wrapped, index)
     if src is not None and src.dtype is not self.dtype:
@@ -77,13 +78,13 @@ def _check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBas
 
 
 def scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> tuple[object, ...]:
-    return (self, _check_scatter(self, dim, index, src), index, src)
+    return (self, check_scatter(self, dim, index, src), index, src)
 
 
 def scatter_value(
     self: TensorBase, dim: int, index: TensorBase, value: object
 ) -> tuple[object, ...]:
-    wrapped = _check_scatter(self, dim, index, None)
+    wrapped = check_scatter(self, dim, index, None)
     return (self, wrapped, index, stored_scalar(value, self.dtype))
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from plugrad.dispatch.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING
 from plugrad.tensor.base import TensorBase, sizes_of
 
 
 def check_square(A: TensorBase, name: str) -> None:
-    """RuntimeError unless `A` is a square matrix, or a batch of them, of floating point numbers."""
+    """RuntimeError unless `A` is a square matrix, or a batch of them, of floating point numbers of
+    more than 16 bits."""
     check_square_shape(A, name)
     if A.dtype.category < FLOATING:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.scalar_name}"
         )
+    if A.dtype.itemsize == 2:
+        if name in ("linalg.solve", "linalg.det"):
+            raise not_implemented("lu_cpu", A.dtype)
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
 
 
 def check_square_shape(A: TensorBase, name: str) -> None:

@@ -1,0 +1,69 @@
+"""What operators refuse, in PyTorch 2.13's words; what they take beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import plugrad
+
+HALF = plugrad.eye(2, dtype=plugrad.float16)
+POINTS = plugrad.zeros(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: plugrad.linalg.solve(HALF, HALF), NotImplementedError, "\"lu_cpu\" .* 'Half'"),
+        (lambda: plugrad.det(HALF.bfloat16()), NotImplementedError, "\"lu_cpu\" .* 'BFloat16'"),
+        (lambda: plugrad.linalg.inv(HALF), RuntimeError, r"^linalg.inv: Low precision .* Got Half"),
+        (lambda: plugrad.logdet(HALF), RuntimeError, r"^logdet: Low precision .* Got Half"),
+        (lambda: plugrad.logdet(HALF.long()), RuntimeError, r"^logdet: Expected a .* Got Long"),
+        (
+            lambda: plugrad.linalg.solve(plugrad.eye(2), plugrad.ones(2), left=False),
+            RuntimeError,
+            r"equation XA = B \(2x2 and 2x1\)",
+        ),
+        (
+            lambda: plugrad.cdist(POINTS, POINTS, compute_mode="foo"),
+            ValueError,
+            "^foo is not a valid value for compute_mode",
+        ),
+        (lambda: plugrad.cdist(POINTS, POINTS.long()), RuntimeError, "dtypes, X2 got: Long"),
+        (
+            lambda: plugrad.hardtanh(plugrad.ones(2, dtype=plugrad.uint8)),
+            RuntimeError,
+            "cannot do hardtanh on an unsigned type with negative limits",
+        ),
+        (
+            lambda: plugrad.rms_norm(plugrad.tensor([1, 7]), (2,)),
+            NotImplementedError,
+            "\"rms_norm\" not implemented for 'Long'",
+        ),
+        (
+            lambda: plugrad.prelu(plugrad.tensor([1]), plugrad.tensor(0.5)),
+            RuntimeError,
+            "Got Long and Float",
+        ),
+        (
+            lambda: plugrad.scatter_reduce(
+                plugrad.ones(3), 0, plugrad.tensor([0, 0, 1]), plugrad.ones(2), "sum"
+            ),
+            RuntimeError,
+            r"^Expected index \[3\] to be no larger than self \[3\] apart from dimension 0",
+        ),
+    ],
+)
+def test_operators_refuse_in_pytorchs_words(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_one_vector_is_solved_for_each_matrix_of_a_batch() -> None:
+    a = plugrad.tensor([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]], requires_grad=True)
+    x = plugrad.linalg.solve(a, plugrad.tensor([2.0, 4.0]))
+    assert x.tolist() == [[1.0, 1.0], [2.0, 4.0]]
+    x.sum().backward()
+    assert a.grad is not None
+    assert a.grad.shape == (2, 2, 2)
