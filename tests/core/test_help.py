@@ -214,7 +214,8 @@ def texts(module: ModuleType) -> Iterator[tuple[str, str | None]]:
 def test_a_namespace_lists_what_it_has_and_each_has_a_text(name: str) -> None:
     module = importlib.import_module(f"plugrad.{name}".rstrip("."))
     assert sorted(set(module.__all__)) == sorted(module.__all__)
-    assert [one for one, text in texts(module) if not (text or "").strip()] == []
+    # For some classes, mypyc writes a text of its own.
+    assert [one for one, text in texts(module) if not (text or "").strip() or "mypyc" in text] == []
 
 
 def test_dir_shows_what_users_need_and_no_internals() -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from plugrad.dispatch.active_backends import canonical_device, find_backend
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 
+
+@overload
+def compile(function: _F, *, device: object = None, **options: Any) -> _F: ...
+@overload
+def compile(
+    function: None = None, *, device: object = None, **options: Any
+) -> Callable[[_F], _F]: ...
 def compile(
     function: Callable[..., Any] | None = None, *, device: object = None, **options: Any
 ) -> Any:

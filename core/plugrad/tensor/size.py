@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+# Interpreted: compiled, a class of tuples has no text, and its methods are objects.
 from collections.abc import Iterable
 from math import prod
 from operator import index
 from typing import Any, SupportsIndex, overload
 
-from mypy_extensions import mypyc_attr
-
 _item = tuple.__getitem__
 
 
-@mypyc_attr(native_class=False)
 class Size(tuple[int, ...]):
     """The lengths of a tensor along each dimension: a tuple that knows its number of elements.
 

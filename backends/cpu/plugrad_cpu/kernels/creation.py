@@ -174,6 +174,9 @@ def zero_(array: Array) -> Array:
 
 def uniform_(array: Array, low: float, high: float, generator: CpuGenerator) -> Array:
     drawn = _uniform(generator, array.shape, array.dtype) * (high - low) + low
+    if array.dtype.kind == "c":
+        array[...] = drawn
+        return array
     last = largest_below(np, cut_down(high, array.dtype), cut_down(low, array.dtype))
     np.minimum(drawn, last, out=array, casting="unsafe")
     return array

@@ -228,8 +228,11 @@ class Creation(Family):
 
     def uniform_(self, array: Array, low: float, high: float, generator: Any) -> Array:
         drawn = self.uniform(generator, array.shape, array.dtype)
-        last = largest_below(np, scalar(high, array.dtype), scalar(low, array.dtype))
-        return self.write(array, self.xp.minimum(self.affine(drawn, high - low, low), last))
+        stretched = self.affine(drawn, high - low, low)
+        if array.dtype.kind != "c":
+            last = largest_below(np, scalar(high, array.dtype), scalar(low, array.dtype))
+            stretched = self.xp.minimum(stretched, last)
+        return self.write(array, stretched)
 
     def normal_(self, array: Array, mean: float, std: float, generator: Any) -> Array:
         drawn = self.normal(generator, array.shape, array.dtype)

@@ -255,6 +255,8 @@ def _uniform_like(key: Any, array: Array, low: Any, high: Any) -> Array:
     drawn = _uniform(key, array.shape, array.dtype)
     first, end = in_dtype(low, array.dtype), in_dtype(high, array.dtype)
     stretched = drawn * in_dtype(high - low, array.dtype) + first
+    if array.dtype.kind == "c":
+        return stretched
     return jnp.minimum(stretched, largest_below(jnp, end, first))
 
 
