@@ -193,7 +193,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
             )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    if compute_mode not in (None, *_CDIST_MODES):
+    if compute_mode is not None and compute_mode not in _CDIST_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if p == 0:
