@@ -69,7 +69,6 @@ __all__ = [
     "prelu",
     "relu",
     "relu6",
-    "repeated",
     "rms_norm",
     "selu",
     "sigmoid",
