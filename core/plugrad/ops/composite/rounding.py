@@ -211,6 +211,17 @@ def nan_to_num(self: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
         real, imag = (
             nan_to_num(part, nan, posinf, neginf) for part in (F.real(self), F.imag(self))
         )
-        return F.complex(real, imag)
+        return _of_parts(real, imag, self.dtype)
     result = F.where(F.eq(self, math.inf), most, F.where(F.isnan(self), instead, self))
     return F.where(F.eq(self, -math.inf), least, result)
+
+
+def _of_parts(real: Tensor, imag: Tensor, dtype: DType) -> Tensor:
+    """Complex numbers of their parts, without views, which some backends do not have. A product
+    with 1j would spoil the other part of what is not finite; a sum does not."""
+    finite = F.where(F.isfinite(imag), imag, 0.0)
+    whole: Any = to_dtype(finite, dtype)
+    result: Any = whole * 1j + to_dtype(real, dtype)
+    for value in (math.inf, -math.inf):
+        result = F.where(F.eq(imag, value), result + complex(0.0, value), result)
+    return F.where(F.isnan(imag), result + complex(0.0, math.nan), result)
