@@ -174,7 +174,8 @@ def test_texts_stand_where_cpython_looks_for_them() -> None:
     assert '"Pair(first, second=())\\n"\n"--\\n"\n"\\n"\n"Two numbers.\\n"' in text
     assert '"f(self, b, /, *rest, c=-1, **more)\\n"' in text
     assert '"Gr\\303\\266\\303\\237er than a\\?\\n"\n"\\n"\n"It is."' in text
-    assert "NULL /* docstring" not in text
+    assert "PyDoc_STR(NULL)" not in text
+    assert "NULL, /* docstring" not in text
 
 
 def test_c_of_another_form_is_refused() -> None:

@@ -39,6 +39,11 @@ def test_any_and_all_over_no_dimension_ask_each_element(device: str) -> None:
         assert function(x, ()).tolist() == expected
         assert function(x, [], keepdim=True).tolist() == expected
         assert function(x.to(plugrad.uint8), ()).dtype is plugrad.uint8
+        for dim in (0, 1):
+            mapped = plugrad.vmap(lambda row, ask=function: ask(row, ()), in_dims=dim, out_dims=dim)
+            assert mapped(x).tolist() == expected
+        of_numbers = plugrad.vmap(lambda number, ask=function: ask(number, ()))
+        assert of_numbers(x[0]).tolist() == expected[0]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from plugrad.ops.batching.dims import (
     physical,
     spread,
 )
-from plugrad.ops.prepare.reductions import wrap_dims
+from plugrad.ops.prepare.reductions import reduces_nothing, wrap_dims
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -44,6 +44,18 @@ def _over_dims(call: Callable[..., Any], dim_at: int, keepdim_at: int | None) ->
             args[dim_at] = tuple([dim + 1 for dim in dims])
         found = call(*args)
         return found, all_at_front(found)
+
+    return rule
+
+
+def _logical(call: Callable[..., Any]) -> Rule:
+    """The rule of `any` and `all`, where an empty list means no dimension, not even the batch's."""
+    over_dims = _over_dims(call, 1, 2)
+
+    def rule(info: Any, in_dims: Dims, self: Tensor, dim: Any, keepdim: bool) -> tuple[Any, Any]:
+        if reduces_nothing(dim):
+            return call(self, dim, keepdim), in_dims[0]
+        return over_dims(info, in_dims, self, dim, keepdim)
 
     return rule
 
@@ -132,11 +144,11 @@ RULES: Final[dict[str, Rule]] = {
     "_log_softmax_backward_data": _softmax(C.call__log_softmax_backward_data, 2),
     "_softmax": _softmax(C.call__softmax, 1),
     "_softmax_backward_data": _softmax(C.call__softmax_backward_data, 2),
-    "all": _over_dims(C.call_all, 1, 2),
+    "all": _logical(C.call_all),
     "amax": _over_dims(C.call_amax, 1, 2),
     "amin": _over_dims(C.call_amin, 1, 2),
     "aminmax": _over_dim(C.call_aminmax, 2),
-    "any": _over_dims(C.call_any, 1, 2),
+    "any": _logical(C.call_any),
     "argmax": _over_dim(C.call_argmax, 2),
     "argmin": _over_dim(C.call_argmin, 2),
     "count_nonzero": _over_dims(C.call_count_nonzero, 1, None),
