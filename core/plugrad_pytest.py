@@ -62,7 +62,7 @@ def pytest_configure(config: Any) -> None:
     option = config.option
     wanted = option.plugrad_backend or option.plugrad_op
     if wanted or any(str(arg).startswith(KIT) for arg in config.args):
-        from plugrad.testing.conformance.kit import install
+        from plugrad.testing.conformance.kit.session import install
 
         install(config)
     elif option.plugrad_report or option.plugrad_level:

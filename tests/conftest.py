@@ -173,7 +173,7 @@ def second_backend() -> Iterator[str]:
     """The name of a backend beside "cpu": NumPy again, but its tensors share no memory with it."""
     import numpy as np
 
-    from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+    from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
     from plugrad_cpu.backend import CpuBackend
 
     class SecondBackend(CpuBackend):

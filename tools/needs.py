@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import plugrad
-from plugrad.dispatch.availability import NEEDS_FILE
+from plugrad.dispatch.backends.availability import NEEDS_FILE
 from plugrad.testing.cases import OpCase, OpSample, T, core_cases
 from plugrad.testing.needs import trace_needs
 

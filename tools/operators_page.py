@@ -17,16 +17,16 @@ import yaml
 
 import plugrad
 from plugrad.codegen import Entry, parse_entries
-from plugrad.dispatch.active_backends import (
+from plugrad.dispatch.backends.active import (
     ActiveBackend,
     activate_backend,
     deactivate_backend,
     find_backend,
 )
-from plugrad.dispatch.availability import Availability, availability, needs_of, short_name
-from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.backends.availability import Availability, availability, needs_of, short_name
+from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.primitives import core_primitives, is_primitive
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
-from plugrad.dispatch.primitives import core_primitives, is_primitive
 from plugrad_cuda.kernels import array_kernels
 from plugrad_cuda.kernels.namespace import CupyNamespace
 

@@ -26,9 +26,9 @@ from plugrad import graph as _graph  # before the floors that build on it
 # isort: split
 from plugrad import levels as _levels  # installs the kernels of its key
 from plugrad._generated.functions import *
-from plugrad._shells import Tensor, device
-from plugrad._storage import TypedStorage, UntypedStorage
-from plugrad._typed_tensors import (
+from plugrad._tensor.classes import Tensor, device
+from plugrad._torch_names.storage import TypedStorage, UntypedStorage
+from plugrad._torch_names.typed_tensors import (
     BFloat16Tensor,
     BoolTensor,
     ByteTensor,
@@ -40,7 +40,7 @@ from plugrad._typed_tensors import (
     LongTensor,
     ShortTensor,
 )
-from plugrad._typed_tensors import dtype_of as _dtype_of
+from plugrad._torch_names.typed_tensors import dtype_of as _dtype_of
 from plugrad.graph import copy_slices as _copy_slices  # registers its node class
 from plugrad.graph import missing_gradient as _missing_gradient  # registers itself
 from plugrad.graph import view_of_base as _view_of_base  # registers its node class
@@ -101,11 +101,12 @@ from plugrad.random import (
     seed,
     set_rng_state,
 )
-from plugrad.tensor.annotations import explains as _explains
-from plugrad.tensor.creation import as_tensor, asarray, scalar_tensor, tensor
-from plugrad.tensor.interop import from_dlpack, from_numpy
+from plugrad.tensor.calls.annotations import explains as _explains
+from plugrad.tensor.calls.promotion import can_cast, result_type
+from plugrad.tensor.creation.from_data import as_tensor, asarray, scalar_tensor, tensor
+from plugrad.tensor.interop.arrays import from_numpy
+from plugrad.tensor.interop.dlpack import from_dlpack
 from plugrad.tensor.printing import set_printoptions
-from plugrad.tensor.promotion import can_cast, result_type
 from plugrad.tensor.size import Size
 
 __version__ = "0.1.0"

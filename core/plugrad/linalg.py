@@ -19,11 +19,11 @@ from plugrad._generated.functions import linalg_solve as solve
 from plugrad._generated.functions import linalg_vector_norm as vector_norm
 from plugrad._generated.functions import matmul, matrix_power
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.annotations import explains
-from plugrad.tensor.arguments import int_list_argument, raise_argument_error, scalar_argument
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.outputs import write_out
-from plugrad.tensor.promotion import is_scalar
+from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.calls.arguments import int_list_argument, raise_argument_error, scalar_argument
+from plugrad.tensor.calls.outputs import write_out
+from plugrad.tensor.calls.promotion import is_scalar
 
 if TYPE_CHECKING:
     from plugrad import Tensor

@@ -16,8 +16,8 @@ from plugrad.autograd.profiler import profile as _Window
 from plugrad.autograd.profiler.record_function import record_function
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
-from plugrad.tensor.annotations import explains
-from plugrad.tensor.arguments import raise_argument_error
+from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.calls.arguments import raise_argument_error
 
 __all__ = [
     "ProfilerAction",

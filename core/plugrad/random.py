@@ -11,9 +11,9 @@ from __future__ import annotations
 # Interpreted: a metaclass decides what a generator is.
 from typing import Any
 
-from plugrad.dispatch.active_backends import canonical_device, find_backend
+from plugrad.dispatch.backends.active import canonical_device, find_backend
 from plugrad.plugins import protocols
-from plugrad.tensor.random import (
+from plugrad.tensor.creation.random import (
     default_generator,
     fork_rng,
     get_rng_state,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 from plugrad_cpu.backend import CpuBackend
 

@@ -7,8 +7,8 @@ import sys
 
 import plugrad
 from plugrad import nn
+from plugrad.dispatch.backends.primitives import core_primitives, is_primitive
 from plugrad.dispatch.operator import all_operators
-from plugrad.dispatch.primitives import core_primitives, is_primitive
 from plugrad.plugins import get_manager
 from tests.docs.pages import ROOT, blocks_of, typed_into
 

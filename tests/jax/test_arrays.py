@@ -14,7 +14,7 @@ import pytest
 
 import plugrad
 import plugrad_jax
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 
 
 def address(tensor: Any) -> int:

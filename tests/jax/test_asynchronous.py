@@ -83,7 +83,7 @@ def test_synchronize_waits(gate: Gate) -> None:
     y = x + 1
     assert not plugrad_jax.to_jax(y).is_ready()
     threading.Timer(0.05, gate.open).start()
-    plugrad.dispatch.active_backends.find_backend("jax").backend.synchronize(0)
+    plugrad.dispatch.backends.active.find_backend("jax").backend.synchronize(0)
     assert plugrad_jax.to_jax(y).is_ready()
 
 
@@ -98,7 +98,7 @@ def test_an_error_in_values_comes_with_the_first_number_that_is_read() -> None:
 def test_an_error_in_values_comes_with_synchronize() -> None:
     F.nll_loss(plugrad.ones(2, 3, device="jax"), plugrad.tensor([0, 7], device="jax"))
     with pytest.raises(IndexError, match=r"Target 7 is out of bounds\."):
-        plugrad.dispatch.active_backends.find_backend("jax").backend.synchronize(0)
+        plugrad.dispatch.backends.active.find_backend("jax").backend.synchronize(0)
 
 
 def test_a_singular_matrix() -> None:

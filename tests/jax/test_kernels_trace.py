@@ -18,7 +18,7 @@ import pytest
 import plugrad
 from plugrad.tensor.base import TensorBase, needs_grad, wrap
 from plugrad.testing.cases import OpCase, OpSample, core_cases, flatten, resolve, seed_of
-from plugrad.testing.conformance.subject import DeviceArguments
+from plugrad.testing.conformance.kit.subject import DeviceArguments
 
 
 @dataclass(frozen=True)

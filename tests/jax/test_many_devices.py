@@ -12,7 +12,7 @@ import pytest
 
 import plugrad
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.library import custom_op
 from tests.core.autograd.devices.graphs import SECONDS, then
 

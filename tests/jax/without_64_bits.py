@@ -8,7 +8,7 @@ import pytest
 
 import plugrad
 import plugrad.nn.functional as F
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 
 
 def test_floats_are_float32_and_integers_int64() -> None:

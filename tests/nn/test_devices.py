@@ -12,7 +12,7 @@ import pytest
 
 import plugrad
 from plugrad import nn, optim
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.utils.data import DataLoader, TensorDataset
 from tests.core.devices.places import Places, Swift
 

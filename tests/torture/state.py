@@ -10,12 +10,12 @@ import plugrad.autograd.forward_ad as fwAD
 from plugrad import func
 from plugrad.autograd import checkpoint, saved_tensors
 from plugrad.autograd.engine.anomaly import ANOMALY
-from plugrad.autograd.view_replay import is_view_replay_enabled
+from plugrad.autograd.variable.view_replay import is_view_replay_enabled
 from plugrad.device import chosen_devices
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.library import fakes
-from plugrad.plugins import registrations
 from plugrad.plugins.config import current as config
+from plugrad.plugins.loading import registrations
 
 FIELDS = (
     "included",

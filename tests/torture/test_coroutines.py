@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import plugrad
-from plugrad.testing.schedule_explorer import (
+from plugrad.testing.engines.schedule_explorer import (
     DeadlockError,
     DepthFirst,
     Program,

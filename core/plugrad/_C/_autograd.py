@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.autograd.engine.callbacks import keeps_graph as _get_current_graph_task_keep_graph
-from plugrad.autograd.version_counter import set_version_counters as _unsafe_set_version_counter
+from plugrad.autograd.variable.version_counter import (
+    set_version_counters as _unsafe_set_version_counter,
+)
 from plugrad.graph.node import InputMetadata as _InputMetadata
 from plugrad.graph.saved_tensor import SavedTensor, make_saved_tensor
 from plugrad.graph.saved_variable import (

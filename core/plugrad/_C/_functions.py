@@ -5,7 +5,7 @@ from __future__ import annotations
 # Interpreted: its Functions are Python classes.
 from typing import Any
 
-from plugrad._shells import AccumulateGrad
+from plugrad._tensor.classes import AccumulateGrad
 from plugrad.autograd.function import Function
 from plugrad.autograd.graph import Node
 

@@ -15,13 +15,13 @@ from plugrad.amp.thread_state import (
     is_autocast_enabled,
 )
 from plugrad.device import as_device
-from plugrad.dispatch.active_backends import find_backend
-from plugrad.dispatch.autocast_state import AutocastRegion
+from plugrad.dispatch.autocast import AutocastRegion
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.scope import Within
 from plugrad.dtype import FLOATING, DType, float32, float64
 from plugrad.ops.autocast import autocast_dtypes
-from plugrad.tensor.arguments import raise_argument_error
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.calls.arguments import raise_argument_error
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

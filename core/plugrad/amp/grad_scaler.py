@@ -11,12 +11,12 @@ from typing import Any
 from plugrad._generated import functions as F
 from plugrad.amp.autocast_mode import _has_devices
 from plugrad.autograd.grad_mode import no_grad
-from plugrad.autograd.properties import grad_of
+from plugrad.autograd.variable.properties import grad_of
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.dtype import float16, float32, float64, int32
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.calls.annotations import explains
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from plugrad.device import as_device
-from plugrad.dispatch.autocast_state import (
+from plugrad.dispatch.autocast import (
     autocast_state,
     change_autocast_nesting,
     choose_autocast_dtype,

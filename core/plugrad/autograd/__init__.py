@@ -21,8 +21,11 @@ from plugrad.autograd.grad_mode import (
 from plugrad.autograd.gradients import calculate_shape as _calculate_shape
 from plugrad.autograd.run_backward import backward, grad
 from plugrad.autograd.variable import Variable
-from plugrad.autograd.version_counter import _unsafe_preserve_version_counter
-from plugrad.autograd.view_replay import _force_original_view_tracking, is_view_replay_enabled
+from plugrad.autograd.variable.version_counter import _unsafe_preserve_version_counter
+from plugrad.autograd.variable.view_replay import (
+    _force_original_view_tracking,
+    is_view_replay_enabled,
+)
 from plugrad.graph.saved_tensor import SavedTensor
 
 __all__ = [

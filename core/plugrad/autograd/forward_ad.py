@@ -28,7 +28,7 @@ from plugrad.graph.dual_tensors import check_sizes, dual, primal_of, tangent_of
 from plugrad.levels.arguments import values_at
 from plugrad.levels.batching import any_batched, batch_dim_of
 from plugrad.levels.mapping import batch_of
-from plugrad.tensor.annotations import explains
+from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.dual import ForwardLevel, enter_level, exit_level
 from plugrad.tensor.levels import VMAP, Level, SteppedOut, is_at, make_level_tensor
 

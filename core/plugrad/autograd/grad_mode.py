@@ -12,7 +12,7 @@ from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
 from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import GradScope, Scope, SetAtOnce, Within
-from plugrad.tensor.arguments import raise_argument_error
+from plugrad.tensor.calls.arguments import raise_argument_error
 
 __all__ = [
     "enable_grad",

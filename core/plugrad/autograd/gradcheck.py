@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 _kit: Any = importlib.import_module("plugrad.testing.gradcheck")
-_older: Any = importlib.import_module("plugrad.testing.gradcheck_older")
+_older: Any = importlib.import_module("plugrad.testing.gradcheck.older")
 _function: Any = _kit.gradcheck
 
 for _module, _names in (

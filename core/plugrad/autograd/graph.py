@@ -10,19 +10,19 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrad.autograd.engine.streams import warn_of_mismatch
-from plugrad.autograd.properties import output_nr
 from plugrad.autograd.saved_tensors import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
     save_on_cpu,
     saved_tensors_hooks,
 )
+from plugrad.autograd.variable.properties import output_nr
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as native
 from plugrad.graph.history import gradient_edge, try_grad_accumulator
 from plugrad.graph.removable_handle import RemovableHandle
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, bump_version, is_inference
+from plugrad.tensor.calls.annotations import explains
 
 if TYPE_CHECKING:
     from plugrad import Tensor

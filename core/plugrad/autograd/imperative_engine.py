@@ -10,14 +10,14 @@ from plugrad.autograd.engine.callbacks import queue_callback
 from plugrad.autograd.engine.engine import ENGINE
 from plugrad.autograd.engine.roots import Identity
 from plugrad.autograd.graph import GradientEdge
-from plugrad.autograd.properties import output_nr
-from plugrad.autograd.retain import retain_grad
+from plugrad.autograd.variable.hooks import retain_grad
+from plugrad.autograd.variable.properties import output_nr
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import current_state
 from plugrad.graph.history import grad_fn_of, gradient_edge, try_grad_accumulator
 from plugrad.graph.node import Edge, Node
-from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase, needs_grad
+from plugrad.tensor.calls.arguments import type_name
 
 CYCLE: Final = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter "

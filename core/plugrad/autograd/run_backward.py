@@ -11,10 +11,10 @@ from plugrad.autograd.graph import GradientEdge
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE, run_backward
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.levels import map_flat
-from plugrad.tensor.arguments import raise_argument_error
 from plugrad.tensor.base import TensorBase, tensor_class
+from plugrad.tensor.calls.arguments import raise_argument_error
+from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, override_call
 from plugrad.tensor.levels import in_transform
-from plugrad.tensor.overridable import OVERRIDES, PROCEED, override_call
 
 
 def backward(

@@ -16,7 +16,7 @@ from plugrad.autograd.grad_mode import no_grad
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Locked, Scope
 from plugrad.graph.saved_variable import SavedTensorHooks, disable_saved_tensor_hooks
-from plugrad.tensor.alias_kernels import observe_writes
+from plugrad.tensor.aliasing.alias_kernels import observe_writes
 from plugrad.tensor.base import Storage, TensorBase, share_storage
 
 

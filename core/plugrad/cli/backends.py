@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from plugrad.cli.output import print_json, print_line, print_table
-from plugrad.dispatch.active_backends import active_backends, find_backend
-from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.backends.active import active_backends, find_backend
+from plugrad.dispatch.backends.backend import Backend
 from plugrad.plugins import get_manager, selection
-from plugrad.plugins.failures import mend_of, place_of
-from plugrad.plugins.manager import Plugin
-from plugrad.plugins.namespaces import PUBLISHED
+from plugrad.plugins.loading.failures import mend_of, place_of
+from plugrad.plugins.loading.manager import Plugin
+from plugrad.plugins.loading.published import PUBLISHED
 
 
 @dataclass(frozen=True)

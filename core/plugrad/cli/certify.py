@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from plugrad.cli.output import fail
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 
 
 def certify(

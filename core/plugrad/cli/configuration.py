@@ -10,7 +10,7 @@ import typer
 from plugrad.cli.output import fail, print_json, print_line, print_table
 from plugrad.plugins.config import Config
 from plugrad.plugins.config.current import current_config
-from plugrad.plugins.messages import nearest
+from plugrad.plugins.loading.messages import nearest
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,16 @@ import typer
 from plugrad.cli.backends import BackendReport, report_backends
 from plugrad.cli.configuration import config_rows
 from plugrad.cli.output import print_json, print_line, print_table
-from plugrad.dispatch.active_backends import active_backends
-from plugrad.dispatch.api_version import API_VERSION, format_api_version
+from plugrad.dispatch.backends.active import active_backends
+from plugrad.dispatch.backends.api_version import API_VERSION, format_api_version
 from plugrad.errors import PluginError, PluginWarning
 from plugrad.plugins import get_manager, selection
 from plugrad.plugins.config import Config, ConfigError
 from plugrad.plugins.config.current import current_config, without_errors
-from plugrad.plugins.failures import mend_of, place_of
-from plugrad.plugins.kernel_conflicts import kernels_of_others
-from plugrad.plugins.manager import Plugin
-from plugrad.plugins.messages import nearest
+from plugrad.plugins.kernels.conflicts import kernels_of_others
+from plugrad.plugins.loading.failures import mend_of, place_of
+from plugrad.plugins.loading.manager import Plugin
+from plugrad.plugins.loading.messages import nearest
 
 DEPENDENCIES = ("numpy", "pluggy", "ml_dtypes", "typer", "rich", "PyYAML", "safetensors")
 

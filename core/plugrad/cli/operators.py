@@ -9,16 +9,16 @@ import typer
 
 import plugrad  # noqa: F401  # declares the operators
 from plugrad.cli.output import console, fail, print_json, print_line, print_table
-from plugrad.dispatch.active_backends import ActiveBackend, active_backends, find_backend
-from plugrad.dispatch.availability import (
+from plugrad.dispatch.backends.active import ActiveBackend, active_backends, find_backend
+from plugrad.dispatch.backends.availability import (
     all_availability,
     needs_of,
     short_name,
 )
+from plugrad.dispatch.backends.primitives import is_primitive
 from plugrad.dispatch.operator import all_operators
-from plugrad.dispatch.primitives import is_primitive
 from plugrad.plugins import get_manager
-from plugrad.plugins.kernel_conflicts import kernels_serving
+from plugrad.plugins.kernels.conflicts import kernels_serving
 
 # How wide a column of schemas is to be at least.
 _SCHEMA: Final = 44

@@ -37,7 +37,7 @@ IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final, overload
 
 from mypy_extensions import i64
 
-from plugrad.dispatch.autocast_state import pause_autocast, resume_autocast
+from plugrad.dispatch.autocast import pause_autocast, resume_autocast
 from plugrad.dispatch.keys import (
     AD_INPLACE_OR_VIEW_KEY,
     AFTER_AUTOGRAD,
@@ -75,7 +75,7 @@ from plugrad.graph.support import (
     set_history_list,
     unpack_list,
 )
-from plugrad.tensor.arguments import (
+from plugrad.tensor.calls.arguments import (
     MISSING,
     any_argument,
     bool_argument,
@@ -116,22 +116,22 @@ from plugrad.tensor.arguments import (
     tensor_list_argument,
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
-from plugrad.tensor.elementwise import operands
-from plugrad.tensor.kernel_factory import BackendSelectKernel
-from plugrad.tensor.foreign_operands import foreign_operand, operand_of_array
-from plugrad.tensor.kernels import BinaryKernel, RawKernel, UnaryKernel
-from plugrad.tensor.outputs import accumulated_dtype, like_out, write_out, write_outs
-from plugrad.tensor.creation import tensor_first
-from plugrad.tensor.overloads import call_overload
-from plugrad.tensor.overridable import (
+from plugrad.tensor.aliasing.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
+from plugrad.tensor.calls.elementwise import operands
+from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
+from plugrad.tensor.calls.foreign_operands import foreign_operand, operand_of_array
+from plugrad.tensor.calls.kernels import BinaryKernel, RawKernel, UnaryKernel
+from plugrad.tensor.calls.outputs import accumulated_dtype, like_out, write_out, write_outs
+from plugrad.tensor.creation.from_data import tensor_first
+from plugrad.tensor.calls.overloads import call_overload
+from plugrad.tensor.calls.overridable import (
     OVERRIDES,
     PROCEED,
     override,
     override_method,
     override_operator,
 )
-from plugrad.tensor.promotion import is_scalar
+from plugrad.tensor.calls.promotion import is_scalar
 """
 
 METHODS_TYPE = """
@@ -401,7 +401,7 @@ def _signatures_module(groups: list[Group]) -> str:
     out.line()
     out.line("from plugrad.dtype import dtype_by_name")
     out.line("from plugrad.memory_format import memory_format_by_name")
-    out.line("from plugrad.tensor.arguments import MISSING")
+    out.line("from plugrad.tensor.calls.arguments import MISSING")
     for group in groups:
         if group.kind == "overloaded":
             continue
@@ -442,7 +442,7 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
         out.line("@final")
         with out.block("def item(self) -> Any:"):
             out.docstring("The value of a tensor with one element, as a Python number.")
-            out.line("return interop.item(self)")
+            out.line("return values.item(self)")
         out.line()
         with out.block("def __hash__(self) -> builtins.int:"):
             out.line("return id(self)")
@@ -457,7 +457,7 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
     imports = IMPORTS.replace(
         "from typing import TYPE_CHECKING", "import builtins\nfrom typing import TYPE_CHECKING"
     ).replace("from mypy_extensions import i64", "from mypy_extensions import i64, mypyc_attr")
-    modules.line("from plugrad.tensor import interop")
+    modules.line("from plugrad.tensor.interop import values")
     return header + imports + modules.text() + out.text()
 
 

@@ -159,7 +159,7 @@ def unload(module: types.ModuleType) -> None:
     Graphs that were recorded with them can still be run backwards.
     """
     from plugrad.dispatch.operator import retract
-    from plugrad.tensor.overridable import OVERRIDES
+    from plugrad.tensor.calls.overridable import OVERRIDES
 
     with Locked(_lock):
         for namespace, families in list(_families.items()):

@@ -9,7 +9,7 @@ from plugrad.codegen.model import Entry
 from plugrad.dispatch.binding import DTYPE_NAMES
 from plugrad.dispatch.schema import Argument, SchemaType
 
-# Schema type -> (converter in plugrad.tensor.arguments, its type in stubs).
+# Schema type -> (converter in plugrad.tensor.calls.arguments, its type in stubs).
 _SCALAR_TYPES = {
     "Tensor": ("tensor", "Tensor"),
     "Scalar": ("scalar", "Number"),
@@ -85,7 +85,7 @@ def default_source(argument: Argument) -> str:
 
 
 def converter(type: SchemaType) -> str:
-    """Name of the function in plugrad.tensor.arguments that checks a value of a schema type."""
+    """Name of the function in `tensor/calls/arguments.py` that checks a value of a schema type."""
     base = _SCALAR_TYPES.get(type.base, ("any", "object"))[0]
     name = base + ("_list" if type.is_list else "") + "_argument"
     if type.element_optional:

@@ -10,7 +10,7 @@ from typing import Any, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import backend_by_number
+from plugrad.dispatch.backends.active import backend_by_number
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.missing_kernels import missing_kernel
 from plugrad.dispatch.operator import Operator, find_operator

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from importlib import _bootstrap
 from typing import Any, Final
 
-from plugrad.dispatch import active_backends, keys, registration
+from plugrad.dispatch import keys, registration
+from plugrad.dispatch.backends import active as active_backends
 from plugrad.dispatch.first_use import FIRST_USE
 from plugrad.dispatch.local_state import WATCH
 
@@ -25,7 +26,7 @@ _LOCKS: Final[list[Any]] = [
     *(FIRST_USE.gate, active_backends._lock, registration.LOCK, keys._lock, WATCH.lock)
 ]
 
-# Ours, and the names under which `plugrad.plugins.exclusive` works.
+# Ours, and the names under which `plugrad.plugins.loading.exclusive` works.
 _PREFIXES: Final = ("plugrad", "<plugrad: ")
 
 # For how long a fork waits: a thread that is waited for may itself wait for the one that forks.

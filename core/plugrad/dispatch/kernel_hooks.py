@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
-from plugrad.dispatch.active_backends import ActiveBackend
+from plugrad.dispatch.backends.active import ActiveBackend
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator

@@ -7,16 +7,14 @@ once per dispatch and passes the object on.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64
 
 from plugrad.device import Chosen, choose_devices, chosen_devices
+from plugrad.dispatch.autocast_state import AutocastState
 from plugrad.dispatch.keys import AD_INPLACE_OR_VIEW_BIT
-
-if TYPE_CHECKING:
-    from plugrad.dispatch.autocast_state import AutocastState
-    from plugrad.dispatch.trace import Trace
+from plugrad.dispatch.listener import Trace
 
 
 @final
@@ -42,7 +40,7 @@ class LocalState:
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
         function_modes: functions that give the modes which see every call of a function, innermost
             last, or None of one that is gone; None for none.
-        array_log: who is told of tensors that get other arrays; see `tensor/array_log.py`.
+        array_log: who is told of tensors that get other arrays; see `tensor/aliasing/array_log.py`.
         checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
         autocast: what autocast does; None if it was never asked for. The key is in `included` while
             it is on for some backend.

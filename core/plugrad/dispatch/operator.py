@@ -17,7 +17,7 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import (
+from plugrad.dispatch.backends.active import (
     ActiveBackend,
     backend_by_number,
     set_change_listener,

@@ -213,7 +213,7 @@ def is_made_for_with() -> bool:
 
 
 # The modules between the program and `is_made_for_with`; compiled ones have no frames.
-_MAKERS: Final = (__name__, "plugrad._shells")
+_MAKERS: Final = (__name__, "plugrad._tensor.classes")
 _WITH: Final[set[int]] = {opmap[name] for name in ("BEFORE_WITH",) if name in opmap}
 _COPY: Final[int] = opmap["COPY"]
 _LOAD_SPECIAL: Final[int] = opmap.get("LOAD_SPECIAL", -1)

@@ -1,4 +1,4 @@
-"""Who listens to a thread's work: calls, redispatches, backward nodes; dispatch traces do.
+"""Dispatch traces: which operator was called, and by which key each kernel ran.
 
 `PLUGRAD_SHOW_DISPATCH_TRACE=1` prints calls and redispatches to stderr, in the form
 
@@ -13,90 +13,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import LocalState, current_state, trace_new_threads
+from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.scope import Scope
-
-if TYPE_CHECKING:
-    from plugrad.dispatch.operator import Operator
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Trace:
-    """Stands between those who start a piece of work and the work itself, on its threads.
-
-    Listeners form a chain: each does its own part and leaves the work to `outer`, the last one
-    runs it. `LocalState.trace` is the innermost. This class itself listens to nothing.
-    """
-
-    def __init__(self, outer: Trace | None = None) -> None:
-        self.outer = outer
-
-    def dispatch(self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Run the kernel of a key set; `kind` is "call" or "redispatch"."""
-        outer = self.outer
-        if outer is not None:
-            return outer.dispatch(kind, op, keyset, args)
-        return op.lookup(keyset)(keyset, *args)
-
-    def decline(self, operator: str, owner: str) -> None:
-        """A kernel on arrays has left a call of an operator to the next one.
-
-        Args:
-            owner: whose kernel it is.
-        """
-        outer = self.outer
-        if outer is not None:
-            outer.decline(operator, owner)
-
-    def run_node(self, node: Any, grads: Any) -> Any:
-        """Have a backward node compute the gradients of its inputs."""
-        outer = self.outer
-        if outer is not None:
-            return outer.run_node(node, grads)
-        return node.apply(grads)
-
-    def enter_node(self, node: Any) -> None:
-        """The engine begins with a node: hooks, `run_node`, handing on what came out."""
-        outer = self.outer
-        if outer is not None:
-            outer.enter_node(node)
-
-    def leave_node(self, node: Any) -> None:
-        """The engine is done with a node, well or badly."""
-        outer = self.outer
-        if outer is not None:
-            outer.leave_node(node)
-
-    def enter_function(
-        self, ctx: Any, name: str, inputs: tuple[object, ...], recorded: bool
-    ) -> None:
-        """The forward of an `autograd.Function` begins; `ctx` is its node, in the graph if
-        `recorded`."""
-        outer = self.outer
-        if outer is not None:
-            outer.enter_function(ctx, name, inputs, recorded)
-
-    def leave_function(self, ctx: Any) -> None:
-        """It ends, well or badly."""
-        outer = self.outer
-        if outer is not None:
-            outer.leave_function(ctx)
-
-    def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
-        """A stretch of the program that has a name begins; `key` stands for this one entry."""
-        outer = self.outer
-        if outer is not None:
-            outer.enter_range(key, label, inputs)
-
-    def leave_range(self, key: object) -> None:
-        """It ends."""
-        outer = self.outer
-        if outer is not None:
-            outer.leave_range(key)
 
 
 @final

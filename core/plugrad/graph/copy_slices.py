@@ -23,9 +23,9 @@ from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import raise_freed
 from plugrad.graph.support import operators
 from plugrad.memory_format import contiguous_format
+from plugrad.tensor.aliasing.layout import is_contiguous, storage_offset, strides
+from plugrad.tensor.aliasing.strides import reach
 from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of, steps_up_to
-from plugrad.tensor.interop import is_contiguous, storage_offset, strides
-from plugrad.tensor.strides import reach
 
 
 @final

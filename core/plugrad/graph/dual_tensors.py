@@ -15,6 +15,7 @@ from plugrad.graph.former_geometry import follow_base
 from plugrad.graph.history import next_sequence_nr, set_history
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
+from plugrad.tensor.aliasing.layout import strides
 from plugrad.tensor.base import (
     PRIMAL_ONLY,
     TensorBase,
@@ -26,7 +27,6 @@ from plugrad.tensor.base import (
     steps_up_to,
 )
 from plugrad.tensor.dual import ForwardLevel, Tangent, attach_tangent, own_tangent
-from plugrad.tensor.interop import strides
 from plugrad.tensor.math_bits import math_bits
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from plugrad.graph.support import operators
+from plugrad.tensor.aliasing.layout import storage_offset, strides
+from plugrad.tensor.aliasing.strides import reach
 from plugrad.tensor.base import (
     AS_STRIDED,
     TensorBase,
@@ -19,8 +21,6 @@ from plugrad.tensor.base import (
     sizes_of,
     steps_up_to,
 )
-from plugrad.tensor.interop import storage_offset, strides
-from plugrad.tensor.strides import reach
 
 # Views by these have other dtypes than their bases.
 CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex"])

@@ -21,7 +21,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.graph.support import operators
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.kernel_factory import keyset_of
+from plugrad.tensor.calls.kernel_factory import keyset_of
 
 
 class ForwardRule:

@@ -19,9 +19,9 @@ from typing import Any, Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import streams_of
+from plugrad.dispatch.backends.active import streams_of
+from plugrad.dispatch.backends.streams import STREAMS
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.streams import STREAMS
 from plugrad.dtype import DType
 from plugrad.graph.removable_handle import register
 from plugrad.tensor.base import TensorBase, sizes_of

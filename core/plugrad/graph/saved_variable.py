@@ -21,8 +21,8 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.calls.overridable import call_users
 from plugrad.tensor.dual import Tangent, attach_tangent, own_tangent
-from plugrad.tensor.overridable import call_users
 
 if TYPE_CHECKING:
     from plugrad.graph.node import Node

@@ -12,10 +12,10 @@ from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.graph.history import check_inplace, set_history
 from plugrad.graph.node import Edge, Node
 from plugrad.graph.saved_variable import SavedVariable, save
-from plugrad.tensor.alias_kernels import check_inplace_shape
+from plugrad.tensor.aliasing.alias_kernels import check_inplace_shape
+from plugrad.tensor.aliasing.overlap import APART, check_operands
 from plugrad.tensor.base import TensorBase, needs_grad
-from plugrad.tensor.overlap import APART, check_operands
-from plugrad.tensor.promotion import check_inplace_cast
+from plugrad.tensor.calls.promotion import check_inplace_cast
 
 
 @final

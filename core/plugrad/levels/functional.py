@@ -11,10 +11,10 @@ from plugrad.dispatch.keys import BACKEND_MASK, DENSE_BIT, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.levels.arguments import values_at
+from plugrad.tensor.aliasing.functionalize import extend, rebind
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.functionalize import extend, rebind
+from plugrad.tensor.calls.promotion import check_inplace_cast
 from plugrad.tensor.levels import LEVEL_KEYSET, UNBATCHED, Level, Wrapped, step_in, step_out
-from plugrad.tensor.promotion import check_inplace_cast
 
 VIEWS: Final[i64] = (LEVEL_KEYSET & (BACKEND_MASK | DENSE_BIT)) | FUNCTIONALIZE_BIT
 

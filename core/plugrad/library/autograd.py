@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from plugrad.autograd.function import Function
-from plugrad.autograd.function_node import Error
+from plugrad.autograd.function.node import Error
 from plugrad.autograd.grad_mode import set_grad_enabled
 from plugrad.dispatch import keys
 from plugrad.dispatch.local_state import current_state

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import canonical_device
+from plugrad.dispatch.backends.active import canonical_device
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.library.kernels import (
     OnArrays,

@@ -37,9 +37,9 @@ from plugrad.library.tags import Tag, as_tags
 from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import TAGS, OpOverload, find_overload
-from plugrad.tensor.alias_kernels import ViewKernel
-from plugrad.tensor.annotations import explains
-from plugrad.tensor.kernels import position_of
+from plugrad.tensor.aliasing.alias_kernels import ViewKernel
+from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.calls.kernels import position_of
 
 _log = logging.getLogger(__name__)
 

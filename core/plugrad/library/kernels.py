@@ -6,16 +6,16 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from plugrad._storage import storage_of
+from plugrad._torch_names.storage import storage_of
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import ActiveBackend, backend_by_number
+from plugrad.dispatch.backends.active import ActiveBackend, backend_by_number
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.scope import ExcludeKeys
 from plugrad.library.schemas import split_keywords, tensors_in, written_tensors
-from plugrad.tensor.alias_kernels import announce_write
-from plugrad.tensor.arguments import type_name
+from plugrad.tensor.aliasing.alias_kernels import announce_write
 from plugrad.tensor.base import TensorBase, bump_version
-from plugrad.tensor.kernel_factory import wrap_raw_kernel
+from plugrad.tensor.calls.arguments import type_name
+from plugrad.tensor.calls.kernel_factory import wrap_raw_kernel
 
 _ALIASES = (
     "The output of this custom operator (1) must not also be an input to this custom operator and "

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import backend_by_number, find_key
 from plugrad.dispatch.adapters import BelowAutograd, WithoutKeyset
+from plugrad.dispatch.backends.active import backend_by_number, find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import (

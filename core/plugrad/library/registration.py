@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import find_key
+from plugrad.dispatch.backends.active import find_key
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, find_or_load
 from plugrad.dtype import DType
@@ -19,7 +19,7 @@ from plugrad.library.schemas import has_keyword_tensor
 from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import OpOverload
-from plugrad.tensor.annotations import explains
+from plugrad.tensor.calls.annotations import explains
 
 # Libraries that module-level functions made live as long as the process.
 _kept: Final[list[Library]] = []

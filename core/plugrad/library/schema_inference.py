@@ -103,7 +103,7 @@ def infer_schema(
 
 
 def _base_types() -> dict[Any, str]:
-    from plugrad._shells import Tensor, device
+    from plugrad._tensor.classes import Tensor, device
 
     return {
         Tensor: "Tensor",

@@ -13,8 +13,8 @@ from plugrad.dispatch.plugin_hooks import note
 from plugrad.library.schemas import has_keyword_tensor, split_keywords
 from plugrad.library.transaction import Transaction
 from plugrad.ops.batching import VmapInfo, add_rule, remove_rule
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.annotations import explains
 
 
 class VmapRule:

@@ -8,12 +8,12 @@ from typing import Any, Final, NoReturn
 from plugrad.dispatch.binding import default_of
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dispatch.schema import Argument, SchemaType
-from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.creation import tensor
-from plugrad.tensor.kernel_failures import explained
-from plugrad.tensor.overloads import NoFit, convert
-from plugrad.tensor.promotion import is_scalar
+from plugrad.tensor.calls.arguments import type_name
+from plugrad.tensor.calls.kernel_failures import explained
+from plugrad.tensor.calls.overloads import NoFit, convert
+from plugrad.tensor.calls.promotion import is_scalar
+from plugrad.tensor.creation.from_data import tensor
 
 # PyTorch's names of the types, where they are not the schema's. A dtype is a number there.
 _TYPE_NAMES: Final = {

@@ -7,8 +7,8 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from plugrad._generated.calls import call__to_copy
-from plugrad.dispatch.active_backends import ActiveBackend, find_backend
 from plugrad.dispatch.autocast_state import AutocastState
+from plugrad.dispatch.backends.active import ActiveBackend, find_backend
 from plugrad.dispatch.kernel_hooks import keyset_of_arguments, set_autocast
 from plugrad.dispatch.keys import AFTER_AUTOCAST, AUTOCAST_BIT, BACKEND_SHIFT, OUTER_LEVEL
 from plugrad.dispatch.local_state import LocalState, current_state
@@ -16,7 +16,7 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bfloat16, float16, float32, float64
 from plugrad.ops.autocast_lists import policy_of
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.kernels import position_of
+from plugrad.tensor.calls.kernels import position_of
 
 # What there is to ask for where no backend answers to the name: PyTorch has it in any case.
 CUDA_DTYPES: Final = (float16, bfloat16)

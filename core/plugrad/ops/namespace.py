@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Final
 
-from plugrad.dispatch.active_backends import find_key
+from plugrad.dispatch.backends.active import find_key
 from plugrad.dispatch.binding import default_of
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.operator import Operator, all_operators, find_operator

@@ -46,7 +46,7 @@ from plugrad.overrides.modes import current_mode as _get_current_function_mode  
 from plugrad.overrides.modes import (
     current_modes as _get_current_function_mode_stack,  # noqa: F401
 )
-from plugrad.tensor.overridable import (
+from plugrad.tensor.calls.overridable import (
     disabled_plugrad_function,
     has_plugrad_function,
     has_plugrad_function_unary,

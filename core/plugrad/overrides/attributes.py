@@ -14,7 +14,7 @@ from typing import Any
 
 from plugrad._generated.methods import TensorMethods
 from plugrad.tensor.base import TensorBase, tensor_class
-from plugrad.tensor.overridable import PROCEED, has_plugrad_function_unary, override_call
+from plugrad.tensor.calls.overridable import PROCEED, has_plugrad_function_unary, override_call
 
 # Those that are not looked at: what makes objects, what must not depend on contents, and what does
 # no more than call an operator.

@@ -12,9 +12,10 @@ from plugrad import autograd
 from plugrad._generated import functions
 from plugrad.ops.composite.broadcasting import broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
-from plugrad.tensor import creation, promotion
 from plugrad.tensor.base import tensor_class
-from plugrad.tensor.overridable import OVERRIDES
+from plugrad.tensor.calls import promotion
+from plugrad.tensor.calls.overridable import OVERRIDES
+from plugrad.tensor.creation import from_data as creation
 
 # Written by hand, and overridable.
 BY_HAND: tuple[Any, ...] = (broadcast_tensors, einsum, tensordot, promotion.result_type)

@@ -12,10 +12,10 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.overrides.attributes import make_tensor_overridable as make_tensor_overridable
 from plugrad.overrides.catalogue import DECORATED, get_default_nowrap_functions, resolve_name
 from plugrad.overrides.modes import DisablePlugradFunctionSubclass, current_mode, innermost_off
-from plugrad.tensor.annotations import FAILURES, explain, refuse_classes
-from plugrad.tensor.arguments import MISSING, raise_argument_error
 from plugrad.tensor.base import TensorBase, tensor_class
-from plugrad.tensor.overridable import (
+from plugrad.tensor.calls.annotations import FAILURES, explain, refuse_classes
+from plugrad.tensor.calls.arguments import MISSING, raise_argument_error
+from plugrad.tensor.calls.overridable import (
     ALIAS,
     METHOD,
     PROCEED,

@@ -11,7 +11,7 @@ from typing import Any
 
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
-from plugrad.tensor.overridable import ALIAS, ALL_OFF, METHOD, OVERRIDES, SUBCLASSES_OFF
+from plugrad.tensor.calls.overridable import ALIAS, ALL_OFF, METHOD, OVERRIDES, SUBCLASSES_OFF
 
 
 class PlugradFunctionMode(Scope):

@@ -6,25 +6,26 @@ plugins themselves are only looked at when something asks for them.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad.device import set_accelerator_source
-from plugrad.dispatch.active_backends import (
+from plugrad.dispatch.backends.active import (
     ActiveBackend,
     set_activation_hooks,
     set_backend_loader,
     set_default_device_source,
 )
-from plugrad.dispatch.api_version import API_VERSION
-from plugrad.dispatch.backend import Backend, DeviceQueue, set_namespace_backend
-from plugrad.dispatch.first_use import InFirstUse
-from plugrad.dispatch.fork import hold_while_forking
-from plugrad.dispatch.kernel_context import InContext
-from plugrad.dispatch.kernel_table import joined_tables, kernel, kernel_table, package_kernels
+from plugrad.dispatch.backends.api_version import API_VERSION
+from plugrad.dispatch.backends.backend import Backend, DeviceQueue, set_namespace_backend
+from plugrad.dispatch.backends.kernel_context import InContext
+from plugrad.dispatch.backends.kernel_table import (
+    joined_tables,
+    kernel,
+    kernel_table,
+    package_kernels,
+)
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
-from plugrad.dispatch.scope import Locked
 from plugrad.errors import (
     BackendNotFoundError,
     HostFallbackWarning,
@@ -35,12 +36,13 @@ from plugrad.errors import (
     PluginWarning,
 )
 from plugrad.plugins import namespaces, selection
+from plugrad.plugins.config.current import set_configuration_hooks
+from plugrad.plugins.loading.process import get_manager
 from plugrad.plugins.namespaces import claimed_names, load_namespace
 
 if TYPE_CHECKING:
     from plugrad.plugins.array_namespace import ArrayNamespaceBackend
     from plugrad.plugins.hookspecs import hookimpl
-    from plugrad.plugins.manager import PluginManager
     from plugrad.plugins.operators import load_operators
     from plugrad.plugins.protocols import Array, CapturedStep, Generator, Kernel, KernelSource
 
@@ -84,21 +86,6 @@ _LAZY: Final = {
     ),
 }
 
-_lock: Final = threading.Lock()
-hold_while_forking(_lock)
-_managers: Final[list[PluginManager]] = []
-
-
-def get_manager() -> PluginManager:
-    """The process' plugin manager."""
-    if not _managers:
-        from plugrad.plugins.manager import PluginManager
-
-        with InFirstUse(), Locked(_lock):
-            if not _managers:
-                _managers.append(PluginManager())
-    return _managers[0]
-
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
@@ -126,14 +113,20 @@ def _complete(active: ActiveBackend) -> None:
     complete(active)
 
 
+def _configuration_changed() -> None:
+    from plugrad.plugins.activation import configuration_changed
+
+    configuration_changed()
+
+
 def _note(made: Any) -> None:
-    from plugrad.plugins.registrations import REGISTRATIONS
+    from plugrad.plugins.loading.registrations import REGISTRATIONS
 
     REGISTRATIONS.note(made)
 
 
 def _check_replaceable(op: Operator) -> None:
-    from plugrad.plugins.registrations import REGISTRATIONS
+    from plugrad.plugins.loading.registrations import REGISTRATIONS
 
     REGISTRATIONS.check_replaceable(op)
 
@@ -159,6 +152,7 @@ def _namespace_backend(xp: Any, name: str | None, options: dict[str, Any]) -> Ba
 set_backend_loader(_load_backend)
 set_namespace_backend(_namespace_backend)
 set_activation_hooks(_configure, _complete)
+set_configuration_hooks(_configuration_changed, selection.forget_choice)
 set_operator_loader(_load_operators, _loadable_namespaces)
 set_default_device_source(selection.default_device)
 set_accelerator_source(selection.accelerator)

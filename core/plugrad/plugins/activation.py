@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, active_backends
-from plugrad.dispatch.backend import Backend
-from plugrad.plugins import get_manager, selection
+from plugrad.dispatch.backends.active import ActiveBackend, activate_backend, active_backends
+from plugrad.dispatch.backends.backend import Backend
+from plugrad.plugins import selection
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.config.keys import NO_FALLBACK, ConfigError
-from plugrad.plugins.exclusive import Circle, run_exclusively
-from plugrad.plugins.messages import nearest
+from plugrad.plugins.loading.exclusive import Circle, run_exclusively
+from plugrad.plugins.loading.messages import nearest
+from plugrad.plugins.loading.process import get_manager
 
 
 def load_backend(name: str) -> Backend:

@@ -1,5 +1,5 @@
 """What functions written in Python say of arguments that do not fit: PyTorch's words."""
 
-from plugrad.tensor.annotations import explain_constructors, explains
+from plugrad.tensor.calls.annotations import explain_constructors, explains
 
 __all__ = ["explain_constructors", "explains"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from plugrad.dispatch.active_backends import canonical_device, find_backend
+from plugrad.dispatch.backends.active import canonical_device, find_backend
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

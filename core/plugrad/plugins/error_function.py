@@ -1,6 +1,6 @@
 """Coefficients for backends whose library has no error function."""
 
-from plugrad.tensor.error_function import (
+from plugrad.ops.error_function import (
     FAR_P,
     FAR_Q,
     MIDDLE_P,

@@ -23,9 +23,9 @@ import pluggy
 if TYPE_CHECKING:
     import typer
 
-    from plugrad.dispatch.backend import Backend
+    from plugrad.dispatch.backends.backend import Backend
+    from plugrad.plugins.cases import OpCase
     from plugrad.plugins.protocols import KernelSource
-    from plugrad.testing.cases import OpCase
 
 PROJECT: Final = "plugrad"
 

@@ -1,6 +1,6 @@
 """What kernels raise, in PyTorch's words: the messages and the errors that are made of them."""
 
-from plugrad.dispatch.kernel_errors import (
+from plugrad.dispatch.backends.kernel_errors import (
     NEGATIVE_REPEATS,
     NO_PROBABILITIES,
     NO_TARGETS,

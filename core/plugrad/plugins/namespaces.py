@@ -12,6 +12,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad.plugins.loading.exclusive import WORK_PREFIX, find_work
+from plugrad.plugins.loading.process import get_manager
+from plugrad.plugins.loading.published import PUBLISHED
+
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
@@ -19,24 +23,8 @@ else:
 
 _PREFIX: Final = "plugrad."
 
-# What `plugrad.plugins.exclusive` imports. No dot: the import system would look for a parent.
-WORK_PREFIX: Final = "<plugrad: "
-
-# What is known to be published: attribute of plugrad -> the plugin that has it, plugrad-<plugin>.
-PUBLISHED: Final = {
-    "nn": "nn",
-    "optim": "nn",
-    "utils": "nn",
-    "save": "nn",
-    "load": "nn",
-    "special": "special",
-}
-
-# The plugins that this project publishes; they claim what stands above and their own names.
-OURS: Final = frozenset({"cpu", "cuda", "jax", "nn", "special"})
-
 # What programs ask for even where no plugin brings it: attribute of plugrad -> a module of ours.
-STAND_INS: Final = {"cuda": "plugrad._no_cuda"}
+STAND_INS: Final = {"cuda": "plugrad._torch_names.no_cuda"}
 
 
 def load_namespace(name: str) -> Any:
@@ -61,8 +49,6 @@ def load_namespace(name: str) -> Any:
 def claimed_names() -> set[str]:
     """What plugins, and what stands in for them, add to plugrad, as far as it is known without
     importing one that nobody has used yet; for `dir()`."""
-    from plugrad.plugins import get_manager
-
     plugins = get_manager().discovered()
     names = set(STAND_INS)
     for name, owner in PUBLISHED.items():
@@ -87,7 +73,7 @@ def _unknown(name: str) -> AttributeError:
 def _close_to(name: str, known: int) -> str:
     """What plugrad has with a similar name, `known` names in all; programs probe the same names
     again and again."""
-    from plugrad.plugins.messages import nearest
+    from plugrad.plugins.loading.messages import nearest
 
     return nearest(name, [*vars(sys.modules["plugrad"]), *PUBLISHED])
 
@@ -97,8 +83,6 @@ def _claimed(name: str) -> str | None:
     # Tools probe modules for private names; no plugin is imported for those.
     if name.startswith("_"):
         return None
-    from plugrad.plugins import get_manager
-
     claimed = get_manager().namespace(name)
     if claimed is None and name in PUBLISHED:
         distribution = f"plugrad-{PUBLISHED[name]}"
@@ -137,8 +121,6 @@ class _SubmoduleFinder:
     def find_spec(fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         if not fullname.startswith(_PREFIX):
             if fullname.startswith(WORK_PREFIX):
-                from plugrad.plugins.exclusive import find_work
-
                 return find_work(fullname)
             return None
         parent_name, _, name = fullname.rpartition(".")

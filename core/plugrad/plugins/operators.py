@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from plugrad.errors import PluginError
+from plugrad.plugins.loading.process import get_manager
 
 
 def load_operators(plugin: str) -> ModuleType:
@@ -20,8 +21,6 @@ def load_operators(plugin: str) -> ModuleType:
     Raises:
         PluginError: the plugin is not installed or cannot be used, or has no YAML files.
     """
-    from plugrad.plugins import get_manager
-
     if not isinstance(plugin, str):
         raise TypeError(f"load_operators(): plugin must be a name, not {type(plugin).__name__}")
     found = get_manager().load(plugin)

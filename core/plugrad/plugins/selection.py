@@ -18,9 +18,11 @@ from plugrad.device import (
     set_thread_default,
     thread_default,
 )
-from plugrad.dispatch.active_backends import canonical_device, find_backend
+from plugrad.dispatch.backends.active import canonical_device, find_backend
 from plugrad.dispatch.first_use import InFirstUse
 from plugrad.errors import BackendNotFoundError, PluginError
+from plugrad.plugins.config.current import current_config, forget
+from plugrad.plugins.loading.process import get_manager
 
 
 class Choice:
@@ -118,8 +120,6 @@ def configured_choice() -> Choice:
 
 def forget_configuration() -> None:
     """Read environment and configuration file again at the next use."""
-    from plugrad.plugins.config.current import forget
-
     forget()
 
 
@@ -148,9 +148,6 @@ _BUILT_IN: Final = "the built-in default"
 
 
 def _read_configuration() -> Choice:
-    from plugrad.plugins import get_manager
-    from plugrad.plugins.config.current import current_config
-
     config = current_config()
     for name in config.plugins:
         get_manager().load(name)

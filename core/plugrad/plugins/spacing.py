@@ -1,6 +1,6 @@
 """Numbers at equal distances and triangles' indices: what kernels of `linspace`, `logspace`,
 `tril_indices` and `triu_indices` begin with; and the last number of a range, for `uniform_`."""
 
-from plugrad.tensor.spacing import largest_below, spaced, triangle
+from plugrad.tensor.creation.spacing import largest_below, spaced, triangle
 
 __all__ = ["largest_below", "spaced", "triangle"]

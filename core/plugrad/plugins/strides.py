@@ -1,6 +1,6 @@
 """Strided memory in numbers: what kernels of views have to find out about it."""
 
-from plugrad.tensor.strides import (
+from plugrad.tensor.aliasing.strides import (
     check_reach,
     contiguous_strides,
     copy_order,

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import find_backend
-from plugrad.dispatch.autocast_state import autocast_in_force
+from plugrad.dispatch.autocast import autocast_in_force
+from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import WATCH, LocalState, current_state
 from plugrad.dispatch.scope import Scope
-from plugrad.dispatch.trace import Trace
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, wrap
 from plugrad.tensor.exchange import (

@@ -1,6 +1,6 @@
 """TensorBase: an array with a dtype, a device, a key set and, only when needed, autograd data.
 
-Tensor (interpreted, plugrad._shells)      weak references, user attributes
+Tensor (interpreted, plugrad._tensor.classes)      weak references, user attributes
   TensorMethods (generated)                every operator as a method
     TensorBase (here)                      fields, autograd properties
       array    the backend's array
@@ -18,7 +18,7 @@ import numpy as np
 from mypy_extensions import i16, i32, i64, mypyc_attr
 
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.keys import AUTOGRAD_KEYS, FORWARD_AD_BIT, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import DType
@@ -438,7 +438,7 @@ def view_needs_grad(tensor: TensorBase) -> bool:
 
 @final
 class _Classes:
-    """The interpreted classes that native code instantiates; `plugrad._shells` fills them in."""
+    """The interpreted classes that native code makes; `plugrad._tensor.classes` fills them in."""
 
     def __init__(self) -> None:
         self.tensor: Any = TensorBase

@@ -12,7 +12,9 @@ from mypy_extensions import i32, i64
 
 from plugrad.dispatch.keys import CONJUGATE_BIT, FUNCTIONALIZE_BIT, MATH_BITS, NEGATIVE_BIT
 from plugrad.graph.node import Node
-from plugrad.tensor.array_log import FormerArray
+from plugrad.tensor.aliasing.array_log import FormerArray
+from plugrad.tensor.aliasing.cells import alias_of, leave
+from plugrad.tensor.aliasing.functionalize import rebind
 from plugrad.tensor.base import (
     AutogradMeta,
     Storage,
@@ -26,8 +28,6 @@ from plugrad.tensor.base import (
     share_storage,
     version_of,
 )
-from plugrad.tensor.cells import alias_of, leave
-from plugrad.tensor.functionalize import rebind
 
 
 @final

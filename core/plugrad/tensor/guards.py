@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 from plugrad.device import Device
-from plugrad.dispatch.autocast_state import autocast_in_force
+from plugrad.dispatch.autocast import autocast_in_force
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, sizes_of

@@ -7,13 +7,13 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import is_active
+from plugrad.dispatch.backends.active import is_active
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.dual_tensors import tangent_of
 from plugrad.graph.history import grad_fn_of
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.interop import host_array
+from plugrad.tensor.interop.arrays import host_array
 from plugrad.tensor.levels import Wrapped
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plugrad.testing.assert_close import assert_close
+from plugrad.testing.engines.naive import NaiveEngine, naive_backward, naive_grad
 from plugrad.testing.gradcheck import gradcheck, gradgradcheck
-from plugrad.testing.gradcheck_jacobians import GradcheckError
+from plugrad.testing.gradcheck.jacobians import GradcheckError
 from plugrad.testing.make_tensor import make_tensor
-from plugrad.testing.naive_engine import NaiveEngine, naive_backward, naive_grad
 
 __all__ = [
     "GradcheckError",

@@ -6,7 +6,7 @@ from typing import Any
 
 import plugrad
 from plugrad.dtype import BOOL, INTEGER, DType, iinfo
-from plugrad.tensor.annotations import explains
+from plugrad.tensor.calls.annotations import explains
 
 
 @explains

@@ -14,12 +14,12 @@ import numpy as np
 
 import plugrad
 from plugrad.device import as_device
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend, find_backend
-from plugrad.dispatch.availability import learn_needs, needs_of, short_name
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend, find_backend
+from plugrad.dispatch.backends.availability import learn_needs, needs_of, short_name
+from plugrad.dispatch.backends.primitives import is_decomposed, is_primitive
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, all_operators
-from plugrad.dispatch.primitives import is_decomposed, is_primitive
-from plugrad.dispatch.trace import Trace
 from plugrad.errors import BackendNotFoundError
 from plugrad.plugins import Backend
 from plugrad.testing.cases import (

@@ -8,8 +8,8 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.levels.mapping import batch_of
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.levels import VMAP, AtLevel, Level, is_at, make_level_tensor
 from plugrad.transforms.pytrees import broadcast_to, flatten, map_leaves, shown, unflatten
 

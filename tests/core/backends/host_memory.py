@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.plugins import Backend
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.plugins import ArrayNamespaceBackend, Backend, kernel
 from tests.core.backends.conftest import activated

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from plugrad.cli.app import build_app
-from plugrad.dispatch.active_backends import active_backends, deactivate_backend
-from plugrad.plugins.manager import PluginManager
+from plugrad.dispatch.backends.active import active_backends, deactivate_backend
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import cpu, manager, project, site
 
 __all__ = ["cpu", "manager", "project", "site"]

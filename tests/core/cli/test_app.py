@@ -19,7 +19,7 @@ DEMO_PLUGIN = """
         @app.command("demo")
         def demo(backend: str = "cpu"):
             "Train something."
-            from plugrad.dispatch.active_backends import find_backend
+            from plugrad.dispatch.backends.active import find_backend
             find_backend(backend)
             print("trained on", backend)
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.plugins import Backend
 from tests.core.backends.host_memory import Array, device_position, leaves, opened, wrapped
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
-from plugrad.dispatch.primitives import core_primitives
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.primitives import core_primitives
 from plugrad.nn import functional as F
 from tests.core.devices.places import Places
 

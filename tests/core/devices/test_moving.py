@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.errors import BackendNotFoundError
 from plugrad.testing import gradcheck, gradgradcheck
 from tests.core.devices.places import Places, Swift

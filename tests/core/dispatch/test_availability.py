@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import (
+from plugrad.dispatch.backends.active import (
     ActiveBackend,
     activate_backend,
     deactivate_backend,
     find_backend,
 )
-from plugrad.dispatch.availability import (
+from plugrad.dispatch.backends.availability import (
     Availability,
     all_availability,
     availability,
     needs,
     needs_of,
 )
-from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.primitives import core_primitives, is_primitive
 from plugrad.dispatch.operator import Operator, all_operators, find_operator
-from plugrad.dispatch.primitives import core_primitives, is_primitive
 
 
 class Some(Backend):

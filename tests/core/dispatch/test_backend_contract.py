@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import ActiveBackend, activate_backend, deactivate_backend
 from plugrad.errors import OperatorNotFoundError, PluginError
 from plugrad.plugins import Backend, DeviceQueue, Generator, kernel
 

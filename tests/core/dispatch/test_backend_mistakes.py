@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.errors import BackendNotFoundError
 from plugrad.plugins import Backend
 

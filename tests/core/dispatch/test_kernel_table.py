@@ -119,7 +119,7 @@ def test_the_decorator_without_parentheses_is_refused() -> None:
 
 
 def test_names_are_checked_against_the_operators() -> None:
-    from plugrad.dispatch.kernel_table import check_names
+    from plugrad.dispatch.backends.kernel_table import check_names
 
     check_names(["exp", "other::anything"], ["exp"], "backend 'foo'")
     with pytest.raises(PluginError, match=r"backend 'foo' has a kernel for 'epx'.*mean 'exp'"):

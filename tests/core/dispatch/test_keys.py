@@ -153,7 +153,7 @@ def test_bits_of_backends_that_are_gone_are_handed_on() -> None:
     script = """
     from plugrad.dispatch import keys
     import plugrad, numpy as np
-    from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+    from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
     from plugrad.plugins import Backend
 
     def backend(name, factor):

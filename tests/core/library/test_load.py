@@ -11,7 +11,7 @@ import plugrad
 from plugrad.codegen import EntryError, load, operators_of, unload
 from plugrad.dispatch import find_operator
 from plugrad.library import Library
-from plugrad.tensor.overridable import OVERRIDES
+from plugrad.tensor.calls.overridable import OVERRIDES
 
 CUBE = """
 - func: cube(Tensor self) -> Tensor

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.primitives import core_primitives, is_primitive
 from plugrad.dispatch.operator import all_operators
-from plugrad.dispatch.primitives import core_primitives, is_primitive
 from plugrad.plugins import Backend
 from plugrad_cpu.backend import CpuBackend
 

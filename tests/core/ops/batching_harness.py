@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import plugrad
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.dispatch.trace import Trace
 from plugrad.levels.randomness import draws
 from plugrad.ops.batching import VmapInfo, rule_of
 from plugrad.tensor.base import TensorBase

@@ -11,7 +11,7 @@ import pytest
 import plugrad
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.testing.cases import OpCase, OpSample, core_cases, flatten, resolve, seed_of
-from plugrad.testing.conformance.subject import DeviceArguments
+from plugrad.testing.conformance.kit.subject import DeviceArguments
 from tests.core.ops.oracle import to_numpy
 
 # The gradient of a floored quotient is refused.

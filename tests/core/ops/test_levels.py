@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from plugrad.codegen.model import EntryError, parse_entries
-from plugrad.dispatch.active_backends import find_backend
-from plugrad.dispatch.availability import availability
+from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.backends.availability import availability
+from plugrad.dispatch.backends.primitives import core_primitives, functional_of, is_primitive
 from plugrad.dispatch.operator import all_operators, find_operator
-from plugrad.dispatch.primitives import core_primitives, functional_of, is_primitive
 from tests.core.ops.bare_backend import bare_backend
 
 ENTRY = {"func": "f(Tensor self) -> Tensor", "differentiable": False, "doc": "Nothing."}

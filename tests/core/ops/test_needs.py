@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from plugrad.dispatch.availability import NEEDS_FILE, needs_of
+from plugrad.dispatch.backends.availability import NEEDS_FILE, needs_of
+from plugrad.dispatch.backends.primitives import is_decomposed
 from plugrad.dispatch.operator import all_operators
-from plugrad.dispatch.primitives import is_decomposed
 from plugrad.testing.cases import OpCase, OpSample, T
 from plugrad.testing.needs import trace_needs
 from tools.needs import render

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 from plugrad.testing.cases import family_cases
 from tests.core.ops.harness import OpSuite, needs_torch, torch

@@ -80,7 +80,7 @@ def test_the_first_tensor_like_of_a_process_is_found(call: str) -> None:
         "    def __plugrad_function__(cls, func, types, args=(), kwargs=None):\n"
         "        return func.__name__\n"
         "like = Like()\n"
-        "from plugrad.tensor.overridable import OVERRIDES\n"
+        "from plugrad.tensor.calls.overridable import OVERRIDES\n"
         "assert not OVERRIDES.active\n"
         f"print(plugrad.{call})\n"
     )
@@ -91,7 +91,7 @@ def test_the_first_tensor_like_of_a_process_is_found(call: str) -> None:
 def test_nothing_looks_before_somebody_overrides() -> None:
     program = (
         "import sys, plugrad, plugrad.nn\n"
-        "from plugrad.tensor.overridable import OVERRIDES\n"
+        "from plugrad.tensor.calls.overridable import OVERRIDES\n"
         "layer = plugrad.nn.Linear(2, 2)\n"
         "layer(plugrad.ones(1, 2)).sum().backward()\n"
         "assert not OVERRIDES.active\n"

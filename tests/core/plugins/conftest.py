@@ -15,15 +15,16 @@ from textwrap import dedent
 
 import pytest
 
-from plugrad import config, plugins
-from plugrad.dispatch.active_backends import (
+from plugrad import config
+from plugrad.dispatch.backends.active import (
     ActiveBackend,
     activate_backend,
     active_backends,
     deactivate_backend,
     find_backend,
 )
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading import process
+from plugrad.plugins.loading.manager import PluginManager
 from plugrad_cpu.backend import CpuBackend
 
 BACKEND_PLUGIN = """
@@ -139,7 +140,7 @@ def hidden_plugins() -> Iterator[None]:
 def manager(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> PluginManager:
     """The process' plugin manager, seeing nothing but the fake site."""
     manager = PluginManager()
-    monkeypatch.setattr(plugins, "_managers", [manager])
+    monkeypatch.setattr(process, "_managers", [manager])
     return manager
 
 

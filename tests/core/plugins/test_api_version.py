@@ -6,15 +6,15 @@ import warnings
 
 import pytest
 
-from plugrad.dispatch.active_backends import activate_backend, active_backends
-from plugrad.dispatch.api_version import (
+from plugrad.dispatch.backends.active import activate_backend, active_backends
+from plugrad.dispatch.backends.api_version import (
     as_api_version,
     check_api_version,
     deprecated,
 )
 from plugrad.errors import PluginDeprecationWarning, PluginError
 from plugrad.plugins import API_VERSION, Backend
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 

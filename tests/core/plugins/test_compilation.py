@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
 from plugrad_cpu.backend import CpuBackend
 

@@ -13,9 +13,9 @@ import pytest
 import plugrad
 from plugrad import config
 from plugrad.config import ConfigError
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend, find_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend, find_backend
 from plugrad.plugins import Backend, get_manager
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from plugrad.plugins.selection import choose_device
 from tests.core.plugins.conftest import FakeSite
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.errors import PluginConflictError, PluginError
 from plugrad.plugins import load_namespace
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import BACKEND_PLUGIN, FakeSite
 
 BOTH = "{} and {} both provide {}: uninstall one of them, or in plugrad.toml say "

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import ActiveBackend
+from plugrad.dispatch.backends.active import ActiveBackend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.plugins import Backend, hookimpl
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from plugrad.testing import assert_close
 
 pytestmark = pytest.mark.usefixtures("cpu", "project")
@@ -118,7 +118,7 @@ class Declining(Backend):
 
 @contextmanager
 def active(backend: Backend) -> Iterator[None]:
-    from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+    from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 
     activate_backend(backend)
     try:

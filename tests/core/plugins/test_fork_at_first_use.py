@@ -45,8 +45,8 @@ for name in sys.argv[1:]:
 assert len(fork._LOCKS) - known >= len(sys.argv) - 1, "a lock is not announced"
 if len(sys.argv) == 1:
     # A lock of one group of tensors on immutable arrays, which share memory.
-    from plugrad.tensor import cells
-    from plugrad.tensor.functionalize import join
+    from plugrad.tensor.aliasing import cells
+    from plugrad.tensor.aliasing.functionalize import join
     base, view = plugrad.ones(2), plugrad.ones(2)
     join(view, base, None, base.array)
     assert cells.alias_of(view).cell.lock in fork._others()
@@ -77,7 +77,9 @@ def run(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", ["plugrad.plugins.manager", "plugrad_cpu.backend", "tomllib"])
+@pytest.mark.parametrize(
+    "name", ["plugrad.plugins.loading.manager", "plugrad_cpu.backend", "tomllib"]
+)
 def test_what_another_thread_imports(name: str) -> None:
     assert run(IMPORTING, name) == "0"
 

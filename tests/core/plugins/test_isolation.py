@@ -10,7 +10,7 @@ import pytest
 
 from plugrad.dispatch.operator import find_operator
 from plugrad.errors import BackendNotFoundError, PluginError
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 HOOKS = "from plugrad.plugins import Backend, hookimpl\n"

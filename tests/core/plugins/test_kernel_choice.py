@@ -9,8 +9,8 @@ import pytest
 
 import plugrad
 from plugrad.config import ConfigError
-from plugrad.dispatch.active_backends import ActiveBackend, activate_backend
-from plugrad.plugins.manager import PluginManager
+from plugrad.dispatch.backends.active import ActiveBackend, activate_backend
+from plugrad.plugins.loading.manager import PluginManager
 from plugrad_cpu.backend import CpuBackend
 from tests.core.plugins.conftest import FakeSite
 

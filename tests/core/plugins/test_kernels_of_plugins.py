@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import ActiveBackend, activate_backend, find_backend
+from plugrad.dispatch.backends.active import ActiveBackend, activate_backend, find_backend
 from plugrad.errors import OperatorNotFoundError, PluginConflictError, PluginWarning
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 OPERATORS = """

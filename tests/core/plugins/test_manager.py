@@ -14,7 +14,7 @@ import pytest
 
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import Backend, hookimpl
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 

@@ -12,8 +12,8 @@ import pytest
 import plugrad
 from plugrad.errors import PluginError
 from plugrad.plugins import load_namespace
-from plugrad.plugins.manager import PluginManager
-from plugrad.plugins.namespaces import OURS, PUBLISHED
+from plugrad.plugins.loading.manager import PluginManager
+from plugrad.plugins.loading.published import OURS, PUBLISHED
 from tests.core.plugins.conftest import FakeSite
 
 PLUGIN = """

@@ -10,7 +10,7 @@ import pytest
 import plugrad
 from plugrad.errors import PluginError
 from plugrad.library import Library
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 SOURCE = """

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from plugrad.device import as_device
-from plugrad.dispatch import active_backends as registry
+from plugrad.dispatch.backends import active as registry
 from plugrad.errors import BackendNotFoundError
 from plugrad.plugins import Backend
 from plugrad.plugins.config import ConfigError
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from plugrad.plugins.selection import (
     choose_device,
     default_device,

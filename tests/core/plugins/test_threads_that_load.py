@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import active_backends, find_backend
-from plugrad.plugins.manager import PluginManager
+from plugrad.dispatch.backends.active import active_backends, find_backend
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 SECONDS = 60.0

@@ -16,7 +16,7 @@ import pytest
 import plugrad
 from plugrad import plugins
 from plugrad.codegen.load import _families
-from plugrad.dispatch.active_backends import ActiveBackend, active_backends
+from plugrad.dispatch.backends.active import ActiveBackend, active_backends
 from plugrad.dispatch.operator import _fallbacks, all_operators, find_operator
 from plugrad.errors import PluginError
 from plugrad.library import Library, custom_op, get_vmap_rule
@@ -24,8 +24,8 @@ from plugrad.library.custom_op import definition_of
 from plugrad.library.library import _owners
 from plugrad.ops.batching.table import _registered
 from plugrad.ops.namespace import TAGS
-from plugrad.plugins.manager import PluginManager
-from plugrad.tensor.overridable import OVERRIDES
+from plugrad.plugins.loading.manager import PluginManager
+from plugrad.tensor.calls.overridable import OVERRIDES
 from plugrad.testing.cases.registry import _registered as registered_cases
 from tests.core.plugins.conftest import FakeSite
 

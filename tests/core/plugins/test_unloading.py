@@ -11,11 +11,11 @@ from types import ModuleType
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import active_backends, find_backend
+from plugrad.dispatch.backends.active import active_backends, find_backend
 from plugrad.dispatch.operator import find_operator
 from plugrad.errors import BackendNotFoundError, OperatorNotFoundError, PluginError
 from plugrad.plugins import Backend, get_manager, hookimpl
-from plugrad.plugins.manager import PluginManager
+from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
 WHOLE = """

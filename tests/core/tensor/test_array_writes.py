@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad_cpu.backend import CpuBackend
 from tests.core.frozen import FrozenBackend, locked

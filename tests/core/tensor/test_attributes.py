@@ -111,7 +111,7 @@ def test_programs_may_ask_for_cuda_where_there_is_none(lib: Any) -> None:
 
 
 def test_without_a_plugin_there_is_no_cuda() -> None:
-    from plugrad import _no_cuda as cuda
+    from plugrad._torch_names import no_cuda as cuda
 
     assert (cuda.is_available(), cuda.is_initialized(), cuda.device_count()) == (False, False, 0)
     cuda.manual_seed_all(0)

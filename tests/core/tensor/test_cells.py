@@ -14,8 +14,8 @@ import pytest
 import plugrad
 from plugrad.dispatch.local_state import current_state
 from plugrad.plugins.tracing import Listener
-from plugrad.tensor import cells
-from plugrad.tensor.array_log import FormerArray
+from plugrad.tensor.aliasing import cells
+from plugrad.tensor.aliasing.array_log import FormerArray
 from plugrad.tensor.base import TensorBase
 
 

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.tensor.promotion import check_scalar_fits, promote_pair, promote_with_scalar, to_dtype
+from plugrad.tensor.calls.promotion import (
+    check_scalar_fits,
+    promote_pair,
+    promote_with_scalar,
+    to_dtype,
+)
 
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")

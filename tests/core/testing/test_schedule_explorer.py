@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plugrad.autograd.engine.primitives import Bell
-from plugrad.testing.schedule_explorer import (
+from plugrad.testing.engines.schedule_explorer import (
     DeadlockError,
     DepthFirst,
     PriorityChanges,

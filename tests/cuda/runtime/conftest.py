@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend, find_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend, find_backend
 from plugrad_cpu.memory import element_offset
 from plugrad_cuda import library, memory, streams
 from plugrad_cuda.backend import CudaBackend

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad_cuda import cuda, library
 from plugrad_cuda.backend import CudaBackend
 from tests.cuda.runtime.fake_cupy import FakeCupy

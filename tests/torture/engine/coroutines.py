@@ -14,7 +14,7 @@ from greenlet import getcurrent, greenlet
 
 from plugrad.device import choose_devices, chosen_devices
 from plugrad.dispatch import local_state
-from plugrad.testing.schedule_explorer import Scheduler, Strategy, Thread
+from plugrad.testing.engines.schedule_explorer import Scheduler, Strategy, Thread
 
 
 class _Coroutine(Thread):

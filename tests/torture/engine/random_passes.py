@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from plugrad.testing.naive_engine import naive_grad
+from plugrad.testing.engines.naive import naive_grad
 from tests.core.autograd.devices.graphs import leaf, then
 from tests.torture.engine.toy_devices import DEVICES
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.active_backends import activate_backend, active_backends
+from plugrad.dispatch.backends.active import activate_backend, active_backends
 from plugrad.plugins import DeviceQueue
 from tests.core.autograd.devices.toy import ToyBackend
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from plugrad.autograd.engine.engine import Engine
 from plugrad.autograd.engine.primitives import Primitives
-from plugrad.testing.explored_engine import explored_engine, running_on
-from plugrad.testing.schedule_explorer import RandomWalk, ScheduleError, Scheduler
+from plugrad.testing.engines.explored import explored_engine, running_on
+from plugrad.testing.engines.schedule_explorer import RandomWalk, ScheduleError, Scheduler
 from tests.torture.engine.coroutines import Coroutines
 from tests.torture.engine.random_passes import RandomPasses
 from tests.torture.engine.toy_devices import Points, have_toy_devices

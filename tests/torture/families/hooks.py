@@ -129,7 +129,7 @@ def _one(chance: random.Random) -> str:
 
 
 def _naive(loss: Any, leaves: list[Any]) -> list[Any]:
-    from plugrad.testing.naive_engine import naive_grad
+    from plugrad.testing.engines.naive import naive_grad
 
     return [None if g is None else g.tolist() for g in naive_grad([loss], leaves)]
 

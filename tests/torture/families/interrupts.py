@@ -100,7 +100,8 @@ import io, warnings
 import plugrad
 import plugrad.autograd.forward_ad as fwAD
 from plugrad import amp, autograd, func, nn, optim, overrides
-from plugrad.autograd import checkpoint, profiler, recomputation
+from plugrad.autograd import checkpoint, profiler
+from plugrad.autograd.checkpoint import recomputation
 import plugrad.profiler
 from plugrad.plugins import scopes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from plugrad.testing.explored_engine import explored_engine
-from plugrad.testing.schedule_explorer import (
+from plugrad.testing.engines.explored import explored_engine
+from plugrad.testing.engines.schedule_explorer import (
     PriorityChanges,
     Program,
     RandomWalk,
@@ -49,7 +49,7 @@ def run_case(seed: int) -> Finding | None:
 
 def replay_case(seed: int, schedule: list[int]) -> None:
     """Run a case's program under one schedule, which raises its error again."""
-    from plugrad.testing.schedule_explorer import replay
+    from plugrad.testing.engines.schedule_explorer import replay
 
     have_toy_devices()
     replay(_program(random.Random(seed))[1], schedule)

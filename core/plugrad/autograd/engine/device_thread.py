@@ -7,8 +7,8 @@ from typing import Any, Final, final
 from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import NodeTask, ReadyQueue
 from plugrad.device import HOST_TYPES, Device
-from plugrad.dispatch.active_backends import ActiveBackend, active_backends, find_backend
-from plugrad.dispatch.backend import DeviceQueue
+from plugrad.dispatch.backends.active import ActiveBackend, active_backends, find_backend
+from plugrad.dispatch.backends.backend import DeviceQueue
 from plugrad.dispatch.local_state import current_state
 
 # How long the end of the process waits for a node that is still running.

@@ -27,9 +27,9 @@ from plugrad.autograd.engine.roots import GraphRoot, min_topological_nr, validat
 from plugrad.autograd.engine.run_node import run_node
 from plugrad.autograd.engine.signals import let_python_look
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import active_backends, queue_of
+from plugrad.dispatch.backends.active import active_backends, queue_of
+from plugrad.dispatch.backends.streams import STREAMS
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
-from plugrad.dispatch.streams import STREAMS
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
 

@@ -10,8 +10,8 @@ from plugrad.autograd.engine.input_buffer import InputBuffer
 from plugrad.autograd.engine.primitives import Primitives
 from plugrad.autograd.engine.ready_queue import ReadyQueue
 from plugrad.autograd.engine.streams import PassStreams
+from plugrad.dispatch.backends.streams import STREAMS
 from plugrad.dispatch.local_state import Snapshot
-from plugrad.dispatch.streams import STREAMS
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
 

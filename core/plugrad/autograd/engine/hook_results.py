@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.overridable import call_users
+from plugrad.tensor.calls.overridable import call_users
 
 
 def check_result(hook: Any, before: Any, after: Any) -> None:

@@ -12,15 +12,15 @@ from plugrad.autograd.engine.ownership import is_unshared
 from plugrad.autograd.engine.streams import Arrival, lend, note_mismatch, stream_on
 from plugrad.device import CPU, Device
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import queue_of, streams_of
-from plugrad.dispatch.backend import DeviceQueue
+from plugrad.dispatch.backends.active import queue_of, streams_of
+from plugrad.dispatch.backends.backend import DeviceQueue
 from plugrad.graph.node import Node
-from plugrad.tensor.alias_kernels import InplaceKernel
+from plugrad.tensor.aliasing.alias_kernels import InplaceKernel
 from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad.autograd.engine.device_thread import DeviceThread
-    from plugrad.dispatch.trace import Trace
+    from plugrad.dispatch.listener import Trace
 
 
 @final

@@ -10,8 +10,8 @@ from mypy_extensions import i64
 from plugrad.device import CPU
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, MATH_BITS, TRANSFORMS_BIT
 from plugrad.dtype import float32
+from plugrad.tensor.aliasing.cells import alias_of
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.cells import alias_of
 
 
 def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 from mypy_extensions import i64
 
 from plugrad._generated.calls import call_add_Tensor, call_clone
-from plugrad.autograd.accumulate_grad import AccumulateGradBase
 from plugrad.autograd.engine.hook_results import check_result, checked_results
+from plugrad.autograd.variable.accumulate_grad import AccumulateGradBase
 from plugrad.graph.node import Node, NodeHooks
 from plugrad.tensor.base import TensorBase, materialize_meta
-from plugrad.tensor.overridable import call_users
+from plugrad.tensor.calls.overridable import call_users
 
 
 def run_tensor_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> None:

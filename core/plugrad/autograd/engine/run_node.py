@@ -12,11 +12,11 @@ from plugrad.autograd.engine.run_hooks import (
     run_tensor_pre_hooks,
 )
 from plugrad.autograd.engine.validate import validate_outputs
-from plugrad.autograd.function_node import FunctionNode
+from plugrad.autograd.function.node import FunctionNode
 from plugrad.dispatch.local_state import LocalState
 from plugrad.graph.node import MAX_SEQUENCE_NR, Node, NodeHooks
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.overridable import IN_CORE, OVERRIDES
+from plugrad.tensor.calls.overridable import IN_CORE, OVERRIDES
 
 
 def run_node(

@@ -12,8 +12,8 @@ import warnings
 from typing import Any, Final, final
 
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import find_backend, streams_of
-from plugrad.dispatch.streams import STREAMS, DeviceStreams
+from plugrad.dispatch.backends.active import find_backend, streams_of
+from plugrad.dispatch.backends.streams import STREAMS, DeviceStreams
 from plugrad.graph.node import MAX_SEQUENCE_NR, Node
 from plugrad.tensor.base import TensorBase
 

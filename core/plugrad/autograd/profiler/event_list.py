@@ -10,7 +10,7 @@ from typing import Any
 from plugrad.autograd.profiler.chrome_trace import TraceContext, write_chrome_trace
 from plugrad.autograd.profiler.events import FunctionEvent, FunctionEventAvg
 from plugrad.autograd.profiler.table import build_table
-from plugrad.tensor.annotations import explains
+from plugrad.tensor.calls.annotations import explains
 
 STACK_METRICS = ("self_cpu_time_total",)
 

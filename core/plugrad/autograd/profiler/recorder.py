@@ -15,8 +15,8 @@ from mypy_extensions import i64
 
 from plugrad.autograd.profiler.memory import MemoryAccount
 from plugrad.dispatch.caller import caller_outside_plugrad
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import current_state
-from plugrad.dispatch.trace import Trace
 from plugrad.graph.node import MAX_SEQUENCE_NR, Node, name_of
 from plugrad.tensor.base import TensorBase, sizes_of
 

@@ -20,7 +20,7 @@ from plugrad.cli.new import names, package
 from plugrad.cli.new.names import ScaffoldError
 from plugrad.cli.new.questions import Questions, git_author, is_terminal
 from plugrad.cli.output import fail, print_line
-from plugrad.dispatch.api_version import API_VERSION
+from plugrad.dispatch.backends.api_version import API_VERSION
 
 HELP: Final = """
 Write a package for a **backend**, for **operators** of your own, or with **kernels** alone: it

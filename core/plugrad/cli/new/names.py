@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from plugrad.dispatch.active_backends import active_backends
+from plugrad.dispatch.backends.active import active_backends
 from plugrad.dispatch.keys import all_keys
 from plugrad.dispatch.operator import all_operators
 from plugrad.plugins import get_manager
-from plugrad.plugins.namespaces import PUBLISHED
+from plugrad.plugins.loading.published import PUBLISHED
 
 # Device types that plugrad publishes or keeps for itself.
 RESERVED_BACKENDS: Final = ("cpu", "cuda", "jax", "meta")

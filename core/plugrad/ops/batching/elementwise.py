@@ -24,7 +24,7 @@ from plugrad.ops.batching.dims import (
     padded,
 )
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.promotion import combine_categories
+from plugrad.tensor.calls.promotion import combine_categories
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

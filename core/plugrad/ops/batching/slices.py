@@ -12,7 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.ops.batching.dims import first_of, logical_rank, physical, spread, to_front
 from plugrad.ops.prepare import slices as prepare
 from plugrad.ops.prepare.views import diagonal_dims
-from plugrad.tensor.strides import reach
+from plugrad.tensor.aliasing.strides import reach
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -19,10 +19,10 @@ from plugrad.ops.batching.dims import (
 )
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.aliasing.layout import storage_offset as storage_offset_of
+from plugrad.tensor.aliasing.layout import strides
+from plugrad.tensor.aliasing.strides import reach
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.interop import storage_offset as storage_offset_of
-from plugrad.tensor.interop import strides
-from plugrad.tensor.strides import reach
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

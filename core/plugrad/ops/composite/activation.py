@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import BOOL, FLOATING, DType, float16, float32
-from plugrad.ops.composite.precision import in_dtype_of, widened
+from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.formulas.activation import GELU_CUBIC, GELU_SCALE
 from plugrad.ops.prepare import activation as prepare
 from plugrad.ops.prepare.activation import check_real_floating

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.tensor import kernels
-from plugrad.tensor.arguments import int_list_argument
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
+from plugrad.tensor.calls import kernels
+from plugrad.tensor.calls.arguments import int_list_argument
+from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 from plugrad.tensor.size import Size, as_size
 
 

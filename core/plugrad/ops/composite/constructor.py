@@ -8,11 +8,11 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import get_default_dtype
-from plugrad.tensor.arguments import type_name
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.creation import tensor
-from plugrad.tensor.nested import is_sequence
-from plugrad.tensor.overridable import ALL_OFF
+from plugrad.tensor.calls.arguments import type_name
+from plugrad.tensor.calls.overridable import ALL_OFF
+from plugrad.tensor.creation.from_data import tensor
+from plugrad.tensor.creation.nested import is_sequence
 from plugrad.tensor.size import Size
 
 

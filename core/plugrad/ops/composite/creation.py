@@ -9,12 +9,12 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.device import Device
-from plugrad.dispatch.active_backends import canonical_device
-from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dispatch.kernel_sources import DECLINED
+from plugrad.dispatch.backends.active import canonical_device
+from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dtype import BOOL, INTEGER, DType, get_default_dtype, int64
 from plugrad.memory_format import MemoryFormat
-from plugrad.ops.composite.complex_parts import complex_of_parts as complex_of_parts
+from plugrad.ops.composite.elementwise.complex_parts import complex_of_parts as complex_of_parts
 from plugrad.ops.composite.memory_formats import in_order, permuted
 from plugrad.ops.composite.random import bernoulli as bernoulli
 from plugrad.ops.composite.random import bernoulli_float_ as bernoulli_float_
@@ -35,11 +35,11 @@ from plugrad.ops.prepare import creation as prepare
 from plugrad.ops.prepare.creation import check_std
 from plugrad.ops.prepare.memory_formats import order_like
 from plugrad.ops.prepare.views import check_geometry
+from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import from_host
-from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.spacing import spaced, triangle
-from plugrad.tensor.strides import contiguous_strides
+from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.creation.spacing import spaced, triangle
+from plugrad.tensor.interop.arrays import from_host
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import bool_
-from plugrad.tensor.arguments import int_list_argument, raise_argument_error
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
+from plugrad.tensor.calls.arguments import int_list_argument, raise_argument_error
+from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

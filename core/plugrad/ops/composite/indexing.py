@@ -12,20 +12,25 @@ import numpy as np
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import CPU
-from plugrad.dispatch.kernel_errors import OUTSIDE_TABLE, TOO_FEW_ELEMENTS, unlike_values
+from plugrad.dispatch.backends.kernel_errors import OUTSIDE_TABLE, TOO_FEW_ELEMENTS, unlike_values
 from plugrad.dtype import FLOATING, bool_, int32, int64
-from plugrad.ops.composite import positions
-from plugrad.ops.composite.positions import check_device, check_range, host_index, mask_tensor
 from plugrad.ops.composite.scattering import scatter_reduced as scatter_reduced
 from plugrad.ops.composite.scattering import scatter_reduced_ as scatter_reduced_
 from plugrad.ops.composite.scattering import scatter_value_reduced as scatter_value_reduced
 from plugrad.ops.composite.scattering import scatter_value_reduced_ as scatter_value_reduced_
+from plugrad.ops.composite.selection import positions
+from plugrad.ops.composite.selection.positions import (
+    check_device,
+    check_range,
+    host_index,
+    mask_tensor,
+)
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import host_array
-from plugrad.tensor.kernels import broadcast_shapes, raise_device_mismatch
-from plugrad.tensor.promotion import check_scalar_fits, scalar_fits
+from plugrad.tensor.calls.kernels import broadcast_shapes, raise_device_mismatch
+from plugrad.tensor.calls.promotion import check_scalar_fits, scalar_fits
+from plugrad.tensor.interop.arrays import host_array
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -11,10 +11,10 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, bool_, promote_types
-from plugrad.ops.composite import positions
 from plugrad.ops.composite.einsum import contract
+from plugrad.ops.composite.selection import positions
 from plugrad.ops.prepare import linalg as prepare
 from plugrad.ops.prepare.linalg import (
     check_expands,
@@ -23,9 +23,9 @@ from plugrad.ops.prepare.linalg import (
 )
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import needs_grad, sizes_of
-from plugrad.tensor.cpp_names import CPP_NAMES
-from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.promotion import check_scalar_fits
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
+from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.promotion import check_scalar_fits
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

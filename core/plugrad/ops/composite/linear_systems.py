@@ -18,7 +18,7 @@ from plugrad.memory_format import contiguous_format
 from plugrad.ops.prepare import linear_systems as prepare
 from plugrad.ops.prepare.linear_systems import check_square, check_square_shape
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import from_host, host_array
+from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

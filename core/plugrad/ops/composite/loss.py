@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import NO_PROBABILITIES, NO_TARGETS, no_class, not_implemented
+from plugrad.dispatch.backends.kernel_errors import (
+    NO_PROBABILITIES,
+    NO_TARGETS,
+    no_class,
+    not_implemented,
+)
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.formulas.loss import reduced
 from plugrad.ops.prepare import loss as prepare
 from plugrad.ops.prepare.loss import check_reduction
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.promotion import can_cast, promote_pair, to_dtype
+from plugrad.tensor.calls.promotion import can_cast, promote_pair, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad.memory_format import MemoryFormat, contiguous_format
 from plugrad.ops.prepare.memory_formats import keeps_layout, lies_in
-from plugrad.tensor.memory_layout import inverse
+from plugrad.tensor.aliasing.memory_layout import inverse
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

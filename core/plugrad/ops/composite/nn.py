@@ -10,32 +10,34 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, finfo
-from plugrad.ops.composite.batch_norm import native_batch_norm as native_batch_norm
-from plugrad.ops.composite.batch_norm import (
+from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
+from plugrad.ops.composite.layers.batch_norm import native_batch_norm as native_batch_norm
+from plugrad.ops.composite.layers.batch_norm import (
     native_batch_norm_backward as native_batch_norm_backward,
 )
-from plugrad.ops.composite.batch_norm import (
+from plugrad.ops.composite.layers.batch_norm import (
     native_batch_norm_functional as native_batch_norm_functional,
 )
-from plugrad.ops.composite.convolution import convolution as convolution
-from plugrad.ops.composite.convolution import convolution_backward as convolution_backward
-from plugrad.ops.composite.embedding import embedding as embedding
-from plugrad.ops.composite.embedding import embedding_dense_backward as embedding_dense_backward
-from plugrad.ops.composite.embedding import native_dropout as native_dropout
-from plugrad.ops.composite.embedding import one_hot as one_hot
-from plugrad.ops.composite.pooling import avg_pool2d as avg_pool2d
-from plugrad.ops.composite.pooling import avg_pool2d_backward as avg_pool2d_backward
-from plugrad.ops.composite.pooling import max_pool2d_with_indices as max_pool2d_with_indices
-from plugrad.ops.composite.pooling import (
+from plugrad.ops.composite.layers.convolution import convolution as convolution
+from plugrad.ops.composite.layers.convolution import convolution_backward as convolution_backward
+from plugrad.ops.composite.layers.embedding import embedding as embedding
+from plugrad.ops.composite.layers.embedding import (
+    embedding_dense_backward as embedding_dense_backward,
+)
+from plugrad.ops.composite.layers.embedding import native_dropout as native_dropout
+from plugrad.ops.composite.layers.embedding import one_hot as one_hot
+from plugrad.ops.composite.layers.pooling import avg_pool2d as avg_pool2d
+from plugrad.ops.composite.layers.pooling import avg_pool2d_backward as avg_pool2d_backward
+from plugrad.ops.composite.layers.pooling import max_pool2d_with_indices as max_pool2d_with_indices
+from plugrad.ops.composite.layers.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
-from plugrad.ops.composite.positions import index_tensor
-from plugrad.ops.composite.precision import in_dtype_of, widened
+from plugrad.ops.composite.selection.positions import index_tensor
 from plugrad.ops.prepare.nn import check_normalized_shape, native_layer_norm, pair
-from plugrad.tensor.allocation import check_memory
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.creation.allocation import check_memory
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -9,29 +9,29 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import INTEGER, DType, complex128, finfo, float64, get_default_dtype
-from plugrad.ops.composite.elementary import atan2 as atan2
-from plugrad.ops.composite.elementary import hypot as hypot
-from plugrad.ops.composite.elementary import logaddexp as logaddexp
-from plugrad.ops.composite.precision import is_narrow, widest
-from plugrad.ops.composite.rounding import divide_rounded as divide_rounded
-from plugrad.ops.composite.rounding import floor_divide as floor_divide
-from plugrad.ops.composite.rounding import floor_divide_number as floor_divide_number
-from plugrad.ops.composite.rounding import fmod_number as fmod_number
-from plugrad.ops.composite.rounding import number_floor_divide as number_floor_divide
-from plugrad.ops.composite.rounding import number_remainder as number_remainder
-from plugrad.ops.composite.rounding import remainder as remainder
-from plugrad.ops.composite.rounding import remainder_number as remainder_number
-from plugrad.ops.composite.scalars import float_beside
-from plugrad.ops.composite.scalars import number_beside as number_beside
+from plugrad.ops.composite.elementwise.elementary import atan2 as atan2
+from plugrad.ops.composite.elementwise.elementary import hypot as hypot
+from plugrad.ops.composite.elementwise.elementary import logaddexp as logaddexp
+from plugrad.ops.composite.elementwise.precision import is_narrow, widest
+from plugrad.ops.composite.elementwise.rounding import divide_rounded as divide_rounded
+from plugrad.ops.composite.elementwise.rounding import floor_divide as floor_divide
+from plugrad.ops.composite.elementwise.rounding import floor_divide_number as floor_divide_number
+from plugrad.ops.composite.elementwise.rounding import fmod_number as fmod_number
+from plugrad.ops.composite.elementwise.rounding import number_floor_divide as number_floor_divide
+from plugrad.ops.composite.elementwise.rounding import number_remainder as number_remainder
+from plugrad.ops.composite.elementwise.rounding import remainder as remainder
+from plugrad.ops.composite.elementwise.rounding import remainder_number as remainder_number
+from plugrad.ops.composite.elementwise.scalars import float_beside
+from plugrad.ops.composite.elementwise.scalars import number_beside as number_beside
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.prepare.creation import check_parts
 from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.broadcasting import broadcast_shapes
-from plugrad.tensor.kernels import check_alpha
-from plugrad.tensor.promotion import (
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
+from plugrad.tensor.calls.kernels import check_alpha
+from plugrad.tensor.calls.promotion import (
     float_result,
     promote_pair,
     promote_with_scalar,

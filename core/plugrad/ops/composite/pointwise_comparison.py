@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, get_default_dtype
-from plugrad.ops.composite.bits import and_number as and_number
-from plugrad.ops.composite.bits import bitwise_and as bitwise_and
-from plugrad.ops.composite.bits import bitwise_left_shift as bitwise_left_shift
-from plugrad.ops.composite.bits import bitwise_or as bitwise_or
-from plugrad.ops.composite.bits import bitwise_right_shift as bitwise_right_shift
-from plugrad.ops.composite.bits import bitwise_xor as bitwise_xor
-from plugrad.ops.composite.bits import left_shift_number as left_shift_number
-from plugrad.ops.composite.bits import number_and as number_and
-from plugrad.ops.composite.bits import number_left_shift as number_left_shift
-from plugrad.ops.composite.bits import number_or as number_or
-from plugrad.ops.composite.bits import number_right_shift as number_right_shift
-from plugrad.ops.composite.bits import number_xor as number_xor
-from plugrad.ops.composite.bits import or_number as or_number
-from plugrad.ops.composite.bits import right_shift_number as right_shift_number
-from plugrad.ops.composite.bits import xor_number as xor_number
-from plugrad.ops.composite.scalars import number_beside
+from plugrad.ops.composite.elementwise.bits import and_number as and_number
+from plugrad.ops.composite.elementwise.bits import bitwise_and as bitwise_and
+from plugrad.ops.composite.elementwise.bits import bitwise_left_shift as bitwise_left_shift
+from plugrad.ops.composite.elementwise.bits import bitwise_or as bitwise_or
+from plugrad.ops.composite.elementwise.bits import bitwise_right_shift as bitwise_right_shift
+from plugrad.ops.composite.elementwise.bits import bitwise_xor as bitwise_xor
+from plugrad.ops.composite.elementwise.bits import left_shift_number as left_shift_number
+from plugrad.ops.composite.elementwise.bits import number_and as number_and
+from plugrad.ops.composite.elementwise.bits import number_left_shift as number_left_shift
+from plugrad.ops.composite.elementwise.bits import number_or as number_or
+from plugrad.ops.composite.elementwise.bits import number_right_shift as number_right_shift
+from plugrad.ops.composite.elementwise.bits import number_xor as number_xor
+from plugrad.ops.composite.elementwise.bits import or_number as or_number
+from plugrad.ops.composite.elementwise.bits import right_shift_number as right_shift_number
+from plugrad.ops.composite.elementwise.bits import xor_number as xor_number
+from plugrad.ops.composite.elementwise.scalars import number_beside
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:

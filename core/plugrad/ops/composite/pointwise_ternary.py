@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.ops.composite.elementwise.scalars import number_beside
 from plugrad.ops.composite.indexing import nonzero_as_tuple
-from plugrad.ops.composite.scalars import number_beside
 from plugrad.ops.prepare import pointwise_ternary as prepare
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.promotion import result_type
+from plugrad.tensor.calls.promotion import result_type
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

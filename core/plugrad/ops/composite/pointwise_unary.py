@@ -9,44 +9,44 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.dispatch.kernel_errors import no_signs
+from plugrad.dispatch.backends.kernel_errors import no_signs
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
 from plugrad.dtype import FLOATING, bool_
-from plugrad.ops.composite.bits import bitwise_not as bitwise_not
-from plugrad.ops.composite.complex_parts import angle as angle
-from plugrad.ops.composite.complex_parts import conj_physical as conj_physical
-from plugrad.ops.composite.complex_parts import imag as imag
-from plugrad.ops.composite.complex_parts import real as real
-from plugrad.ops.composite.elementary import acos as acos
-from plugrad.ops.composite.elementary import acosh as acosh
-from plugrad.ops.composite.elementary import asin as asin
-from plugrad.ops.composite.elementary import asinh as asinh
-from plugrad.ops.composite.elementary import atanh as atanh
-from plugrad.ops.composite.elementary import cosh as cosh
-from plugrad.ops.composite.elementary import exp2 as exp2
-from plugrad.ops.composite.elementary import expm1 as expm1
-from plugrad.ops.composite.elementary import log1p as log1p
-from plugrad.ops.composite.elementary import log2 as log2
-from plugrad.ops.composite.elementary import log10 as log10
-from plugrad.ops.composite.elementary import sinh as sinh
-from plugrad.ops.composite.elementary import tan as tan
-from plugrad.ops.composite.elementary import tanh as tanh
-from plugrad.ops.composite.error_function import erf as erf
-from plugrad.ops.composite.error_function import erfc as erfc
-from plugrad.ops.composite.precision import widest
-from plugrad.ops.composite.rounding import absolute_value as absolute_value
-from plugrad.ops.composite.rounding import ceil as ceil
-from plugrad.ops.composite.rounding import frac as frac
-from plugrad.ops.composite.rounding import nan_to_num as nan_to_num
-from plugrad.ops.composite.rounding import round_decimals as round_decimals
-from plugrad.ops.composite.rounding import round_to_even as round_to_even
-from plugrad.ops.composite.rounding import sgn as sgn
-from plugrad.ops.composite.rounding import sign as sign
-from plugrad.ops.composite.rounding import trunc as trunc
+from plugrad.ops.composite.elementwise.bits import bitwise_not as bitwise_not
+from plugrad.ops.composite.elementwise.complex_parts import angle as angle
+from plugrad.ops.composite.elementwise.complex_parts import conj_physical as conj_physical
+from plugrad.ops.composite.elementwise.complex_parts import imag as imag
+from plugrad.ops.composite.elementwise.complex_parts import real as real
+from plugrad.ops.composite.elementwise.elementary import acos as acos
+from plugrad.ops.composite.elementwise.elementary import acosh as acosh
+from plugrad.ops.composite.elementwise.elementary import asin as asin
+from plugrad.ops.composite.elementwise.elementary import asinh as asinh
+from plugrad.ops.composite.elementwise.elementary import atanh as atanh
+from plugrad.ops.composite.elementwise.elementary import cosh as cosh
+from plugrad.ops.composite.elementwise.elementary import exp2 as exp2
+from plugrad.ops.composite.elementwise.elementary import expm1 as expm1
+from plugrad.ops.composite.elementwise.elementary import log1p as log1p
+from plugrad.ops.composite.elementwise.elementary import log2 as log2
+from plugrad.ops.composite.elementwise.elementary import log10 as log10
+from plugrad.ops.composite.elementwise.elementary import sinh as sinh
+from plugrad.ops.composite.elementwise.elementary import tan as tan
+from plugrad.ops.composite.elementwise.elementary import tanh as tanh
+from plugrad.ops.composite.elementwise.error_function import erf as erf
+from plugrad.ops.composite.elementwise.error_function import erfc as erfc
+from plugrad.ops.composite.elementwise.precision import widest
+from plugrad.ops.composite.elementwise.rounding import absolute_value as absolute_value
+from plugrad.ops.composite.elementwise.rounding import ceil as ceil
+from plugrad.ops.composite.elementwise.rounding import frac as frac
+from plugrad.ops.composite.elementwise.rounding import nan_to_num as nan_to_num
+from plugrad.ops.composite.elementwise.rounding import round_decimals as round_decimals
+from plugrad.ops.composite.elementwise.rounding import round_to_even as round_to_even
+from plugrad.ops.composite.elementwise.rounding import sgn as sgn
+from plugrad.ops.composite.elementwise.rounding import sign as sign
+from plugrad.ops.composite.elementwise.rounding import trunc as trunc
 from plugrad.ops.prepare import pointwise_unary as prepare
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.promotion import float_result, to_dtype
 from plugrad.tensor.math_bits import is_conj, is_neg, toggled
-from plugrad.tensor.promotion import float_result, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

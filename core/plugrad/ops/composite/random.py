@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
-from plugrad.dispatch.active_backends import canonical_device, generator_of
+from plugrad.dispatch.backends.active import canonical_device, generator_of
 from plugrad.dtype import DType
 from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare import creation as prepare

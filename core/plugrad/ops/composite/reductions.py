@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import functions as F
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import FLOATING, DType, int64, uint8
-from plugrad.ops.composite.extrema import amin as amin
-from plugrad.ops.composite.extrema import aminmax as aminmax
-from plugrad.ops.composite.extrema import argmax as argmax
-from plugrad.ops.composite.extrema import argmin as argmin
-from plugrad.ops.composite.extrema import max_all as max_all
-from plugrad.ops.composite.extrema import max_dim as max_dim
-from plugrad.ops.composite.extrema import median_all as median_all
-from plugrad.ops.composite.extrema import median_dim as median_dim
-from plugrad.ops.composite.extrema import min_all as min_all
-from plugrad.ops.composite.extrema import min_dim as min_dim
-from plugrad.ops.composite.precision import in_dtype_of, is_narrow, widened, widest
+from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow, widened, widest
 from plugrad.ops.composite.scans import cumprod as cumprod
 from plugrad.ops.composite.scans import cumsum as cumsum
 from plugrad.ops.composite.scans import prod as prod
+from plugrad.ops.composite.selection.extrema import amin as amin
+from plugrad.ops.composite.selection.extrema import aminmax as aminmax
+from plugrad.ops.composite.selection.extrema import argmax as argmax
+from plugrad.ops.composite.selection.extrema import argmin as argmin
+from plugrad.ops.composite.selection.extrema import max_all as max_all
+from plugrad.ops.composite.selection.extrema import max_dim as max_dim
+from plugrad.ops.composite.selection.extrema import median_all as median_all
+from plugrad.ops.composite.selection.extrema import median_dim as median_dim
+from plugrad.ops.composite.selection.extrema import min_all as min_all
+from plugrad.ops.composite.selection.extrema import min_dim as min_dim
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.kernels import named_results
-from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.calls.kernels import named_results
+from plugrad.tensor.calls.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType
-from plugrad.ops.composite.precision import widest
+from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.calls.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -15,8 +15,8 @@ from plugrad.dtype import FLOATING, bool_, iinfo, int32, int64
 from plugrad.memory_format import contiguous_format
 from plugrad.ops.prepare.indexing import check_scatter
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.aliasing.overlap import check_operands
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.overlap import check_operands
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

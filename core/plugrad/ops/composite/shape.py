@@ -11,9 +11,9 @@ import numpy as np
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
-from plugrad.dispatch.active_backends import canonical_device
-from plugrad.dispatch.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
-from plugrad.dispatch.kernel_sources import DECLINED
+from plugrad.dispatch.backends.active import canonical_device
+from plugrad.dispatch.backends.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
+from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dtype import (
     DType,
     bfloat16,
@@ -31,22 +31,23 @@ from plugrad.dtype import (
 )
 from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
 from plugrad.ops.composite.memory_formats import copied, formatted
-from plugrad.ops.composite.positions import index_tensor, mask_tensor, zero_like
-from plugrad.ops.composite.sorting import argsort as argsort
-from plugrad.ops.composite.sorting import kthvalue as kthvalue
-from plugrad.ops.composite.sorting import msort as msort
-from plugrad.ops.composite.sorting import sort as sort
-from plugrad.ops.composite.sorting import topk as topk
+from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor, zero_like
+from plugrad.ops.composite.selection.sorting import argsort as argsort
+from plugrad.ops.composite.selection.sorting import kthvalue as kthvalue
+from plugrad.ops.composite.selection.sorting import msort as msort
+from plugrad.ops.composite.selection.sorting import sort as sort
+from plugrad.ops.composite.selection.sorting import topk as topk
 from plugrad.ops.prepare import shape as prepare
 from plugrad.ops.prepare.memory_formats import keeps_layout
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims
+from plugrad.tensor.aliasing.layout import is_contiguous, strides
+from plugrad.tensor.aliasing.memory_layout import suggested_format
+from plugrad.tensor.aliasing.strides import diagonal_sizes
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import from_host, host_array, is_contiguous, strides
-from plugrad.tensor.memory_layout import suggested_format
-from plugrad.tensor.promotion import cast
-from plugrad.tensor.strides import diagonal_sizes
-from plugrad.tensor.transfer import cast_first, moved
+from plugrad.tensor.calls.promotion import cast
+from plugrad.tensor.creation.transfer import cast_first, moved
+from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

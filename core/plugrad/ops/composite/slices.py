@@ -2,7 +2,7 @@
 
 On mutable arrays a copy, a view of it and a write. Where nothing can be written to, every element
 comes from one of the two: writes to views are made of these operators there, see
-`tensor/functionalize.py`.
+`tensor/aliasing/functionalize.py`.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -16,16 +16,16 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.memory_format import contiguous_format
-from plugrad.ops.composite import positions
-from plugrad.ops.composite.view_gradients import (
+from plugrad.ops.composite.selection import positions
+from plugrad.ops.composite.selection.view_gradients import (
     diagonal_origins,
     slice_origins,
 )
 from plugrad.ops.prepare import slices as prepare
 from plugrad.ops.prepare.views import wrapped_select, wrapped_slice
+from plugrad.tensor.aliasing.layout import is_contiguous, storage_offset, strides
+from plugrad.tensor.aliasing.strides import may_overlap, reach, strided_positions
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import is_contiguous, storage_offset, strides
-from plugrad.tensor.strides import may_overlap, reach, strided_positions
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

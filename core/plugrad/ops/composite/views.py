@@ -8,17 +8,18 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import int64
 from plugrad.memory_format import contiguous_format
-from plugrad.ops.composite.view_gradients import diagonal_backward as diagonal_backward
-from plugrad.ops.composite.view_gradients import select_backward as select_backward
-from plugrad.ops.composite.view_gradients import slice_backward as slice_backward
-from plugrad.ops.composite.view_gradients import strided_sum as strided_sum
+from plugrad.ops.composite.selection.view_gradients import diagonal_backward as diagonal_backward
+from plugrad.ops.composite.selection.view_gradients import select_backward as select_backward
+from plugrad.ops.composite.selection.view_gradients import slice_backward as slice_backward
+from plugrad.ops.composite.selection.view_gradients import strided_sum as strided_sum
 from plugrad.ops.prepare import views as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.allocation import check_memory
+from plugrad.tensor.aliasing.layout import is_contiguous, strides
+from plugrad.tensor.aliasing.layout import storage_offset as storage_offset_of
+from plugrad.tensor.aliasing.strides import diagonal_run
 from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
-from plugrad.tensor.interop import host_array, is_contiguous, strides
-from plugrad.tensor.interop import storage_offset as storage_offset_of
-from plugrad.tensor.strides import diagonal_run
+from plugrad.tensor.creation.allocation import check_memory
+from plugrad.tensor.interop.arrays import host_array
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -10,7 +10,7 @@ from plugrad.device import Device
 from plugrad.dtype import COMPLEX, DType
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.shape import is_skipped
-from plugrad.tensor.transfer import cast_first
+from plugrad.tensor.creation.transfer import cast_first
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plugrad._generated import functions as F
+from plugrad.tensor.aliasing.layout import storage_offset
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import storage_offset
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -10,8 +10,8 @@ from plugrad.dtype import DType
 from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import equal_parts, unfolded
+from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.promotion import check_scalar_fits, promote_pair, to_dtype
+from plugrad.tensor.calls.promotion import check_scalar_fits, promote_pair, to_dtype
 
 
 def check_real_floating(kernel: str, dtype: DType) -> None:

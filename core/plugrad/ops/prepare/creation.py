@@ -6,8 +6,8 @@ import math
 from typing import Any, Final
 
 from plugrad.device import Device
-from plugrad.dispatch.kernel_errors import not_implemented
-from plugrad.dispatch.kernel_sources import DECLINED
+from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dtype import (
     BOOL,
     COMPLEX,
@@ -21,10 +21,10 @@ from plugrad.dtype import (
     int64,
 )
 from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
+from plugrad.tensor.aliasing.overlap import check_overlap
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.cpp_names import SHORT_CPP_NAMES
-from plugrad.tensor.overlap import check_overlap
-from plugrad.tensor.promotion import (
+from plugrad.tensor.calls.cpp_names import SHORT_CPP_NAMES
+from plugrad.tensor.calls.promotion import (
     check_scalar_fits,
     scalar_dtype,
     stored_scalar,

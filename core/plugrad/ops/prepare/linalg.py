@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.cpp_names import CPP_NAMES
-from plugrad.tensor.promotion import check_scalar_fits, to_dtype
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
+from plugrad.tensor.calls.promotion import check_scalar_fits, to_dtype
 
 
 def reject_bool(kernel: str, dtype: DType, a: tuple[int, ...], b: tuple[int, ...]) -> None:

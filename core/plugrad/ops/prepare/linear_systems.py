@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING
 from plugrad.tensor.base import TensorBase, sizes_of
 

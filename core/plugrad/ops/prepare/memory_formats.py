@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dispatch.kernel_sources import DECLINED
+from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import DType
 from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
+from plugrad.tensor.aliasing.layout import is_contiguous, strides
+from plugrad.tensor.aliasing.memory_layout import memory_order, strides_in_order
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import is_contiguous, strides
-from plugrad.tensor.memory_layout import memory_order, strides_in_order
 
 Sizes = tuple[int, ...]
 

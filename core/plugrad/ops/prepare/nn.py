@@ -8,8 +8,8 @@ from plugrad.dtype import BOOL, FLOATING, DType, float32, int32, int64
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.ops.windows import window_count
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.cpp_names import CPP_NAMES
-from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
+from plugrad.tensor.calls.promotion import to_dtype
 
 
 def native_layer_norm(

@@ -6,8 +6,8 @@ from typing import Any
 
 from plugrad.dtype import FLOATING, bool_, get_default_dtype
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.kernels import check_alpha
-from plugrad.tensor.promotion import check_scalar_fits, result_type, to_dtype
+from plugrad.tensor.calls.kernels import check_alpha
+from plugrad.tensor.calls.promotion import check_scalar_fits, result_type, to_dtype
 
 
 def _is_bool(operand: Any) -> bool:

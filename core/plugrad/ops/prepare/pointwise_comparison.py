@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.promotion import promote_pair, to_dtype
+from plugrad.tensor.calls.promotion import promote_pair, to_dtype
 
 
 def equal(self: TensorBase, other: TensorBase) -> tuple[object, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, bool_, uint8
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.cpp_names import CPP_NAMES
-from plugrad.tensor.promotion import check_scalar_fits, result_type, to_dtype
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
+from plugrad.tensor.calls.promotion import check_scalar_fits, result_type, to_dtype
 
 
 def _cast(operand: Any, dtype: DType) -> Any:

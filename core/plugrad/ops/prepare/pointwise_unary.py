@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, finfo, get_default_dtype
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.promotion import float_result, to_dtype
+from plugrad.tensor.calls.promotion import float_result, to_dtype
 
 
 def imag(self: TensorBase) -> tuple[object, ...]:

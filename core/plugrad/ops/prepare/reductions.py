@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, get_default_dtype, int64
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.promotion import to_dtype
+from plugrad.tensor.calls.promotion import to_dtype
 
 
 def wrap_dim(dim: int, ndim: int) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from plugrad.ops.prepare import views
+from plugrad.tensor.aliasing.strides import check_reach, diagonal_run
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.promotion import to_dtype
-from plugrad.tensor.strides import check_reach, diagonal_run
+from plugrad.tensor.calls.promotion import to_dtype
 
 Sizes = tuple[int, ...]
 

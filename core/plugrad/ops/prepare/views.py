@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from plugrad.dispatch.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import float16, float32, float64
 from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.tensor.aliasing.layout import storage_offset as storage_offset_of
+from plugrad.tensor.aliasing.layout import strides
+from plugrad.tensor.aliasing.strides import check_reach
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.interop import storage_offset as storage_offset_of
-from plugrad.tensor.interop import strides
-from plugrad.tensor.strides import check_reach
 
 Sizes = tuple[int, ...]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plugrad._generated import calls as C
+from plugrad.tensor.aliasing.layout import storage_offset, strides
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.interop import storage_offset, strides
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.backend import Backend
-from plugrad.dispatch.kernel_table import marked_kernels
+from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.kernel_table import marked_kernels
 from plugrad.dtype import DType
 from plugrad.plugins.array_namespace import host
 from plugrad.plugins.array_namespace.creation import Creation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from plugrad.dispatch.kernel_table import kernel
+from plugrad.dispatch.backends.kernel_table import kernel
 from plugrad.dtype import BOOL, INTEGER
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array

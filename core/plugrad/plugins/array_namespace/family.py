@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from plugrad.dispatch.kernel_table import marked_kernels
+from plugrad.dispatch.backends.kernel_table import marked_kernels
 from plugrad.plugins.array_namespace.namespace import Namespace
 
 Kernel = Callable[..., Any]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from plugrad.dispatch import kernel_errors as errors
-from plugrad.dispatch.kernel_table import kernel
+from plugrad.dispatch.backends import kernel_errors as errors
+from plugrad.dispatch.backends.kernel_table import kernel
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array, Namespace
 from plugrad.plugins.array_namespace.views import at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrad.dispatch.kernel_table import kernel
+from plugrad.dispatch.backends.kernel_table import kernel
 from plugrad.plugins.array_namespace.family import Family, Kernel, needs
 from plugrad.plugins.array_namespace.namespace import Array
 

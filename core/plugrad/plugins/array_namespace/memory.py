@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.kernel_errors import NOT_A_VIEW
-from plugrad.dispatch.kernel_table import kernel
+from plugrad.dispatch.backends.kernel_errors import NOT_A_VIEW
+from plugrad.dispatch.backends.kernel_table import kernel
 from plugrad.plugins.array_namespace.family import Family, needs
 from plugrad.plugins.array_namespace.linalg import Linalg
 from plugrad.plugins.array_namespace.namespace import Array
 from plugrad.plugins.array_namespace.views import Views
-from plugrad.tensor.memory_layout import memory_order
-from plugrad.tensor.strides import check_reach, contiguous_strides, viewed_strides
+from plugrad.tensor.aliasing.memory_layout import memory_order
+from plugrad.tensor.aliasing.strides import check_reach, contiguous_strides, viewed_strides
 
 Shape = tuple[int, ...]
 

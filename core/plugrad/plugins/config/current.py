@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ class _Current:
         self.lock = threading.Lock()
         self.read: Config | None = None
         self.from_code: tuple[Mapping[str, Setting], ...] = ()
+        self.changed: Callable[[], None] | None = None
+        self.forgotten: Callable[[], None] | None = None
 
 
 _current: Final = _Current()
@@ -41,18 +43,23 @@ def current_config() -> Config:
     return replace(read, from_code=_current.from_code[::-1])
 
 
-def _changed() -> None:
-    from plugrad.plugins.activation import configuration_changed
+def set_configuration_hooks(changed: Callable[[], None], forgotten: Callable[[], None]) -> None:
+    """Install what follows the configuration: `changed()` is called after `set` and when its block
+    ends, `forgotten()` when environment and file are to be read again."""
+    _current.changed = changed
+    _current.forgotten = forgotten
 
-    configuration_changed()
+
+def _changed() -> None:
+    if _current.changed is not None:
+        _current.changed()
 
 
 def forget() -> None:
     """Read environment and file again at the next use; what `set` said stays."""
-    from plugrad.plugins.selection import forget_choice
-
     _current.read = None
-    forget_choice()
+    if _current.forgotten is not None:
+        _current.forgotten()
 
 
 class without_errors(Scope):

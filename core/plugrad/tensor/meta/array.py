@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad.dtype import DType
-from plugrad.tensor.strides import contiguous_strides
+from plugrad.tensor.aliasing.strides import contiguous_strides
 
 Shape = tuple[int, ...]
 

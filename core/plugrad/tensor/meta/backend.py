@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plugrad.dispatch.backend import Backend
+from plugrad.dispatch.backends.backend import Backend
 from plugrad.dispatch.operator import all_operators
 from plugrad.dtype import DType
 from plugrad.dtype import from_numpy as dtype_from_numpy

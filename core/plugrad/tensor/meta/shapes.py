@@ -9,8 +9,7 @@ from typing import Any, Final, NoReturn
 from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dtype import DType, bool_, int64
 from plugrad.memory_format import contiguous_format
-from plugrad.tensor.kernels import broadcast_shapes
-from plugrad.tensor.memory_layout import (
+from plugrad.tensor.aliasing.memory_layout import (
     broadcast_strides,
     common_order,
     has_format,
@@ -18,6 +17,7 @@ from plugrad.tensor.memory_layout import (
     memory_order,
     strides_in_order,
 )
+from plugrad.tensor.calls.kernels import broadcast_shapes
 from plugrad.tensor.meta.array import MetaArray, Shape, shape_of
 
 Kernel = Callable[..., Any]

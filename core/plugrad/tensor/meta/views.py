@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from plugrad.dispatch.kernel_errors import NOT_A_VIEW
+from plugrad.dispatch.backends.kernel_errors import NOT_A_VIEW
+from plugrad.tensor.aliasing.strides import contiguous_strides, diagonal_run, viewed_strides
 from plugrad.tensor.meta.array import MetaArray, Shape
-from plugrad.tensor.strides import contiguous_strides, diagonal_run, viewed_strides
 
 
 def view(a: MetaArray, size: Shape) -> MetaArray:

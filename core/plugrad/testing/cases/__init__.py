@@ -7,8 +7,7 @@ operators of a plugin come by the hook `plugrad_cases`, and get the same treatme
 
 from __future__ import annotations
 
-from plugrad.testing.cases.arguments import Arguments, flatten, lay_out, resolve, seed_of
-from plugrad.testing.cases.descriptors import (
+from plugrad.plugins.cases import (
     ALL_DTYPES,
     COMPLEX,
     FLOATS,
@@ -19,6 +18,7 @@ from plugrad.testing.cases.descriptors import (
     OpSample,
     T,
 )
+from plugrad.testing.cases.arguments import Arguments, flatten, lay_out, resolve, seed_of
 from plugrad.testing.cases.inputs import call, calls, fails, wrong
 from plugrad.testing.cases.registry import (
     FAMILIES,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import plugrad
-from plugrad.testing.cases.descriptors import INTEGERS, D, OpCase, OpSample, T
+from plugrad.plugins.cases import INTEGERS, D, OpCase, OpSample, T
 
 
 def _random(spec: T, dtype: str, rng: np.random.Generator) -> np.ndarray[Any, Any]:

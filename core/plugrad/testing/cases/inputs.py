@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
 
 REAL_AND_COMPLEX = ("float64", "complex128")
 DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")

@@ -10,7 +10,7 @@ from typing import Final
 from plugrad.dispatch.plugin_hooks import note
 from plugrad.errors import PluginError
 from plugrad.plugins import get_manager
-from plugrad.testing.cases.descriptors import OpCase
+from plugrad.plugins.cases import OpCase
 
 # The modules of `plugrad.testing.cases.tables`, each with a list CASES.
 FAMILIES: Final = (

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import canonical_device
-from plugrad.testing.conformance.compare import assert_matches, on_host
-from plugrad.testing.conformance.matrix import Item, each, in_dtypes, on_devices
-from plugrad.testing.conformance.subject import Subject
-from plugrad.testing.conformance.trials import Selection
+from plugrad.dispatch.backends.active import canonical_device
+from plugrad.testing.conformance.kit.compare import assert_matches, on_host
+from plugrad.testing.conformance.kit.matrix import Item, each, in_dtypes, on_devices
+from plugrad.testing.conformance.kit.subject import Subject
+from plugrad.testing.conformance.kit.trials import Selection
 
 SHAPES = ((), (0,), (1,), (2, 3), (2, 0, 3), (2, 1, 3, 2))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.testing.conformance.compare import on_host
-from plugrad.testing.conformance.matrix import each, in_dtypes
-from plugrad.testing.conformance.subject import Subject, skip
+from plugrad.testing.conformance.kit.compare import on_host
+from plugrad.testing.conformance.kit.matrix import each, in_dtypes
+from plugrad.testing.conformance.kit.subject import Subject, skip
 
 HOST = 1
 # What DLPack's first versions, and so the libraries on the other side, have no word for.

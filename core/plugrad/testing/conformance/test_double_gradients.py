@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plugrad.testing.conformance.compare import assert_matches
-from plugrad.testing.conformance.derivatives import differentiable, second
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject, by_own_kernels
-from plugrad.testing.conformance.trials import Selection, Trial
+from plugrad.testing.conformance.kit.compare import assert_matches
+from plugrad.testing.conformance.kit.derivatives import differentiable, second
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject, by_own_kernels
+from plugrad.testing.conformance.kit.trials import Selection, Trial
 
 
 def with_second_gradient(subject: Subject, selection: Selection) -> Iterator[Trial]:

@@ -10,9 +10,9 @@ import pytest
 
 import plugrad
 from plugrad.testing.cases import OpCase, OpError, resolve, seed_of
-from plugrad.testing.conformance.matrix import Item, each
-from plugrad.testing.conformance.subject import DeviceArguments, Subject, by_own_kernels
-from plugrad.testing.conformance.trials import Selection, level_of
+from plugrad.testing.conformance.kit.matrix import Item, each
+from plugrad.testing.conformance.kit.subject import DeviceArguments, Subject, by_own_kernels
+from plugrad.testing.conformance.kit.trials import Selection, level_of
 
 # A tensor that is not contiguous, in the description of a sample.
 LAYOUT = re.compile("strides='(transposed|sliced|expanded)'")

@@ -11,10 +11,10 @@ from typing import Any
 
 import plugrad
 import plugrad.autograd.forward_ad as fwAD
-from plugrad.testing.conformance.derivatives import differentiable, numbers, of_leaves
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject, skip
-from plugrad.testing.conformance.trials import Selection, Trial
+from plugrad.testing.conformance.kit.derivatives import differentiable, numbers, of_leaves
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject, skip
+from plugrad.testing.conformance.kit.trials import Selection, Trial
 
 # By dtype, what rounding may make of a sum of products, in parts of the sum of their sizes.
 _TOLERANCE = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-3, "complex64": 1e-3}

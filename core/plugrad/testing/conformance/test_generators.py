@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import generator_of
-from plugrad.testing.conformance.compare import assert_sound, on_host
-from plugrad.testing.conformance.matrix import Item, each, on_devices
-from plugrad.testing.conformance.subject import Subject, skip
-from plugrad.testing.conformance.trials import Selection
+from plugrad.dispatch.backends.active import generator_of
+from plugrad.testing.conformance.kit.compare import assert_sound, on_host
+from plugrad.testing.conformance.kit.matrix import Item, each, on_devices
+from plugrad.testing.conformance.kit.subject import Subject, skip
+from plugrad.testing.conformance.kit.trials import Selection
 
 COUNT = 20_000
 

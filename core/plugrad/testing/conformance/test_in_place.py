@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.testing.conformance.compare import TOLERANCE, assert_matches, on_host
-from plugrad.testing.conformance.matrix import Item, each
-from plugrad.testing.conformance.subject import Subject, by_own_kernels
-from plugrad.testing.conformance.trials import Selection, Trial
-from plugrad.testing.conformance.variations import (
+from plugrad.testing.conformance.kit.compare import TOLERANCE, assert_matches, on_host
+from plugrad.testing.conformance.kit.matrix import Item, each
+from plugrad.testing.conformance.kit.subject import Subject, by_own_kernels
+from plugrad.testing.conformance.kit.trials import Selection, Trial
+from plugrad.testing.conformance.kit.variations import (
     in_place_variants,
     into,
     out_variants,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.conformance.compare import assert_matches
-from plugrad.testing.conformance.derivatives import first
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject, by_own_kernels
-from plugrad.testing.conformance.trials import Trial
-from plugrad.testing.conformance.variations import has_gradient, variations
+from plugrad.testing.conformance.kit.compare import assert_matches
+from plugrad.testing.conformance.kit.derivatives import first
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject, by_own_kernels
+from plugrad.testing.conformance.kit.trials import Trial
+from plugrad.testing.conformance.kit.variations import has_gradient, variations
 
 
 @each("trial", variations)

@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Any
 
 import plugrad
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject
-from plugrad.testing.conformance.trials import Selection, Trial, grouped, tensors_of
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject
+from plugrad.testing.conformance.kit.trials import Selection, Trial, grouped, tensors_of
 
 STEPS = 20
 SIZE = 64

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plugrad.dispatch.operator import all_operators
-from plugrad.testing.conformance.matrix import Item, each
-from plugrad.testing.conformance.subject import Subject
-from plugrad.testing.conformance.trials import Selection
+from plugrad.testing.conformance.kit.matrix import Item, each
+from plugrad.testing.conformance.kit.subject import Subject
+from plugrad.testing.conformance.kit.trials import Selection
 
 
 def core_operators(subject: Subject, selection: Selection) -> Iterator[Item]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import plugrad
-from plugrad.testing.conformance.matrix import each, in_dtypes
-from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.kit.matrix import each, in_dtypes
+from plugrad.testing.conformance.kit.subject import Subject
 from plugrad.testing.conformance.test_conversions import SHAPES, values
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.testing.conformance.compare import assert_matches, on_host
-from plugrad.testing.conformance.matrix import each, on_devices
-from plugrad.testing.conformance.subject import Subject
+from plugrad.testing.conformance.kit.compare import assert_matches, on_host
+from plugrad.testing.conformance.kit.matrix import each, on_devices
+from plugrad.testing.conformance.kit.subject import Subject
 
 SECONDS = 30.0
 ROUNDS = 5

@@ -8,14 +8,14 @@ from typing import Any
 from mypy_extensions import i64
 
 import plugrad
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.dispatch.trace import Trace
 from plugrad.testing import gradcheck, gradgradcheck
-from plugrad.testing.conformance.derivatives import differentiable, of_leaves
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject
-from plugrad.testing.conformance.trials import Selection, Trial
+from plugrad.testing.conformance.kit.derivatives import differentiable, of_leaves
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject
+from plugrad.testing.conformance.kit.trials import Selection, Trial
 
 # What the kit does not check otherwise: gradients and backends are compared for each trial.
 DECLARATIONS = (

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrad.testing.conformance.compare import on_host
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject
-from plugrad.testing.conformance.trials import Selection, Trial, grouped, tensors_of
+from plugrad.testing.conformance.kit.compare import on_host
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject
+from plugrad.testing.conformance.kit.trials import Selection, Trial, grouped, tensors_of
 
 THREADS = 4
 ROUNDS = 25

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import plugrad
-from plugrad.testing.conformance.compare import assert_matches, on_host
-from plugrad.testing.conformance.matrix import each, on_devices
-from plugrad.testing.conformance.subject import Subject, by_own_kernels, skip
+from plugrad.testing.conformance.kit.compare import assert_matches, on_host
+from plugrad.testing.conformance.kit.matrix import each, on_devices
+from plugrad.testing.conformance.kit.subject import Subject, by_own_kernels, skip
 
 STEPS = 60
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from plugrad.testing.conformance.compare import assert_matches
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import Subject, by_own_kernels
-from plugrad.testing.conformance.trials import Selection, Trial, tensors_of
+from plugrad.testing.conformance.kit.compare import assert_matches
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import Subject, by_own_kernels
+from plugrad.testing.conformance.kit.trials import Selection, Trial, tensors_of
 
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, ZeroDivisionError)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import plugrad
 from plugrad.testing.cases import resolve
-from plugrad.testing.conformance.compare import assert_matches, on_host
-from plugrad.testing.conformance.matrix import each
-from plugrad.testing.conformance.subject import DeviceArguments, Subject, by_own_kernels
-from plugrad.testing.conformance.trials import Selection, Trial, tensors_of
+from plugrad.testing.conformance.kit.compare import assert_matches, on_host
+from plugrad.testing.conformance.kit.matrix import each
+from plugrad.testing.conformance.kit.subject import DeviceArguments, Subject, by_own_kernels
+from plugrad.testing.conformance.kit.trials import Selection, Trial, tensors_of
 
 
 def views(subject: Subject, selection: Selection) -> Iterator[Trial]:

@@ -7,7 +7,7 @@ from typing import Any
 import plugrad
 from plugrad.device import Device
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import ActiveBackend, active_backends, find_backend
+from plugrad.dispatch.backends.active import ActiveBackend, active_backends, find_backend
 from plugrad.errors import OperatorNotFoundError
 from plugrad.library.schemas import tensors_in
 from plugrad.plugins import get_manager

@@ -6,9 +6,9 @@ from typing import Any
 
 import plugrad
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
-from plugrad.dispatch.trace import Trace
 from plugrad.tensor.base import TensorBase
 from plugrad.testing.opcheck.inputs import (
     Call,

@@ -8,7 +8,7 @@ from typing import Any
 import plugrad
 import plugrad.autograd.forward_ad as fwAD
 from plugrad.dispatch import keys
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.keys import dispatch_key
 from plugrad.testing.gradcheck import gradcheck, gradgradcheck
 from plugrad.testing.opcheck.inputs import Call, OpCheckError, Skipped, mapped, outputs_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad.autograd import set_multithreading_enabled
-from plugrad.dispatch.autocast_state import autocast_in_force
+from plugrad.dispatch.autocast import autocast_in_force
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.scope import Undone
 from plugrad.plugins.tracing import listening

@@ -10,7 +10,7 @@ import numpy as np
 from plugrad.dispatch.scope import Undone
 from plugrad.plugins.tracing import listening
 from plugrad.tensor.base import TensorBase, needs_grad
-from plugrad.tensor.interop import host_array
+from plugrad.tensor.interop.arrays import host_array
 from plugrad.transforms.capture.node import meta_of
 from plugrad.transforms.capture.trees import flatten, paths
 from plugrad.transforms.capture.undo import Undo, copied, silently

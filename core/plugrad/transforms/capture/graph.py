@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 from plugrad.autograd.grad_mode import enable_grad, inference_mode, no_grad
-from plugrad.dispatch.autocast_state import WithoutAutocast
+from plugrad.dispatch.autocast import WithoutAutocast
 from plugrad.transforms.capture import passes
 from plugrad.transforms.capture.aliases import Aliases
 from plugrad.transforms.capture.checking import check

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plugrad.dispatch.autocast_state import autocast_in_force
+from plugrad.dispatch.autocast import autocast_in_force
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, needs_grad

@@ -7,15 +7,15 @@ from typing import Any
 
 from plugrad._generated.calls import call_clone, call_copy_, call_detach
 from plugrad.autograd.grad_mode import inference_mode
-from plugrad.dispatch.active_backends import active_backends
+from plugrad.dispatch.backends.active import active_backends
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.scope import Scope
-from plugrad.ops.composite.getitem import getitem
+from plugrad.ops.composite.selection.getitem import getitem
 from plugrad.plugins.tracing import Before, Listener
+from plugrad.tensor.aliasing.layout import strides
 from plugrad.tensor.base import TensorBase, is_inference
-from plugrad.tensor.interop import strides
 
 # Arguments that operators write to without saying so in their schema, which is PyTorch's.
 UNANNOUNCED = {"native_batch_norm": ("running_mean", "running_var")}

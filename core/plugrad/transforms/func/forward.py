@@ -12,8 +12,8 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.graph.dual_tensors import dual, primal_of, tangent_of
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.dual import AtForwardLevel
 from plugrad.tensor.levels import (
     JVP,

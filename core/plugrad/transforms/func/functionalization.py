@@ -1,8 +1,8 @@
 """`functionalize`: a function without its writes in place.
 
 The function runs on tensors of a level that have the semantics of immutable arrays: a write gives
-the tensor, and what shares memory with it, other elements (`tensor/functionalize.py`). One level
-further out, only operators that write to nothing are called.
+the tensor, and what shares memory with it, other elements (`tensor/aliasing/functionalize.py`).
+One level further out, only operators that write to nothing are called.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad.levels.functional import settle
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.levels import (
     FUNCTIONAL,
     AtLevel,

@@ -14,8 +14,8 @@ from plugrad._generated import functions as F
 from plugrad.autograd.run_backward import grad as autograd_grad
 from plugrad.autograd.saved_tensors import disable_saved_tensors_hooks
 from plugrad.dispatch.local_state import current_state
-from plugrad.tensor.annotations import explains
 from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
+from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.levels import (
     GRAD,
     AtLevel,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad.tensor.annotations import explains
+from plugrad.tensor.calls.annotations import explains
 from plugrad.transforms.func.arguments import check_argnums, check_real, chosen
 from plugrad.transforms.func.gradients import vjp_of
 from plugrad.transforms.pytrees import flatten, unflatten

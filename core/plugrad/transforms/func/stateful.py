@@ -11,9 +11,9 @@ from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.scope import Scope, SwappedItems
-from plugrad.tensor.annotations import explains
-from plugrad.tensor.arguments import raise_argument_error, type_name
 from plugrad.tensor.base import TensorBase, needs_grad
+from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.calls.arguments import raise_argument_error, type_name
 
 _TABLES = ("_parameters", "_buffers")
 

@@ -13,7 +13,7 @@ from plugrad.autograd.checkpoint import (
     set_checkpoint_early_stop,
     set_device_states,
 )
-from plugrad.autograd.recomputation import GraphExecGroup
+from plugrad.autograd.checkpoint.recomputation import GraphExecGroup
 
 __all__ = [
     "CheckpointError",

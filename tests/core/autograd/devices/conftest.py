@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.active_backends import (
+from plugrad.dispatch.backends.active import (
     activate_backend,
     active_backends,
     deactivate_backend,

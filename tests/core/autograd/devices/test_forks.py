@@ -16,8 +16,9 @@ PRELUDE = """
 import os, signal, sys, threading, time
 import plugrad
 from plugrad.autograd.engine.engine import ENGINE, MAX_DEPTH
-from plugrad.dispatch import active_backends, keys, registration
-from plugrad.dispatch.active_backends import activate_backend, find_backend
+from plugrad.dispatch import keys, registration
+from plugrad.dispatch.backends import active as active_backends
+from plugrad.dispatch.backends.active import activate_backend, find_backend
 from plugrad.dispatch.local_state import current_state
 from tests.core.autograd.devices.graphs import device_threads, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend

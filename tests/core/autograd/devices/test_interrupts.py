@@ -220,7 +220,7 @@ def test_threads_that_are_not_interrupted_go_on(toy: ToyBackend, alarm: Alarm) -
 
 SCRIPT = """
 import os, signal, sys, threading, time
-from plugrad.dispatch.active_backends import activate_backend
+from plugrad.dispatch.backends.active import activate_backend
 from tests.core.autograd.devices.graphs import leaf, then
 from tests.core.autograd.devices.toy import ToyBackend
 activate_backend(ToyBackend())

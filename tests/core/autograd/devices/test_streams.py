@@ -17,8 +17,8 @@ import pytest
 
 import plugrad
 from plugrad.autograd.engine import engine as engine_module
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
-from plugrad.dispatch.streams import STREAMS
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.streams import STREAMS
 from tests.core.autograd.devices.conftest import stop_threads
 from tests.core.autograd.devices.graphs import leaf, then
 from tests.core.autograd.devices.toy import NotOrderedError

@@ -10,7 +10,7 @@ import pytest
 import plugrad
 from plugrad.autograd.engine.engine import ENGINE
 from plugrad.autograd.engine.ready_queue import ReadyQueue
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.dispatch.local_state import current_state
 from tests.core.autograd.devices.graphs import SECONDS, Notes, device_threads, leaf, then
 from tests.core.autograd.devices.toy import ToyBackend

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.dispatch.active_backends import find_backend
+from plugrad.dispatch.backends.active import find_backend
 from plugrad.plugins import DeviceQueue
 from tests.core.backends.host_memory import Array, HostMemory, device_position
 

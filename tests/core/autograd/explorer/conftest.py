@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from plugrad.autograd.engine.engine import ENGINE
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.plugins import DeviceQueue
 from tests.core.autograd.devices.toy import ToyBackend
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import plugrad
-from plugrad.testing.explored_engine import explored_engine
-from plugrad.testing.naive_engine import naive_grad
-from plugrad.testing.schedule_explorer import Program, Scheduler
+from plugrad.testing.engines.explored import explored_engine
+from plugrad.testing.engines.naive import naive_grad
+from plugrad.testing.engines.schedule_explorer import Program, Scheduler
 from tests.core.autograd.devices.graphs import leaf, then
 
 PROGRAMS: dict[str, Callable[[], Program]] = {}

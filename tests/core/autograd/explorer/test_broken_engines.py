@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import plugrad
-from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.plugins import DeviceQueue
-from plugrad.testing.explored_engine import explored_engine
-from plugrad.testing.schedule_explorer import (
+from plugrad.testing.engines.explored import explored_engine
+from plugrad.testing.engines.schedule_explorer import (
     DeadlockError,
     PriorityChanges,
     Program,

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from plugrad.testing.schedule_explorer import (
+from plugrad.testing.engines.schedule_explorer import (
     DepthFirst,
     PriorityChanges,
     RandomWalk,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from plugrad.plugins import Backend
-from plugrad.testing.conformance.certificate import Certificate
-from plugrad.testing.conformance.kit import PACKAGE
+from plugrad.testing.conformance.kit.certificate import Certificate
+from plugrad.testing.conformance.kit.session import PACKAGE
 from tests.core.backends.conftest import activated
 
 

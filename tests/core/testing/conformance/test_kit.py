@@ -18,13 +18,13 @@ import plugrad
 from plugrad.dispatch.operator import all_operators
 from plugrad.testing.cases import OpCase, calls, register
 from plugrad.testing.cases import T as Random
-from plugrad.testing.conformance.certificate import TOPICS, Certificate, Count
-from plugrad.testing.conformance.derivatives import first
-from plugrad.testing.conformance.kit import PACKAGE, install
-from plugrad.testing.conformance.progress import make_progress
-from plugrad.testing.conformance.subject import Subject
-from plugrad.testing.conformance.trials import Selection
-from plugrad.testing.conformance.variations import in_place_variants, written
+from plugrad.testing.conformance.kit.certificate import TOPICS, Certificate, Count
+from plugrad.testing.conformance.kit.derivatives import first
+from plugrad.testing.conformance.kit.progress import make_progress
+from plugrad.testing.conformance.kit.session import PACKAGE, install
+from plugrad.testing.conformance.kit.subject import Subject
+from plugrad.testing.conformance.kit.trials import Selection
+from plugrad.testing.conformance.kit.variations import in_place_variants, written
 from tests.core.testing.conformance.broken_backends import SoundBackend, with_kernel
 from tests.core.testing.conformance.runs import run_kit, run_kit_on
 
@@ -261,7 +261,7 @@ def test_the_html_report_needs_nothing_else(reports: tuple[dict[str, Any], str])
 
 def test_several_backends_have_a_certificate_each(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    from plugrad.dispatch.active_backends import activate_backend, deactivate_backend
+    from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 
     activate_backend(SoundBackend())
     try:
@@ -347,7 +347,7 @@ def test_every_operator_of_the_core_is_tried() -> None:
 
 
 def test_what_a_plugins_kernel_refuses_is_no_fault_of_the_backend() -> None:
-    from plugrad.testing.conformance.kit import is_refused_by_a_plugin
+    from plugrad.testing.conformance.kit.session import is_refused_by_a_plugin
 
     refused = NotImplementedError("\"gamma\" not implemented for 'ComplexFloat'")
     assert is_refused_by_a_plugin("special::gamma", refused)

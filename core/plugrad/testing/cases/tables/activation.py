@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, D, OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import FLOATS, D, OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import calls, fails
 
 DTYPES = (*FLOATS, "int64", "bool", "complex64")

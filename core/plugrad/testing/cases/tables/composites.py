@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from plugrad.testing.cases.descriptors import COMPLEX, OpCase, OpSample, T
+from plugrad.plugins.cases import COMPLEX, OpCase, OpSample, T
 from plugrad.testing.cases.inputs import (
     CUBE,
     REAL_AND_COMPLEX,

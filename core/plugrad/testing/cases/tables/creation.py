@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import FLOATS, INTEGERS, D, OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import M, call, fails
 
 NUMBERS = (*FLOATS, *INTEGERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import FLOATS, INTEGERS, OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, SCALAR, calls, fails
 
 DTYPES = (*FLOATS, "int64", "int32", "bool", "complex64")

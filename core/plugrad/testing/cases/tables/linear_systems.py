@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import REAL_AND_COMPLEX, call, calls, fails
 
 # Far from singular.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import FLOATS, OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import wrong
 
 REDUCTIONS = ("mean", "sum", "none")

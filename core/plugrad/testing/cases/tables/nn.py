@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from plugrad.testing.cases.descriptors import FLOATS, OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import FLOATS, OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import call, wrong
 
 IMAGES = T((2, 3, 5, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.testing.cases.descriptors import (
+from plugrad.plugins.cases import (
     COMPLEX,
     FLOATS,
     INTEGERS,

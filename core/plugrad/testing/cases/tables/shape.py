@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from plugrad.testing.cases.descriptors import D, OpSample, T
+from plugrad.plugins.cases import D, OpSample, T
 from plugrad.testing.cases.inputs import (
     CUBE,
     EMPTY,

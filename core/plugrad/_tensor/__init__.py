@@ -1,0 +1,1 @@
+"""The classes of tensors that users meet, which are interpreted."""

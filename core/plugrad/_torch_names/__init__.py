@@ -1,0 +1,1 @@
+"""What is there only because programs written for PyTorch use it."""

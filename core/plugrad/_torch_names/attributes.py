@@ -1,0 +1,239 @@
+"""What tensors say about themselves where plugrad has one answer only, and older spellings."""
+
+from __future__ import annotations
+
+# Interpreted: it is mixed into an interpreted class.
+import warnings
+from typing import Any
+
+from plugrad._generated import functions as F
+from plugrad._torch_names.storage import TypedStorage, UntypedStorage, storage_of
+from plugrad._torch_names.typed_tensors import dtype_of, type_of, typed_tensor
+from plugrad.autograd.variable.resizing import resize_, set_
+from plugrad.device import as_device
+from plugrad.dispatch.backends.active import find_backend
+from plugrad.memory_format import MemoryFormat, preserve_format
+from plugrad.tensor.aliasing.layout import strides
+from plugrad.tensor.aliasing.memory_layout import suggested_format
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.annotations import explain_receivers, explains
+from plugrad.tensor.calls.arguments import (
+    MISSING,
+    gather_varargs,
+    int_list_argument,
+    optional_memory_format_argument,
+)
+from plugrad.tensor.creation.from_data import tensor
+from plugrad.tensor.creation.transfer import is_pinned, pin_memory
+from plugrad.tensor.math_bits import is_conj, is_neg
+
+
+def _never(doc: str) -> property:
+    return property(lambda self: False, doc=doc)
+
+
+def _format(value: Any, function: str) -> MemoryFormat | None:
+    return optional_memory_format_argument(value, function, "memory_format", 0)
+
+
+@explain_receivers
+class TensorAttributes:
+    """Mixed into `Tensor`."""
+
+    layout = property(lambda self: "strided", doc="How elements lie in memory: with strides.")
+    name = property(lambda self: None, doc="None: tensors have no names.")
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether it lives on a GPU.")
+    is_meta = property(lambda self: self.device.type == "meta", doc="Whether it has no elements.")
+    is_mps = property(lambda self: self.device.type == "mps", doc="Whether it lives on Apple's.")
+    is_xpu = property(lambda self: self.device.type == "xpu", doc="Whether it lives on Intel's.")
+    is_sparse = _never("Whether zeros are left out: never.")
+    is_sparse_csr = _never("Whether zeros are left out, by rows: never.")
+    is_mkldnn = _never("Whether elements are in MKL-DNN's order: never.")
+    is_quantized = _never("Whether elements are quantized: never.")
+    is_nested = _never("Whether it holds tensors of several shapes: never.")
+
+    @property
+    def volatile(self) -> bool:
+        """False; grad modes took its place."""
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
+
+    def is_conj(self: Any) -> bool:
+        """Whether it is a view whose elements are the conjugates of those in its memory."""
+        return is_conj(self)
+
+    def is_neg(self: Any) -> bool:
+        """Whether it is a view whose elements are those in its memory, negated."""
+        return is_neg(self)
+
+    @explains
+    def is_same_size(self: Any, other: TensorBase) -> bool:
+        """Whether the shapes are equal."""
+        return bool(self.shape == other.shape)
+
+    def is_nonzero(self: Any) -> bool:
+        """`bool(tensor)`; RuntimeError unless there is exactly one element."""
+        return bool(self)
+
+    def get_device(self: Any) -> int:
+        """The index of the device; -1 for the host, and for `meta`."""
+        return -1 if self.device.is_host else int(self.device.index or 0)
+
+    def cuda(
+        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Any:
+        """The tensor on a GPU, by default the current one; itself if it is there already.
+
+        Raises:
+            BackendNotFoundError, PluginError: no backend for GPUs is installed, or none can be
+                used; the message says what mends it.
+            RuntimeError: `device` is no GPU.
+        """
+        if device is None or isinstance(device, int):
+            wanted = as_device("cuda", device)
+        else:
+            wanted = as_device(device)
+        if wanted.type != "cuda":
+            raise RuntimeError(f"Invalid device, must be cuda device, but got {wanted}")
+        if device is None and self.device.type == "cuda":
+            wanted = self.device
+        return self.to(wanted, non_blocking=non_blocking, memory_format=memory_format)
+
+    def pin_memory(self: Any, device: Any = None) -> Any:
+        """The tensor in page-locked host memory, from which copies to a device can overlap with
+        work; itself if it is there already.
+
+        Raises:
+            RuntimeError: it is not on the CPU; or there is no device that needs such memory.
+        """
+        return pin_memory(self, device)
+
+    def is_pinned(self: Any, device: Any = None) -> bool:
+        """Whether it lies in page-locked host memory."""
+        return is_pinned(self)
+
+    def record_stream(self: Any, s: Any) -> None:
+        """Note that a stream which the tensor was not made on uses it: its memory is handed out
+        again only when that stream has done what it was given until nobody refers to the tensor.
+
+        Raises:
+            NotImplementedError: its device has no streams.
+        """
+        active = find_backend(self.device.type)
+        if not active.streams:
+            raise NotImplementedError(
+                f"record_stream() needs a device with streams, such as 'cuda', got '{self.device}'"
+            )
+        active.backend.record_stream(self.array, s)
+
+    def data_ptr(self: Any) -> int:
+        """The address of the first element, where the array knows it; 0 of a tensor without data.
+
+        Raises:
+            RuntimeError: the backend's arrays have no address.
+        """
+        if self.numel() == 0 or self.device.type == "meta":
+            return 0
+        interface = getattr(self.array, "__array_interface__", None)
+        if interface is None:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        return int(interface["data"][0])
+
+    def untyped_storage(self: Any) -> UntypedStorage:
+        """The memory that the tensor shares with its views, as bytes."""
+        return storage_of(self)
+
+    def storage(self: Any) -> TypedStorage:
+        """The memory that the tensor shares with its views, as elements of its dtype."""
+        return TypedStorage(self)
+
+    def where(self: Any, condition: Any, other: Any) -> Any:
+        """The elements where `condition` holds, those of `other` elsewhere."""
+        return F.where(condition, self, other)
+
+    def type(
+        self: Any, dtype: Any = None, non_blocking: bool = False, *, memory_format: Any = None
+    ) -> Any:
+        """The name of the type, such as ``plugrad.FloatTensor``; or the tensor in a given type.
+
+        Raises:
+            TypeError: neither a dtype, nor a type or its name.
+            ValueError: there is no type of that name.
+        """
+        if dtype is None:
+            return type_of(self)
+        return self.to(dtype_of(dtype), non_blocking=non_blocking, memory_format=memory_format)
+
+    def new(self: Any, *args: Any) -> Any:
+        """A tensor of this dtype, on this device: of given sizes, or with given elements."""
+        return typed_tensor("new()", self.dtype, args).to(self.device)
+
+    def new_tensor(
+        self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Any:
+        """A leaf that copies `data`, of this dtype and on this device unless others are given."""
+        if isinstance(data, TensorBase):
+            warnings.warn(
+                "To copy construct from a tensor, it is recommended to use "
+                "sourceTensor.detach().clone() or "
+                "sourceTensor.detach().clone().requires_grad_(True), rather than "
+                "tensor.new_tensor(sourceTensor).",
+                stacklevel=2,
+            )
+            public: Any = data
+            made = (
+                public.detach()
+                .clone()
+                .to(
+                    dtype=self.dtype if dtype is None else dtype,
+                    device=self.device if device is None else device,
+                )
+            )
+            return made.requires_grad_(requires_grad)
+        return tensor(
+            data,
+            dtype=self.dtype if dtype is None else dtype,
+            device=self.device if device is None else device,
+            requires_grad=requires_grad,
+        )
+
+    def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+        """Give the tensor another shape, in place; what is new is not initialised.
+
+        Raises:
+            RuntimeError: it requires grad; a size is negative.
+        """
+        sizes = gather_varargs(size, None, "resize_", "size", MISSING)
+        wanted = _format(memory_format, "resize_")
+        resize_(self, int_list_argument(sizes, "resize_", "size", 1), wanted)
+        return self
+
+    @explains
+    def resize_as_(self: Any, the_template: TensorBase, *, memory_format: Any = None) -> Any:
+        """`resize_` to the shape of another tensor; `preserve_format` means its format."""
+        wanted = _format(memory_format, "resize_as_")
+        if wanted is preserve_format:
+            wanted = suggested_format(sizes_of(the_template), strides(the_template))
+        resize_(self, tuple(the_template.shape), wanted)
+        return self
+
+    @explains
+    def set_(self: Any, source: TensorBase | None = None) -> Any:
+        """Share another tensor's memory; without one, be empty.
+
+        Raises:
+            RuntimeError: the dtypes differ, or the tensor requires grad and grad mode is on.
+        """
+        set_(self, source)
+        return self
+
+    def _view_func(self: Any, new_base: Any) -> Any:
+        """The same view of another base, which must be of the base's shape.
+
+        Raises:
+            RuntimeError: this is no view.
+        """
+        view = self._view_info
+        if view is None:
+            raise RuntimeError("_view_func() can only be called on views")
+        return view.replay(new_base)

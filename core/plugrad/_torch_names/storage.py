@@ -1,0 +1,374 @@
+"""The memory behind a tensor as an object: who shares it, how large it is, what is in it."""
+
+from __future__ import annotations
+
+# Interpreted: it is asked for seldom.
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from plugrad._generated import functions as F
+from plugrad.device import CPU, Device, as_device
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
+from plugrad.dtype import DType, get_default_dtype, uint8
+from plugrad.tensor.aliasing.functionalize import group_of, memory_of
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.calls.arguments import type_name
+from plugrad.tensor.creation.from_data import as_tensor
+from plugrad.tensor.interop.arrays import host_array, share_numpy
+
+
+class _Storage:
+    """What storages of bytes and of elements have in common.
+
+    `_tensor` is one of the tensors that share the memory, without its graph.
+    """
+
+    is_sparse = False
+    filename = None
+    dtype: DType
+
+    def __init__(self, tensor: Any, dtype: DType, window: slice) -> None:
+        self.dtype = dtype
+        self.device = tensor.device
+        base = tensor if tensor._base is None else tensor._base
+        self._tensor = base if tensor._keyset & FUNCTIONALIZE_BIT else base.detach()
+        self._array = _owner(memory_of(tensor))
+        self._window = window
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is a GPU's."""
+        return bool(self.device.type == "cuda")
+
+    def data_ptr(self) -> int:
+        """The address of the first byte; 0 if there is none.
+
+        Raises RuntimeError if the backend's arrays have no address.
+        """
+        interface = getattr(self._array, "__array_interface__", None)
+        if interface is None:
+            raise RuntimeError("Cannot access data pointer of Storage that is invalid.")
+        return int(interface["data"][0]) + (self._window.start or 0) if self.nbytes() else 0
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        start, stop, _ = self._window.indices(int(self._array.nbytes))
+        return stop - start
+
+    def size(self) -> int:
+        """How many elements there are: bytes, if the storage is untyped."""
+        return self.nbytes() // self.element_size()
+
+    def element_size(self) -> int:
+        """Bytes per element; 1 if the storage is untyped."""
+        return self.dtype.itemsize
+
+    def get_device(self) -> int:
+        """The index of the device; -1 for the host."""
+        return -1 if self.device.is_host else self.device.index or 0
+
+    def is_shared(self) -> bool:
+        """Whether other processes have the memory: no."""
+        return False
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether it is page-locked memory of the host."""
+        return bool(self._tensor.is_pinned())
+
+    def resizable(self) -> bool:
+        """Whether `resize_` can change how much memory there is: no, an array's is fixed."""
+        return False
+
+    def resize_(self, size: int) -> Self:
+        """Accept the number of elements that there are.
+
+        Raises RuntimeError for another one: the memory belongs to the backend's array.
+        """
+        if size != self.size():
+            raise RuntimeError(
+                f"resize_(): the memory of a backend's array cannot be resized, from {self.size()} "
+                f"to {size} elements; make a new tensor"
+            )
+        return self
+
+    def tolist(self) -> list[Any]:
+        """The elements, as a list of numbers."""
+        found: list[Any] = host_array(self._elements()).tolist()
+        return found
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements()[self._position(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        elements = self._elements()
+        elements[index if isinstance(index, slice) else self._position(index)] = value
+        if not self._is_open():
+            self._write(elements)
+
+    def fill_(self, value: Any) -> Self:
+        """Set every element to a number."""
+        if self.size():
+            self[:] = value
+        return self
+
+    def copy_(self, source: _Storage, non_blocking: bool = False) -> Self:
+        """Take over the bytes of another storage of the same size.
+
+        Raises RuntimeError if the sizes differ.
+        """
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{source.nbytes()} bytes"
+            )
+        self._write(source._elements())
+        return self
+
+    def clone(self) -> Self:
+        """A storage of its own with the same elements."""
+        return self._of(self._elements().clone().to(self.device))
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> Self:
+        """The storage itself if it is on that device, else a copy there."""
+        place = as_device(device)
+        return self if place == self.device else self._of(self._elements().clone().to(place))
+
+    def cpu(self) -> Self:
+        """The storage itself if it is the host's memory, else a copy there."""
+        return self.to(device="cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Self:
+        """The storage itself if it is the GPU's memory, else a copy there."""
+        return self.to(device="cuda" if device is None else device)
+
+    def _of(self, tensor: Any) -> Self:
+        raise NotImplementedError
+
+    def _position(self, index: Any) -> int:
+        """An index of an element, from the start.
+
+        Raises:
+            TypeError: it is no number.
+            IndexError: there is no such element.
+        """
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a {_name(self)} with {type(index).__name__}")
+        size = self.size()
+        number = int(index.__index__())
+        if not -size <= number < size:
+            raise IndexError(f"index {number} out of range for storage of size {size}")
+        return number % size
+
+    def _elements(self) -> Any:
+        """All elements on the host, of the storage's dtype; they share the memory if that is
+        an array of NumPy's that can be written to."""
+        whole = self._array.ravel("K") if self._is_open() else host_array(_flat(self._tensor))
+        window = whole.view(np.uint8)[self._window]
+        return _as_elements(window, self.dtype)
+
+    def _write(self, elements: Any) -> None:
+        """Make these elements the memory's."""
+        if self._is_open():
+            self._elements().copy_(elements)
+            return
+        window = host_array(elements).view(np.uint8)
+        flat = _flat(self._tensor)
+        whole = np.array(host_array(flat)).view(np.uint8)
+        whole[self._window] = window
+        flat.copy_(_as_elements(whole, flat.dtype).to(self.device))
+
+    def _is_open(self) -> bool:
+        """Whether the memory is the host's, and can be written to as it is."""
+        return isinstance(self._array, np.ndarray) and not self._tensor._keyset & FUNCTIONALIZE_BIT
+
+    def _memory(self) -> object:
+        """What is one for all that share it: arrays that cannot be written to come and go."""
+        is_fixed = self._tensor._keyset & FUNCTIONALIZE_BIT
+        return group_of(self._tensor) if is_fixed else self._array
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Storage)
+            and self._memory() is other._memory()
+            and self._window == other._window
+        )
+
+    def __hash__(self) -> int:
+        return id(self._memory())
+
+    def __repr__(self) -> str:
+        lines = "".join(f" {element}\n" for element in self.tolist())
+        return f"{lines}[{self._described()} of size {self.size()}]"
+
+    def _described(self) -> str:
+        return f"{_name(self)}(device={self.device})"
+
+
+class UntypedStorage(_Storage):
+    """The memory that a tensor and its views share, as bytes; `Tensor.untyped_storage` gives it.
+
+    It keeps the memory alive. Two are equal if they are the same memory. A slice is a part of it.
+
+    Args:
+        data: a number of bytes, whose values are not set, or the bytes; nothing by default.
+        device: where the memory is.
+
+    >>> import plugrad
+    >>> x = plugrad.zeros(2, 3)
+    >>> x[1].untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    True
+    >>> x.untyped_storage().nbytes()
+    24
+    >>> x.untyped_storage()[3] = 64
+    >>> x[0, 0]
+    tensor(2.)
+    """
+
+    __module__ = "plugrad"
+
+    def __init__(self, data: int | Sequence[int] = 0, *, device: Any = None) -> None:
+        if isinstance(data, np.integer):
+            data = int(data)
+        if isinstance(data, int) and data < 0:
+            raise RuntimeError(f"UntypedStorage(): expected a size of at least 0, got {data}")
+        if not isinstance(data, (int, Sequence, np.ndarray, TensorBase)):
+            raise TypeError(
+                "UntypedStorage(): expected a number of bytes or a sequence of ints, but got "
+                f"{type_name(data)}"
+            )
+        items = [] if isinstance(data, int) else list(data)
+        for item in items:
+            if not hasattr(type(item), "__index__"):
+                raise TypeError(
+                    "UntypedStorage(): expected a number of bytes or a sequence of ints, but one "
+                    f"of the items was of type {type_name(item)}"
+                )
+        made = (
+            F.empty((data,), dtype=uint8, device=device)
+            if isinstance(data, int)
+            else as_tensor(items, dtype=uint8, device=device)
+        )
+        super().__init__(made, uint8, slice(None))
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        start, stop, step = index.indices(self.nbytes())
+        if step != 1:
+            raise RuntimeError(
+                f"Trying to slice with a step of {step}, but only a step of 1 is supported"
+            )
+        offset = self._window.start or 0
+        part = self._of(self._tensor)
+        part._window = slice(offset + start, offset + max(start, stop))
+        return part
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def new(self) -> UntypedStorage:
+        """A storage without bytes on the same device."""
+        return UntypedStorage(device=self.device)
+
+    def type(self) -> str:
+        """The name of the type."""
+        return "plugrad.UntypedStorage"
+
+    def byteswap(self, dtype: DType) -> None:
+        """Reverse the bytes of each element, of a given dtype, in place."""
+        swapped = host_array(self._elements()).reshape(-1, dtype.itemsize)[:, ::-1].reshape(-1)
+        self[:] = share_numpy(np.ascontiguousarray(swapped), CPU)
+
+    def _of(self, tensor: Any) -> UntypedStorage:
+        return storage_of(tensor)
+
+
+class TypedStorage(_Storage):
+    """The memory that a tensor and its views share, as elements of its dtype; `Tensor.storage`
+    gives it.
+
+    >>> import plugrad
+    >>> x = plugrad.arange(6.).view(2, 3)
+    >>> x[1].storage().tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    >>> x[1].storage_offset()
+    3
+    """
+
+    __module__ = "plugrad"
+
+    def __init__(
+        self, data: Any = 0, *, dtype: DType | None = None, device: Device | str = "cpu"
+    ) -> None:
+        if isinstance(data, TensorBase):
+            made: Any = data
+        elif isinstance(data, int) and not isinstance(data, bool):
+            made = F.empty((data,), dtype=dtype, device=device)
+        elif isinstance(data, (list, tuple)):
+            made = as_tensor(data, dtype=dtype or get_default_dtype(), device=device)
+        else:
+            raise TypeError(
+                "TypedStorage(): argument 'data' (position 1) must be int or sequence, not "
+                f"{type_name(data)}"
+            )
+        super().__init__(made, made.dtype, slice(None))
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return storage_of(self._tensor)
+
+    def type(self) -> str:
+        """The name of the type, such as ``plugrad.FloatStorage``."""
+        return str(self._tensor.type()).replace("Tensor", "Storage")
+
+    def _of(self, tensor: Any) -> TypedStorage:
+        return TypedStorage(tensor)
+
+    def _described(self) -> str:
+        return f"{_name(self)}(dtype={self.dtype}, device={self.device})"
+
+
+def storage_of(tensor: Any) -> UntypedStorage:
+    """The memory of a tensor, as bytes."""
+    made = UntypedStorage.__new__(UntypedStorage)
+    _Storage.__init__(made, tensor, uint8, slice(None))
+    return made
+
+
+def _as_elements(data: Any, dtype: DType) -> Any:
+    """A tensor on the host that shares the memory of an array of bytes."""
+    native = host_array(F.empty((0,), dtype=dtype, device=CPU)).dtype
+    return share_numpy(data.view(native), CPU)
+
+
+def _name(storage: _Storage) -> str:
+    return f"plugrad.{type(storage).__name__}"
+
+
+def _flat(tensor: Any) -> Any:
+    """All elements of a tensor that is no view, as they lie in memory, which it shares."""
+    whole = tensor.detach()
+    if whole.is_contiguous():
+        return whole.view(-1)
+    return whole.as_strided((whole.numel(),), (1,), 0)
+
+
+def _owner(array: Any) -> Any:
+    """The array that a view was first taken of, where arrays know."""
+    while True:
+        base = getattr(array, "base", None)
+        if type(base) is not type(array):
+            # What NumPy's as_strided returns keeps an object that keeps the array.
+            base = getattr(base, "base", None)
+        if type(base) is not type(array):
+            return array
+        array = base

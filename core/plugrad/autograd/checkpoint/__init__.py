@@ -1,0 +1,488 @@
+"""Activation checkpointing: keep a function's inputs only, and run it again in backward."""
+
+from __future__ import annotations
+
+# Interpreted: it runs seldom next to what it calls.
+import contextlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from plugrad.autograd.checkpoint.operator_log import OperatorLog, log_operators
+from plugrad.autograd.checkpoint.recomputation import CheckpointError, Region
+from plugrad.autograd.engine.callbacks import is_checkpoint_valid
+from plugrad.autograd.function import Function
+from plugrad.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
+from plugrad.autograd.run_backward import backward
+from plugrad.autograd.variable.properties import grad_of
+from plugrad.device import Device
+from plugrad.dispatch.autocast import AutocastAsBefore
+from plugrad.dispatch.backends.active import active_backends, default_device, generator_of
+from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.scope import Scope
+from plugrad.tensor.base import TensorBase, needs_grad
+from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.calls.arguments import int_argument
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
+
+
+class _Overrides:
+    """What the context managers below say instead of `checkpoint`'s arguments; None: nothing."""
+
+    early_stop: bool | None = None
+    debug: bool | None = None
+
+
+class set_checkpoint_early_stop(Scope, contextlib.ContextDecorator):
+    """Context manager and decorator: whether recomputation stops once all that is needed is there.
+
+    It concerns the calls of `checkpoint` inside, not backward.
+    """
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+
+    def read(self, state: LocalState) -> Any:
+        return _Overrides.early_stop
+
+    def change(self, state: LocalState) -> None:
+        _Overrides.early_stop = self.enable
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        _Overrides.early_stop = before
+
+
+class set_checkpoint_debug_enabled(Scope, contextlib.ContextDecorator):
+    """Context manager and decorator: overrides the argument `debug` of `checkpoint`; None leaves it
+    alone."""
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def read(self, state: LocalState) -> Any:
+        return _Overrides.debug
+
+    def change(self, state: LocalState) -> None:
+        _Overrides.debug = self.enabled
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        _Overrides.debug = before
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two context managers that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+@explains
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, whose saved tensors are recomputed in backward, not kept.
+
+    Memory for time: of what `function` computes only its inputs stay alive; backward runs it once
+    more, with the random state it had and autocasting as it did. It must do the same then as it did
+    the first time.
+
+    Args:
+        use_reentrant: False (recommended) records the graph as usual and recomputes what it
+            saved when that is asked for. True runs `function` unrecorded and, in backward, records
+            it and runs a backward pass of its own: it works with `backward()` without `inputs` only
+            and for tensors that are arguments themselves. Without it, True and a warning.
+        context_fn: returns two context managers, for the first run and for the recomputation.
+        determinism_check: "default" compares shape, dtype and device of recomputed tensors with
+            the saved ones', "none" does not.
+        debug: let a CheckpointError show the operators of both runs.
+        early_stop: stop recomputing once the last tensor that is needed is there.
+        preserve_rng_state: recompute with the random state of the first run; default True.
+
+    `context_fn`, `determinism_check`, `debug`, `early_stop` and keyword arguments for `function`
+    are for `use_reentrant=False`.
+
+    Raises:
+        ValueError: an argument is not supported together with another, or unknown.
+        CheckpointError: in backward, if the recomputation saves other tensors than the first run.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.checkpoint import checkpoint
+    >>> x = plugrad.tensor([0.5, 1.], requires_grad=True)
+    >>> y = checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([1.4174, 1.2534])
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "plugrad.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
+            "Calling checkpoint without use_reentrant will raise an exception in the future. "
+            "use_reentrant=False is recommended, but if you need to preserve the current default "
+            "behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
+            "differences between the two variants.",
+            stacklevel=3,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if not use_reentrant:
+        return _checkpoint_without_reentrant(
+            function, args, kwargs, preserve, context_fn, determinism_check, debug, early_stop
+        )
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if context_fn is not noop_context_fn or debug is not False:
+        raise ValueError(
+            "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+        )
+    return CheckpointFunction.apply(function, preserve, *args)
+
+
+@explains
+def checkpoint_sequential(
+    functions: Iterable[Any],
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Run functions one after the other, all but the last of `segments` parts checkpointed.
+
+    Args:
+        functions: an `nn.Sequential`, or a sequence of functions of one argument.
+        segments: into how many parts they are cut.
+        input: what the first one gets.
+        preserve_rng_state, use_reentrant: as in `checkpoint`.
+
+    Raises:
+        ValueError: any other keyword argument.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.checkpoint import checkpoint_sequential
+    >>> x = plugrad.tensor([0.5, 1.], requires_grad=True)
+    >>> steps = [plugrad.sin, plugrad.exp, plugrad.sqrt]
+    >>> checkpoint_sequential(steps, 3, x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([0.5577, 0.4115])
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "plugrad.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
+            "passed explicitly. In the future we will raise an exception if use_reentrant is not "
+            "passed. use_reentrant=False is recommended, but if you need to preserve the current "
+            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
+            "the differences between the two variants.",
+            stacklevel=3,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    steps = list(functions)
+    segments = int_argument(segments, "checkpoint_sequential", "segments", 2)
+    if not 1 <= segments <= len(steps):
+        raise ValueError(
+            f"checkpoint_sequential(): expected segments between 1 and the number of functions, "
+            f"{len(steps)}, got {segments}"
+        )
+    length = len(steps) // segments
+    start = 0
+    for _ in range(segments - 1):
+        input = checkpoint(
+            _in_sequence(steps[start : start + length]),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve,
+        )
+        start += length
+    # Its graph is needed at once: checkpointing it would save nothing.
+    return _in_sequence(steps[start:])(input)
+
+
+def _in_sequence(steps: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def run(value: Any) -> Any:
+        for step in steps:
+            value = step(value)
+        return value
+
+    return run
+
+
+# Random state.
+
+
+def _tensors_in(value: Any) -> Iterator[TensorBase]:
+    if isinstance(value, TensorBase):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors_in(item)
+
+
+def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
+    """Devices that a function of `args` may draw random numbers on, and their generators' states.
+
+    The default device, the host, and those of tensors in `args`, also within lists, tuples, dicts.
+    """
+    devices = {default_device(): None}
+    for active in active_backends():
+        if active.name == "cpu":
+            devices[active.device(None)] = None
+    for tensor in _tensors_in(args):
+        devices[tensor.device] = None
+    found: list[Device] = []
+    states: list[Any] = []
+    for device in devices:
+        with contextlib.suppress(NotImplementedError):
+            states.append(generator_of(device).get_state())
+            found.append(device)
+    return found, states
+
+
+@explains
+def set_device_states(devices: Iterable[Device], states: Iterable[Any]) -> None:
+    """Put the generators of devices into the states that `get_device_states` returned."""
+    for device, state in zip(devices, states, strict=True):
+        generator_of(device).set_state(state)
+
+
+class _RandomState(Scope):
+    """The random state at one time; as a context manager, it is that time again inside."""
+
+    def __init__(self, preserved: bool, args: tuple[Any, ...]) -> None:
+        self.devices: list[Device] = []
+        self.states: list[Any] = []
+        if preserved:
+            self.devices, self.states = get_device_states(*args)
+
+    def read(self, state: LocalState) -> Any:
+        return [generator_of(device).get_state() for device in self.devices]
+
+    def change(self, state: LocalState) -> None:
+        set_device_states(self.devices, self.states)
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        set_device_states(self.devices, before)
+
+
+# Without a reentrant pass.
+
+
+def _shape_dtype_device(tensor: Any) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+def _nothing(tensor: Any) -> None:
+    return None
+
+
+_DESCRIPTIONS: dict[str, Callable[[Any], Any]] = {
+    "default": _shape_dtype_device,
+    "none": _nothing,
+}
+
+
+def _checkpoint_without_reentrant(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    preserve_rng_state: bool,
+    context_fn: Callable[[], tuple[Any, Any]],
+    determinism_check: str,
+    debug: bool,
+    early_stop: bool,
+) -> Any:
+    logs: _DebugLogs | None = None
+    if debug if _Overrides.debug is None else _Overrides.debug:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        logs = _DebugLogs()
+        context_fn = logs.contexts
+    if determinism_check not in _DESCRIPTIONS:
+        raise ValueError(
+            f"determinism_check should be one of {list(_DESCRIPTIONS)}, but got {determinism_check}"
+        )
+    first_context, second_context = context_fn()
+    random_state = _RandomState(preserve_rng_state, (args, kwargs))
+
+    autocast = current_state().autocast
+
+    def rerun(*again: Any) -> None:
+        with random_state, AutocastAsBefore(autocast), second_context:
+            function(*again, **kwargs)
+
+    if not is_grad_enabled():
+        return function(*args, **kwargs)
+    region = Region(
+        rerun,
+        args,
+        early_stop if _Overrides.early_stop is None else _Overrides.early_stop,
+        _DESCRIPTIONS[determinism_check],
+        None if logs is None else logs.explain,
+    )
+    finished = False
+    with region.recorded(), first_context:
+        result = function(*args, **kwargs)
+        finished = True
+    if finished:
+        region.complete()
+        return result
+    raise RuntimeError(
+        "plugrad.utils.checkpoint: the forward context provided by context_fn suppressed an "
+        "exception raised during the checkpointed forward. This is not supported because "
+        "checkpoint cannot return a value for a failed forward."
+    )
+
+
+class _DebugLogs:
+    """The operators of the first run and of the latest recomputation."""
+
+    def __init__(self) -> None:
+        self.first = log_operators()
+        self.second = log_operators()
+
+    def contexts(self) -> tuple[Any, Any]:
+        return self.first, self.second
+
+    def explain(self, error: CheckpointError) -> CheckpointError:
+        """An error that shows both runs."""
+        first, second = self.first.log, self.second.log
+        return CheckpointError(
+            "An error happened while unpacking tensors; dumping logs of latest computation\n"
+            "because you passed `debug=True` to `plugrad.utils.checkpoint.checkpoint()`.\n"
+            "Scroll all the way down for guidance on how to navigate these logs.\n\n"
+            "1. Stack traces of the operators that ran in the original forward\n\n"
+            f"{_with_stacks(first, 'original')}\n"
+            "2. Stack traces of the operators that ran during recomputation\n\n"
+            f"{_with_stacks(second, 'recompute')}\n"
+            "3. Log of operators in the original forward and recomputation\n\n"
+            "Operations executed during the original forward:\n\n"
+            + "\n".join(first.lines)
+            + "\n\nOperations executed during recomputation:\n\n"
+            + "\n".join(second.lines)
+            + "\n\nERROR: Detected non-determinism while running activation checkpointing\n\n"
+            "You are seeing this error because you passed `debug=True` to checkpoint and\n"
+            "tensors to be saved during the original forward and differ between those saved\n"
+            "during recomputation. This can happen if different operators were ran in the\n"
+            "original forward and in the recomputation.\n\n"
+            "To identify where the mismatch may be coming from, compare the two lists of\n"
+            "operators above, then look up the stack trace of the first one that differs.\n\n"
+            f"{error}"
+        )
+
+
+def _with_stacks(log: OperatorLog, label: str) -> str:
+    text = ""
+    for index, line in enumerate(log.lines):
+        text += f"{line}   ({index + 1} of {len(log.lines)} in {label})\n\n"
+        text += "\n".join(log.stacks[index]) + "\n\n"
+    return text
+
+
+# With a reentrant pass.
+
+
+@explains
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same, with tensors detached; what required grad does so as a leaf.
+
+    Raises:
+        RuntimeError: `inputs` is no tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    found: list[Any] = []
+    for value in inputs:
+        if isinstance(value, TensorBase):
+            tensor: Any = value
+            made = tensor.detach()
+            made.requires_grad = tensor.requires_grad
+            found.append(made)
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+@explains
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn if no tensor among `inputs` requires grad."""
+    tensors: list[Any] = [value for value in inputs if isinstance(value, TensorBase)]
+    if not any(tensor.requires_grad for tensor in tensors):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3
+        )
+
+
+class CheckpointFunction(Function):
+    """Runs a function unrecorded; its backward runs it recorded, and backward through that."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.random_state = _RandomState(preserve_rng_state, args)
+        ctx.autocast = current_state().autocast
+        ctx.inputs = [None if isinstance(value, TensorBase) else value for value in args]
+        ctx.tensor_indices = [
+            index for index, value in enumerate(args) if isinstance(value, TensorBase)
+        ]
+        ctx.save_for_backward(*[args[index] for index in ctx.tensor_indices])
+        with no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        if not is_checkpoint_valid():
+            raise RuntimeError(
+                "When use_reentrant=True, plugrad.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
+        inputs = list(ctx.inputs)
+        for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
+            inputs[index] = tensor
+        detached = detach_variable(tuple(inputs))
+        with ctx.random_state, AutocastAsBefore(ctx.autocast), enable_grad():
+            outputs = ctx.run_function(*detached)
+        if not isinstance(outputs, (tuple, list)):
+            outputs = (outputs,)
+        roots: list[Any] = []
+        grads: list[Any] = []
+        for output, grad in zip(outputs, grad_outputs, strict=False):
+            if isinstance(output, TensorBase) and needs_grad(output):
+                roots.append(output)
+                grads.append(grad)
+        if not roots:
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
+        backward(roots, grads)
+        return (
+            None,
+            None,
+            *[grad_of(value) if isinstance(value, TensorBase) else None for value in detached],
+        )

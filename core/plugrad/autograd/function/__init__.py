@@ -1,0 +1,241 @@
+"""`autograd.Function`: operations with a gradient of their own making."""
+
+from __future__ import annotations
+
+# Interpreted: users subclass its classes and give `ctx` attributes of their own.
+import functools
+import itertools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from plugrad.autograd.function.apply import apply_function, delayed_error
+from plugrad.autograd.function.node import (
+    FunctionNode,
+    check_saved_for_forward,
+    set_default_backward,
+)
+from plugrad.autograd.grad_mode import is_grad_enabled, no_grad
+from plugrad.tensor.base import TensorBase, needs_grad
+from plugrad.tensor.calls.arguments import raise_argument_error
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
+
+_function_ids = itertools.count()
+
+
+class FunctionCtx:
+    """What `ctx` offers to `forward` and `setup_context`; the real one is a graph node."""
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for `backward`, which finds them in `saved_tensors`; None stays None."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for `jvp`; AssertionError if something is neither a Tensor nor None."""
+        check_saved_for_forward(tensors)
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Say that `forward` wrote to these inputs, which it must return."""
+        self.dirty_tensors = args
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Deprecated: shared memory is tracked without being told."""
+        warnings.warn(
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically "
+            "tracked. Note that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say that these outputs carry no gradient; `backward` gets zeros for them."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros, rather than None, where no gradient arrived."""
+        self.materialize_grads = value
+
+
+class BackwardCFunction(FunctionNode, FunctionCtx):
+    """Base of the node classes that each Function gets; `ctx` is an instance."""
+
+    _forward_cls: Any
+
+    def apply_jvp(self, *args: Any) -> Any:
+        """The tangents of the outputs from those of the inputs."""
+        return self._forward_cls.jvp(self, *args)
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
+
+class FunctionMeta(type):
+    """Gives every Function the class of its nodes, `_backward_cls`."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        node_class = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
+        node_class._autograd_function_id = next(_function_ids)  # type: ignore[attr-defined]  # a class made here
+        cls._backward_cls = node_class
+        super().__init__(name, bases, attrs)
+
+
+class Function(FunctionCtx, metaclass=FunctionMeta):
+    """Base class of operations whose gradient is given by hand.
+
+    Subclass it with static methods `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, and
+    call `apply`. Instead of using `ctx` in `forward`, one may define `forward(*args)` and
+    `setup_context(ctx, inputs, output)`. `vjp` is another name for `backward`.
+
+    `forward` runs unrecorded. `backward` gets one gradient per output and returns one per argument
+    of `forward`, None where there is none to give.
+
+    Attributes:
+        generate_vmap_rule: whether vmap may derive its rule from `forward` and `backward`.
+        clear_saved_tensors_on_access: whether `ctx.saved_tensors` lets go of the tensors when it
+            is read, so that each is freed as soon as `backward` is done with it.
+        boxed_grads_call: whether `backward` gets the gradients as one list, from which it may
+            remove them.
+
+    >>> import plugrad
+    >>> class Exp(plugrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, i):
+    ...         result = i.exp()
+    ...         ctx.save_for_backward(result)
+    ...         return result
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         result, = ctx.saved_tensors
+    ...         return grad_output * result
+    >>> Exp.apply(plugrad.tensor(0.5, requires_grad=True))
+    tensor(1.6487, grad_fn=<ExpBackward>)
+    """
+
+    _backward_cls: Any
+    # Whether it is the kernel of an operator at the level of its arguments.
+    _serves_operator = False
+    generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{self.__class__} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of plugrad.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The operation itself; to be overridden."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Fill `ctx` from inputs and outputs, if `forward` does not take it."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the arguments from those of the outputs; to be overridden."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the outputs from those of the arguments; to be overridden."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The operation on arguments with a batch dimension; to be overridden."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward` and record `backward`.
+
+        Tensors among the outputs become part of the graph if they are the output or stand in the
+        tuple that is; anything else is returned as it is.
+        """
+        return apply_function(cls, Function, args, kwargs)
+
+
+set_default_backward(Function.backward)
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a `backward` whose own computation cannot be differentiated.
+
+    It runs unrecorded, and differentiating its results raises instead of giving wrong gradients.
+    """
+
+    if not callable(backward):
+        raise_argument_error("once_differentiable", "backward", 1, "callable", backward)
+
+    @functools.wraps(backward)
+    def unrecorded(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with no_grad():
+            result = backward(ctx, *args, **kwargs)
+        if not is_grad_enabled() or not any(
+            isinstance(arg, TensorBase) and needs_grad(arg) for arg in args
+        ):
+            return result
+        grads = result if isinstance(result, tuple) else (result,)
+        marked = delayed_error(
+            "trying to differentiate twice a function that was marked with @once_differentiable",
+            [None if grad is None else grad.detach().requires_grad_() for grad in grads],
+        )
+        return marked if len(marked) != 1 else marked[0]
+
+    return unrecorded
+
+
+class InplaceFunction(Function):
+    """Kept for code that subclasses it; use Function."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """Kept for code that imports it; use Function, whose arguments may be of any type."""
+
+    def forward_extended(self, *input: Any) -> None:
+        """The operation on nested structures; to be overridden."""
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output: Any) -> None:
+        """The gradients as nested structures; to be overridden."""
+        raise NotImplementedError

@@ -1,0 +1,117 @@
+"""`resize_` and `set_`: a tensor gets another shape or other memory, and the graph is not told."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from plugrad._generated import functions as F
+from plugrad._generated.calls import call_as_strided
+from plugrad.dispatch.local_state import current_state
+from plugrad.graph.history import check_inplace
+from plugrad.memory_format import MemoryFormat, check_rank, preserve_format
+from plugrad.tensor.aliasing.functionalize import take_over
+from plugrad.tensor.aliasing.layout import storage_offset, strides
+from plugrad.tensor.aliasing.memory_layout import strides_in_order
+from plugrad.tensor.base import (
+    Storage,
+    TensorBase,
+    bump_version,
+    is_inference,
+    needs_grad,
+    sizes_of,
+    version_of,
+)
+from plugrad.tensor.dual import own_tangent
+from plugrad.tensor.math_bits import as_stored
+
+
+def resize_(
+    tensor: TensorBase, sizes: tuple[int, ...], memory_format: MemoryFormat | None = None
+) -> None:
+    """Give a tensor another shape, in row-major order; what is new is not initialised.
+
+    Nothing happens, and no write is counted, if it has the shape already.
+
+    Args:
+        memory_format: where the elements are to lie; one that is given is obeyed even then.
+
+    Raises:
+        RuntimeError: it requires grad, and is no inference tensor; a size is negative; the format
+            is none for tensors of that rank.
+    """
+    if needs_grad(tensor) and not is_inference(tensor):
+        raise RuntimeError("cannot resize variables that require grad")
+    if own_tangent(tensor) is not None:
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    if any(size < 0 for size in sizes):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}"
+        )
+    if memory_format is preserve_format:
+        raise RuntimeError(f"Unsupported memory format{memory_format.cpp_name}")
+    if memory_format is not None:
+        check_rank(memory_format, len(sizes))
+    same = sizes == sizes_of(tensor)
+    if same and memory_format is None:
+        return
+    order = () if memory_format is None else memory_format.order
+    steps = strides_in_order(sizes, order or tuple(range(len(sizes))))
+    if not same:
+        bump_version(tensor)
+    elif strides(tensor) == steps:
+        return
+    count = math.prod(sizes)
+    held = _reach(tensor)
+    public: Any = as_stored(tensor)
+    if 0 in sizes or count <= held:
+        made = call_as_strided(public, sizes, steps, storage_offset(tensor))
+        take_over(tensor, made)
+        return
+    grown: Any = F.empty(count, dtype=tensor.dtype, device=tensor.device)
+    if held:
+        grown[:held] = call_as_strided(public, (held,), (1,), storage_offset(tensor))
+    _move_to(tensor, call_as_strided(grown, sizes, steps, 0))
+
+
+def _reach(tensor: TensorBase) -> int:
+    """How many elements of the memory, from its first one on, a tensor spans."""
+    sizes = sizes_of(tensor)
+    if 0 in sizes:
+        return 0
+    return 1 + sum([(size - 1) * step for size, step in zip(sizes, strides(tensor), strict=True)])
+
+
+def set_(tensor: TensorBase, source: TensorBase | None) -> None:
+    """Make a tensor share another one's memory; without one it is empty.
+
+    The graph that there is does not know it any more: a leaf is a new one.
+
+    Raises:
+        RuntimeError: the dtypes differ; grad mode is on and the tensor requires grad.
+    """
+    if source is None:
+        source = F.empty(0, dtype=tensor.dtype, device=tensor.device)
+    if source.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.scalar_name} to a tensor of type "
+            f"{tensor.dtype.scalar_name}"
+        )
+    check_inplace(tensor)
+    if needs_grad(tensor) and current_state().grad_enabled:
+        raise NotImplementedError("the derivative for 'set_' is not implemented.")
+    bump_version(tensor)
+    tensor.device = source.device
+    _move_to(tensor, source)
+    meta = tensor._meta
+    if meta is not None:
+        meta.accumulator = None
+
+
+def _move_to(tensor: TensorBase, source: TensorBase) -> None:
+    """Let a tensor lie in another one's memory. Its former views stay where they are; what was
+    saved of it misses it by the version."""
+    storage = Storage()
+    storage.version = version_of(tensor)
+    tensor._shared = storage
+    take_over(tensor, source)

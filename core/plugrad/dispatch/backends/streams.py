@@ -1,0 +1,54 @@
+"""Streams: the orders of work of devices that have several; what the core asks of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from plugrad.device import Device
+from plugrad.dispatch.backends.backend import Backend
+
+
+@final
+class DeviceStreams:
+    """The streams of one device: which of them the calling thread works on."""
+
+    def __init__(self, backend: Backend, index: int) -> None:
+        self.backend = backend
+        self.index = index
+
+    def current(self) -> Any:
+        """The stream that the calling thread's work goes to."""
+        return self.backend.current_stream(self.index)
+
+    def use(self, stream: Any) -> None:
+        """Let the calling thread's work go to a stream."""
+        self.backend.use_stream(self.index, stream)
+
+
+@final
+class Streams:
+    """What is known of devices with streams.
+
+    Attributes:
+        active: whether there are any: the one thing that programs without them look at.
+        devices: those that were asked about, with their streams; None for one that has none.
+    """
+
+    def __init__(self) -> None:
+        self.active: bool = False
+        self.devices: dict[Device, DeviceStreams | None] = {}
+
+    def forget(self, active: bool) -> None:
+        """A backend came or went: `active` says whether one that is left has streams."""
+        self.active = active
+        self.devices = {}
+
+
+STREAMS: Final = Streams()
+
+
+def has_streams(backend: Backend) -> bool:
+    """Whether a backend says which stream a thread works on."""
+    ours: Any = Backend
+    theirs: Any = type(backend)
+    return theirs.current_stream is not ours.current_stream

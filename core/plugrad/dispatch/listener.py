@@ -1,0 +1,82 @@
+"""Who listens to a thread's work: a chain of objects that calls, nodes and ranges go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mypy_extensions import i64, mypyc_attr
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Trace:
+    """Stands between those who start a piece of work and the work itself, on its threads.
+
+    Listeners form a chain: each does its own part and leaves the work to `outer`, the last one
+    runs it. `LocalState.trace` is the innermost. This class itself listens to nothing.
+    """
+
+    def __init__(self, outer: Trace | None = None) -> None:
+        self.outer = outer
+
+    def dispatch(self, kind: str, op: Any, keyset: i64, args: tuple[object, ...]) -> Any:
+        """Run the kernel of a key set; `op` is an `Operator`, `kind` is "call" or "redispatch"."""
+        outer = self.outer
+        if outer is not None:
+            return outer.dispatch(kind, op, keyset, args)
+        return op.lookup(keyset)(keyset, *args)
+
+    def decline(self, operator: str, owner: str) -> None:
+        """A kernel on arrays has left a call of an operator to the next one.
+
+        Args:
+            owner: whose kernel it is.
+        """
+        outer = self.outer
+        if outer is not None:
+            outer.decline(operator, owner)
+
+    def run_node(self, node: Any, grads: Any) -> Any:
+        """Have a backward node compute the gradients of its inputs."""
+        outer = self.outer
+        if outer is not None:
+            return outer.run_node(node, grads)
+        return node.apply(grads)
+
+    def enter_node(self, node: Any) -> None:
+        """The engine begins with a node: hooks, `run_node`, handing on what came out."""
+        outer = self.outer
+        if outer is not None:
+            outer.enter_node(node)
+
+    def leave_node(self, node: Any) -> None:
+        """The engine is done with a node, well or badly."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_node(node)
+
+    def enter_function(
+        self, ctx: Any, name: str, inputs: tuple[object, ...], recorded: bool
+    ) -> None:
+        """The forward of an `autograd.Function` begins; `ctx` is its node, in the graph if
+        `recorded`."""
+        outer = self.outer
+        if outer is not None:
+            outer.enter_function(ctx, name, inputs, recorded)
+
+    def leave_function(self, ctx: Any) -> None:
+        """It ends, well or badly."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_function(ctx)
+
+    def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
+        """A stretch of the program that has a name begins; `key` stands for this one entry."""
+        outer = self.outer
+        if outer is not None:
+            outer.enter_range(key, label, inputs)
+
+    def leave_range(self, key: object) -> None:
+        """It ends."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_range(key)

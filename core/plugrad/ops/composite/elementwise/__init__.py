@@ -1,0 +1,1 @@
+"""Elementwise functions made of others, for backends that lack them."""

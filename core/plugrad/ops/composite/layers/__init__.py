@@ -1,0 +1,1 @@
+"""Convolution, pooling, normalisation and embedding, for backends that lack them."""

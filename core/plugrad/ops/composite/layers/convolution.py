@@ -1,0 +1,139 @@
+"""Convolution as a matrix product of filters and windows; its gradients are products as well.
+
+`groups` matrices (filters / groups, taps) meet `groups` matrices (taps, batch * windows), where the
+taps are those of all channels of a group.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plugrad._generated import calls as C
+from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
+from plugrad.ops.composite.layers.windows import fold_windows, open_windows
+from plugrad.ops.composite.selection.positions import zero_like
+from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.windows import Windows, convolution_windows
+from plugrad.tensor.base import sizes_of
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Ints = tuple[int, ...]
+
+
+def _prod(sizes: Ints) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """Of as many matrices as there are groups."""
+    if sizes_of(a)[0] == 1:
+        return C.call_mm(a.squeeze(0), b.squeeze(0)).unsqueeze(0)
+    return C.call_bmm(a, b)
+
+
+def _columns(x: Tensor, windows: Windows, groups: int) -> Tensor:
+    """What the windows read, (groups, taps, batch * windows)."""
+    opened = open_windows(x, windows, zero_like(x))
+    count = len(windows.sizes)
+    inner = tuple(range(1, 2 + count))
+    turned = opened.permute((*inner, 0, *range(2 + count, 2 + 2 * count)))
+    rows = sizes_of(x)[1] * _prod(windows.kernel)
+    return turned.reshape((groups, rows // groups, sizes_of(x)[0] * _prod(windows.out)))
+
+
+def _per_group(grad: Tensor, groups: int) -> Tensor:
+    """A result's gradient, (groups, filters / groups, batch * windows)."""
+    sizes = sizes_of(grad)
+    turned = grad.permute((1, 0, *range(2, len(sizes))))
+    return turned.reshape((groups, sizes[1] // groups, sizes[0] * _prod(sizes[2:])))
+
+
+def _matrices(weight: Tensor, groups: int) -> Tensor:
+    sizes = sizes_of(weight)
+    return weight.reshape((groups, sizes[0] // groups, _prod(sizes[1:])))
+
+
+def _correlate(x: Tensor, weight: Tensor, windows: Windows, groups: int) -> Tensor:
+    product = _product(_matrices(weight, groups), _columns(x, windows, groups))
+    apart = product.reshape((sizes_of(weight)[0], sizes_of(x)[0], *windows.out))
+    return apart.permute((1, 0, *range(2, apart.ndim))).contiguous()
+
+
+def _to_input(grad: Tensor, weight: Tensor, windows: Windows, groups: int) -> Tensor:
+    """The gradient toward what the windows read, which is the transposed convolution."""
+    product = _product(_matrices(weight, groups).transpose(1, 2), _per_group(grad, groups))
+    channels = sizes_of(weight)[1] * groups
+    batch = sizes_of(grad)[0]
+    apart = product.reshape((channels, *windows.kernel, batch, *windows.out))
+    count = len(windows.sizes)
+    taps = tuple(range(1, 1 + count))
+    turned = apart.permute((1 + count, 0, *taps, *range(2 + count, 2 + 2 * count)))
+    return fold_windows(turned, windows)
+
+
+def _to_weight(grad: Tensor, x: Tensor, shape: Ints, windows: Windows, groups: int) -> Tensor:
+    columns = _columns(x, windows, groups).transpose(1, 2)
+    return _product(_per_group(grad, groups), columns).reshape(shape)
+
+
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+) -> Tensor:
+    checked: tuple[Any, ...] = prepare.convolution(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
+    steps, pads, spreads, extras = checked[3], checked[4], checked[5], checked[7]
+    x, w = widened(input), widened(weight)
+    windows = convolution_windows(
+        sizes_of(x)[2:], sizes_of(w)[2:], steps, pads, spreads, transposed, extras
+    )
+    out = (_to_input if transposed else _correlate)(x, w, windows, groups)
+    if bias is not None:
+        out = out + widened(bias).reshape((-1,) + (1,) * len(windows.kernel))
+    return in_dtype_of(out, input)
+
+
+def convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Ints | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    mask: tuple[bool, bool, bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    spatial = len(sizes_of(weight)) - 2
+    steps, pads, spreads = prepare.convolution_steps(spatial, stride, padding, dilation)
+    grad, x, w = widened(grad_output), widened(input).conj(), widened(weight).conj()
+    read, made = (grad, x) if transposed else (x, grad)
+    windows = Windows(sizes_of(read)[2:], sizes_of(w)[2:], steps, pads, spreads, sizes_of(made)[2:])
+    to_input: Tensor | None = None
+    to_weight: Tensor | None = None
+    to_bias: Tensor | None = None
+    if mask[0]:
+        back = _correlate if transposed else _to_input
+        to_input = in_dtype_of(back(grad, w, windows, groups), input)
+    if mask[1]:
+        filters = _to_weight(made, read, sizes_of(w), windows, groups)
+        to_weight = in_dtype_of(filters, weight)
+    if mask[2]:
+        total = grad.sum(dim=(0, *range(2, grad.ndim)), dtype=grad.dtype)
+        to_bias = in_dtype_of(total, grad_output)
+    return to_input, to_weight, to_bias

@@ -1,0 +1,1 @@
+"""Elements by position: indexing, sorting, extrema, and the gradients of views."""

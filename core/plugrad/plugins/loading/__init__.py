@@ -1,0 +1,1 @@
+"""Finds, loads and unloads plugins, and says what went wrong."""

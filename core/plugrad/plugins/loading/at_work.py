@@ -1,0 +1,51 @@
+"""Lets one thread at a time load or unload a plugin."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from plugrad.errors import PluginError
+from plugrad.plugins.loading.exclusive import Circle, run_exclusively
+from plugrad.plugins.loading.plugin import Plugin
+
+
+class _Local(threading.local):
+    """The plugins that the thread is loading or unloading just now."""
+
+    plugins: tuple[Plugin, ...] = ()
+
+
+_at_work: Final = _Local()
+
+
+def exclusively(manager: object, plugin: Plugin, work: Callable[[], object]) -> bool:
+    """Do the work, or wait for what another thread does with the plugin.
+
+    Returns False if the calling thread is within such work, or must not wait for it: as in an
+    import in a circle, it has to go on with what is there by now.
+    """
+    if is_at_work(plugin):
+        return False
+    _at_work.plugins = (*_at_work.plugins, plugin)
+    try:
+        run_exclusively(f"plugin {id(manager)} {plugin.name} of {plugin.origin}", work)
+    except Circle:
+        return False
+    finally:
+        _at_work.plugins = _at_work.plugins[:-1]
+    return True
+
+
+def is_at_work(plugin: Plugin) -> bool:
+    """Whether the calling thread is within such work."""
+    return plugin in _at_work.plugins
+
+
+def circle(plugin: Plugin) -> PluginError:
+    """The error of a thread that cannot wait for a plugin."""
+    return PluginError(
+        f"plugin {plugin.name!r} is being loaded by another thread, which waits for a module that "
+        "this thread imports: ask for what the plugin provides in functions, not at import"
+    )

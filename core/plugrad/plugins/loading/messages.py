@@ -1,0 +1,103 @@
+"""What people are told when a plugin, or what it should provide, is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from plugrad.plugins.loading.plugin import Plugin
+
+# Backends that this project publishes.
+PUBLISHED_BACKENDS: Final = ("cpu", "cuda", "jax")
+
+# What people call devices elsewhere, too far from our names to be a slip of the pen.
+OTHER_NAMES: Final = {"gpu": "cuda", "nvidia": "cuda", "cupy": "cuda", "numpy": "cpu", "xla": "jax"}
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """The valid name that is most like a misspelt one, empty if none is."""
+    import difflib  # only errors need it
+
+    close = difflib.get_close_matches(name, list(valid), n=1)
+    return close[0] if close else ""
+
+
+def meant_backend(name: str, installed: Iterable[str]) -> str:
+    """The backend that somebody who wrote `name` is likely to mean, empty if none is."""
+    lower = name.lower()
+    valid = {*installed, *PUBLISHED_BACKENDS}
+    if lower in OTHER_NAMES:
+        return OTHER_NAMES[lower]
+    return lower if lower in valid and lower != name else nearest(name, installed)
+
+
+def chosen_by(wanted_by: str) -> str:
+    """Who chose a backend, in parentheses, if that was not the code."""
+    return f" (chosen by {wanted_by})" if wanted_by else ""
+
+
+def unusable(what: str, plugin: Plugin) -> str:
+    """The message about something whose plugin cannot be used."""
+    return (
+        f"{what} is provided by {plugin.origin}, which cannot be used: {plugin.problem}\n"
+        "Run `plugrad doctor` for details."
+    )
+
+
+def missing_backend(
+    name: str, wanted_by: str, installed: Mapping[str, Plugin], plugins: Iterable[Plugin]
+) -> str:
+    """The message about a backend that nobody provides."""
+    lines = [f"No backend named {name!r} is installed{chosen_by(wanted_by)}."]
+    close = meant_backend(name, installed)
+    if close:
+        lines[0] += f" Did you mean {close!r}?"
+    shown = [f"{found} ({plugin.origin})" for found, plugin in sorted(installed.items())]
+    lines.append(f"Installed: {', '.join(shown) or 'none'}.")
+    known = list(plugins)
+    lines += [
+        f"Not usable: {plugin.name} ({plugin.origin}): {plugin.problem}"
+        for plugin in known
+        if plugin.problem and not plugin.disabled
+    ]
+    lines += [
+        f"Disabled: {plugin.name} ({plugin.origin}), by {plugin.disabled}"
+        for plugin in known
+        if plugin.disabled
+    ]
+    lines += [
+        f"Unloaded: {plugin.name} ({plugin.origin}); "
+        f"plugrad.plugins.get_manager().load({plugin.name!r}) brings it back"
+        for plugin in known
+        if plugin.status == "unloaded"
+    ]
+    lines += [
+        f"Being loaded just now: {plugin.name} ({plugin.origin}); ask for it in functions, not "
+        "while its modules are imported"
+        for plugin in known
+        if plugin.status == "not loaded"
+    ]
+    namesakes = [plugin for plugin in known if plugin.name == name and plugin.status == "loaded"]
+    for plugin in namesakes:
+        provided = ", ".join(repr(backend) for backend in plugin.backends) or "none"
+        lines.append(
+            f"The plugin {plugin.name!r} ({plugin.origin}) is installed, but its backends are: "
+            f"{provided}."
+        )
+    if namesakes:
+        return "\n".join(lines)
+    if any(plugin.name == name and plugin.status in ("disabled", "unloaded") for plugin in known):
+        return "\n".join(lines)
+    wanted = close or name
+    if wanted in installed:
+        return "\n".join(lines)
+    if wanted in PUBLISHED_BACKENDS:
+        lines.append(f"To get it: pip install plugrad-{wanted}")
+    else:
+        lines.append(
+            f"If there is a plugin for it, it is called plugrad-{name} by convention: "
+            f"pip install plugrad-{name}"
+        )
+    if not installed and name != "cpu":
+        lines.append("To compute with NumPy: pip install plugrad-cpu")
+    return "\n".join(lines)

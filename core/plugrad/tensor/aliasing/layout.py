@@ -1,0 +1,85 @@
+"""Where a tensor's elements lie in memory: `stride()`, `storage_offset()`, `is_contiguous()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
+from plugrad.memory_format import MemoryFormat, contiguous_format
+from plugrad.tensor.aliasing.functionalize import is_ordered, layout_of, replay_on_meta
+from plugrad.tensor.aliasing.memory_layout import has_format
+from plugrad.tensor.aliasing.strides import contiguous_strides
+from plugrad.tensor.base import TensorBase, ViewInfo, sizes_of, steps_up_to, whole_numbers
+from plugrad.tensor.levels import Wrapped
+from plugrad.tensor.meta.array import MetaArray
+
+
+def _backend_of(self: TensorBase) -> Any:
+    """The backend, whose methods may return numbers and sequences of another library's classes:
+    compiled code checks what a method is said to return, unless its object may be anything."""
+    return find_backend(self.device.type).backend
+
+
+def strides(self: TensorBase) -> tuple[int, ...]:
+    """Steps in elements from one index to the next, for each dimension."""
+    if self._keyset & TRANSFORMS_BIT:
+        return _strides_at_level(self)
+    if self._keyset & FUNCTIONALIZE_BIT:
+        return layout_of(self)[0]
+    if self._view_info is not None and 0 in sizes_of(self):
+        return _layout_of_nothing(self, self._view_info)[0]
+    steps = _backend_of(self).strides(self.array)
+    return whole_numbers(steps, self.array)
+
+
+def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...], int]:
+    """Strides and offset of a view without elements, of which arrays of most libraries know
+    nothing: those that the same operators give on meta."""
+    base = view.base
+    array = MetaArray(sizes_of(base), base.dtype, strides(base), storage_offset(base))
+    sizes = sizes_of(self)
+    try:
+        found = replay_on_meta(steps_up_to(view.last), array, base.dtype)
+    except Exception:  # a package's view operator without a rule for meta
+        return contiguous_strides(sizes), 0
+    # A base that had another geometry when the view was made is no help.
+    return (found.strides, found.offset) if found.shape == sizes else (contiguous_strides(sizes), 0)
+
+
+def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
+    """Those of what a level's tensor wraps, without the one of the mapped dimension."""
+    wrapped: Wrapped = self.array
+    steps = strides(wrapped.value)
+    dim = wrapped.batch_dim
+    return steps if dim < 0 else steps[:dim] + steps[dim + 1 :]
+
+
+def storage_offset(self: TensorBase) -> int:
+    """Where the first element is in the memory that views share, in elements."""
+    if self._keyset & TRANSFORMS_BIT:
+        wrapped: Wrapped = self.array
+        return storage_offset(wrapped.value)
+    if self._keyset & FUNCTIONALIZE_BIT:
+        return layout_of(self)[1]
+    if self._view_info is not None and 0 in sizes_of(self):
+        return _layout_of_nothing(self, self._view_info)[1]
+    place = _backend_of(self).storage_offset(self.array)
+    return whole_numbers((place,), self.array)[0]
+
+
+def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_format) -> bool:
+    """Whether the elements lie in memory without gaps, in row-major order or that of a format."""
+    if memory_format.order:
+        return has_format(sizes_of(self), strides(self), memory_format)
+    if self._keyset & FUNCTIONALIZE_BIT:
+        if is_ordered(self):
+            return True
+    else:
+        array: Any = self.array
+        if type(array) is np.ndarray and array.flags.c_contiguous:
+            return True
+    sizes = sizes_of(self)
+    return 0 in sizes or has_format(sizes, strides(self), memory_format)

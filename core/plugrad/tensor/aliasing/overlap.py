@@ -1,0 +1,115 @@
+"""Overlap in memory: within a tensor that is written to, and between it and what is read.
+
+What `expand` gives cannot be written to element by element. What an operator reads while it writes
+must be the same elements in the same order, or none of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
+from plugrad.tensor.aliasing.functionalize import repeats_elements
+from plugrad.tensor.aliasing.layout import storage_offset, strides
+from plugrad.tensor.base import TensorBase, sizes_of
+
+# One value for all, so that it hardly matters which write comes last: PyTorch lets these pass.
+_UNIFORM: Final = ("fill_", "zero_", "masked_fill_", "index_fill_", "index_put_")
+
+# Operators whose result depends on the order of reads and writes if they read what they write.
+APART: Final = frozenset([
+    "index_add_", "index_copy_", "index_fill_", "index_put_", "put_", "scatter_", "scatter_add_",
+    "scatter_reduce_",
+])  # fmt: skip
+# They compute everything first, and write then.
+_UNCHECKED: Final = frozenset(["addbmm_", "addmm_", "addmv_", "baddbmm_", "masked_scatter_"])
+# They read one number first, if they are given one.
+_OF_NUMBER: Final = frozenset(["fill_", "index_fill_", "masked_fill_"])
+
+
+def check_overlap(target: TensorBase, operator: str) -> None:
+    """Whether each element of a view has memory of its own.
+
+    Raises:
+        RuntimeError: a dimension repeats its elements, as those do that `expand` adds.
+    """
+    if target._keyset & FUNCTIONALIZE_BIT:
+        if operator not in _UNIFORM and repeats_elements(target):
+            raise_overlap()
+        return
+    strides: Any = getattr(target.array, "strides", None)
+    if strides is None or 0 not in strides or operator in _UNIFORM:
+        return
+    sizes = sizes_of(target)
+    if 0 in sizes:
+        return
+    for size, stride in zip(sizes, strides, strict=True):
+        if stride == 0 and size > 1:
+            raise_overlap()
+
+
+def check_operands(target: TensorBase, args: tuple[Any, ...], operator: str) -> None:
+    """Whether what an operator reads is apart from what it writes.
+
+    Raises:
+        RuntimeError: some elements of an operand are in the memory that is written to, and not
+            all of them in the same order; or any at all, where an operator writes to places that
+            an index names.
+    """
+    for value in args:
+        if isinstance(value, TensorBase):
+            _check_operand(target, value, operator)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, TensorBase):
+                    _check_operand(target, item, operator)
+
+
+def _check_operand(target: TensorBase, other: TensorBase, operator: str) -> None:
+    if other is target:
+        if operator in APART and target.numel() > 0 and _is_dense(target):
+            _raise_shared()
+        return
+    storage = target._shared
+    if storage is None or other._shared is not storage or operator in _UNCHECKED:
+        return
+    if (target._keyset | other._keyset) & TRANSFORMS_BIT:
+        return
+    if operator in _OF_NUMBER and other.ndim == 0:
+        return
+    if target.numel() == 0 or other.numel() == 0:
+        return
+    if not _is_dense(target) or not _is_dense(other):
+        return
+    start, begin = storage_offset(target), storage_offset(other)
+    if start == begin and target.numel() == other.numel() and operator not in APART:
+        if strides(target) != strides(other):
+            _raise_shared()
+    elif start < begin + other.numel() and begin < start + target.numel():
+        _raise_shared()
+
+
+def _is_dense(tensor: TensorBase) -> bool:
+    """Whether there are no gaps between a tensor's elements, and each has a place of its own."""
+    steps = strides(tensor)
+    expected = 1
+    for stride, size in sorted(zip(steps, sizes_of(tensor), strict=True)):
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def _raise_shared() -> NoReturn:
+    raise RuntimeError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+        "to a single memory location. Please clone() the tensor before performing the operation."
+    )
+
+
+def raise_overlap() -> NoReturn:
+    raise RuntimeError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single "
+        "memory location. Please clone() the tensor before performing the operation."
+    )

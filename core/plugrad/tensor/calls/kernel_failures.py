@@ -1,0 +1,142 @@
+"""What an operator says when a kernel has failed in an array library's words: PyTorch's.
+
+Arguments are checked before a kernel runs; this is for what only the array library has noticed.
+Errors that are nobody's words but the kernel's are left as they are.
+"""
+
+from __future__ import annotations
+
+# Interpreted: it runs when something goes wrong.
+import math
+import re
+from typing import Any
+
+from plugrad.dispatch.backends.active import active_backends
+from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.operator import Operator
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
+
+TOO_LARGE_NUMBER = "value cannot be converted to type int64_t without overflow"
+
+_BROADCAST = re.compile("broadcast")
+_TOO_BIG = re.compile("array is too big|[Mm]aximum allowed|negative dimensions|too large an array")
+_TOO_MANY = re.compile("maximum supported dimension|too many dimensions")
+_OTHER_SIZES = re.compile(
+    "cannot reshape array|axes don't match|setting an array element|all the input array dimensions|"
+    "mismatch in its core dimension|size mismatch|shapes .* not aligned"
+)
+# Python's words for a complex number where only a real one makes sense.
+_NOT_REAL = re.compile(
+    "not supported between instances|must be real number|convert complex|not .complex|"
+    "cannot be interpreted as an integer"
+)
+# Python's words for a function that is called with other arguments than it takes.
+_WRONG_SIGNATURE = re.compile(r"\(\) (missing \d+ required|takes .* positional argument)")
+_NO_LOOP = re.compile("not supported for the input types|did not contain a loop|Cannot cast ufunc")
+
+
+def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception | None:
+    """The error to raise instead of what a kernel raised; None if that is to be kept."""
+    if isinstance(error, MemoryError):
+        return RuntimeError(out_of_memory(error))
+    if isinstance(error, OverflowError):
+        return RuntimeError(TOO_LARGE_NUMBER)
+    text = str(error)
+    if not isinstance(error, (ValueError, TypeError)):
+        unfit = isinstance(error, (AttributeError, KeyError, ArithmeticError, AssertionError))
+        if _is_internal(op) and (unfit or _BROADCAST.search(text)):
+            return unfitting(op, args)
+        return None
+    tensors = [item for value in args for item in tensors_of(value)]
+    if _BROADCAST.search(text):
+        try:
+            shape: tuple[int, ...] = ()
+            for tensor in tensors:
+                shape = broadcast_shapes(shape, sizes_of(tensor))
+        except RuntimeError as mismatch:
+            return mismatch
+    if _TOO_MANY.search(text):
+        return RuntimeError(f"{op.name}: tensors of more than 64 dimensions are not supported")
+    if _TOO_BIG.search(text):
+        sizes = next((list(v) for v in args if isinstance(v, (tuple, list)) and _are_ints(v)), [])
+        return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
+    if _NO_LOOP.search(text) and tensors:
+        widest = max(tensors, key=lambda tensor: tensor.dtype.category)
+        return not_implemented(op.name, widest.dtype)
+    if _OTHER_SIZES.search(text) and tensors:
+        shapes = ", ".join([str(list(sizes_of(tensor))) for tensor in tensors])
+        return RuntimeError(f"{op.name}: the sizes of the arguments do not fit: {shapes}")
+    if _NOT_REAL.search(text) and any(isinstance(value, complex) for value in args):
+        return RuntimeError(TOO_LARGE_NUMBER.replace("int64_t", "double"))
+    if _is_internal(op):
+        return unfitting(op, args)
+    if isinstance(error, TypeError) and _WRONG_SIGNATURE.search(text):
+        _add_once(error, _about_signature(op, tensors))
+    return None
+
+
+def _add_once(error: Exception, note: str) -> None:
+    """An operator that is made of others fails with them, and each explains the error."""
+    if not getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:
+    """Whose kernel it is that cannot be called, and for which operator."""
+    owner = ""
+    for active in active_backends():
+        if tensors and active.name == tensors[0].device.type:
+            found = active.candidates(op.kernel_name, op.overload)
+            owner = f", that of {found[0].owner}" if found else ""
+    return (
+        f"A kernel for {op.qualified_name} was called{owner}. Kernels get arrays and numbers by "
+        f"position, in the order of the schema: {op.schema_text}"
+    )
+
+
+def _is_internal(op: Operator) -> bool:
+    """Whether an operator is one that formulas call, with arguments that fit: only a call by its
+    handle can have others, since nothing checks them."""
+    if op.namespace != "plugrad":
+        return False
+    return op.name.startswith("_") or "_backward" in op.name
+
+
+def unfitting(op: Operator, args: tuple[Any, ...]) -> RuntimeError:
+    """The error for arguments that do not fit each other."""
+    shown = ", ".join([_shown(value) for value in args])
+    return RuntimeError(f"{op.name}: the arguments do not fit together: {shown}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return f"{value.dtype.scalar_name}{list(sizes_of(value))}"
+    return type(value).__name__ if isinstance(value, (list, tuple)) else str(value)[:50]
+
+
+def tensors_of(value: Any) -> list[TensorBase]:
+    """The tensors that an argument is or has."""
+    if isinstance(value, TensorBase):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [item for item in value if isinstance(item, TensorBase)]
+    return []
+
+
+def _are_ints(value: Any) -> bool:
+    return all(type(item) is int for item in value)
+
+
+def out_of_memory(error: MemoryError) -> str:
+    """PyTorch's words for memory that there is not. NumPy's errors say how much was wanted."""
+    shape: Any = getattr(error, "shape", None)
+    dtype: Any = getattr(error, "dtype", None)
+    if shape is None or dtype is None:
+        return "DefaultCPUAllocator: can't allocate memory"
+    return allocation_failed(math.prod(shape) * dtype.itemsize)
+
+
+def allocation_failed(nbytes: int) -> str:
+    """PyTorch's words for memory that there is not."""
+    return f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes."

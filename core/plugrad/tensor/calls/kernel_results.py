@@ -1,0 +1,132 @@
+"""What a raw kernel returned: whether it is what the operator's result is, and who runs next where
+it declined.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mypy_extensions import i64
+
+from plugrad.device import Device
+from plugrad.dispatch import keys
+from plugrad.dispatch.backends.active import ActiveBackend, find_backend
+from plugrad.dispatch.backends.kernel_sources import Candidates, note_declined
+from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.operator import Operator
+from plugrad.dtype import DType
+from plugrad.tensor.base import TensorBase, make_tensor, sizes_of, whole_numbers
+from plugrad.tensor.meta.array import MetaArray
+
+# Not the type of any array: what a kernel returns is looked at, whatever it is.
+LOOK_AT_ALL: Final[Any] = None
+
+
+def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
+    """Tell who listens that a kernel has declined; of several, `Candidates` tells."""
+    if not isinstance(raw, Candidates):
+        found = active.candidates(op.kernel_name, op.overload)
+        note_declined(op.qualified_name, found[0].owner if found else "")
+
+
+def run_next(
+    op: Operator, active: ActiveBackend, raw: Any, registered: bool, args: tuple[Any, ...]
+) -> Any:
+    """Run what comes after an operator's kernels on arrays, which have declined."""
+    note_alone(op, active, raw)
+    dense = _dense(active)
+    return op.next_kernel(active, registered)(dense, *args)
+
+
+def is_foreign(op: Operator, active: ActiveBackend, registered: bool) -> bool:
+    """Whether somebody else than the backend has a kernel for an operator, which is then checked
+    when it returns; a backend's own are the conformance kit's to check."""
+    if registered:
+        return True
+    return any(not each.own for each in active.candidates(op.kernel_name, op.overload))
+
+
+def check_array(
+    op: Operator, active: ActiveBackend, array: Any, dtype: DType, sizes: tuple[int, ...]
+) -> None:
+    """TypeError if what a kernel returned has another dtype or shape than the operator's result."""
+    found = active.backend.dtype_of(array)
+    if found is not dtype:
+        what = f"an array of {found.name}: expected {dtype.name}"
+        raise active.returned(op.qualified_name, what)
+    shape = whole_numbers(array.shape, array)
+    if shape != sizes:
+        what = f"an array of shape {list(shape)}: expected {list(sizes)}"
+        raise active.returned(op.qualified_name, what)
+
+
+def check_like_meta(
+    op: Operator, active: ActiveBackend, checked: set[DType], args: tuple[Any, ...], result: Any
+) -> None:
+    """The same for an operator whose result only the device `meta` knows: it is asked once for each
+    dtype, since asking takes longer than most kernels. Where it cannot say, nothing is checked."""
+    dtype = _dtype_among(args)
+    if dtype is None or dtype in checked or active.number == keys.META:
+        return
+    checked.add(dtype)
+    expected = _on_meta(op, args)
+    if isinstance(expected, TensorBase):
+        _check_tensor(op, active, result, expected)
+    elif isinstance(expected, (tuple, list)) and isinstance(result, (tuple, list)):
+        for found, wanted in zip(result, expected, strict=False):
+            _check_tensor(op, active, found, wanted)
+
+
+def _check_tensor(op: Operator, active: ActiveBackend, found: Any, wanted: Any) -> None:
+    if not isinstance(found, TensorBase) or not isinstance(wanted, TensorBase):
+        return
+    try:
+        active.backend.native_dtype(wanted.dtype)
+    except TypeError:  # the backend has to use another one
+        return
+    check_array(op, active, found.array, wanted.dtype, sizes_of(wanted))
+
+
+def _dtype_among(args: tuple[Any, ...]) -> DType | None:
+    for value in args:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, TensorBase):
+                return item.dtype
+    return None
+
+
+def _on_meta(op: Operator, args: tuple[Any, ...]) -> Any:
+    """What an operator gives for tensors without elements; None where that cannot be told."""
+    meta = find_backend("meta")
+    dense = _dense(meta)
+    state = current_state()
+    kept = state.kept
+    trace = state.trace
+    state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.AUTOCAST_BIT | keys.TRANSFORMS_BIT)
+    state.trace = None
+    try:
+        moved = [_moved(value, meta) for value in args]
+        return op.lookup(dense)(dense, *moved)
+    except Exception:
+        return None  # what depends on elements, or has no shape rule
+    finally:
+        state.kept = kept
+        state.trace = trace
+
+
+def _moved(value: Any, meta: ActiveBackend) -> Any:
+    if isinstance(value, TensorBase):
+        array = MetaArray(sizes_of(value), value.dtype)
+        return make_tensor(array, value.dtype, meta.device(None), meta.tensor_keyset)
+    if isinstance(value, Device):
+        return meta.device(None)
+    if isinstance(value, list):
+        return [_moved(item, meta) for item in value]
+    if isinstance(value, tuple):
+        return tuple([_moved(item, meta) for item in value])
+    return value
+
+
+def _dense(active: ActiveBackend) -> i64:
+    dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
+    return dense

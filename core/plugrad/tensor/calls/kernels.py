@@ -1,0 +1,523 @@
+"""From raw kernels on arrays to kernels on tensors: unwrap, promote, call, wrap.
+
+These are what stands in an operator's table for a backend. `UnaryKernel` and `BinaryKernel` serve
+operators whose YAML entry says so and take the short way when all dtypes agree; `RawKernel`
+serves all others, with the entry's `prepare` in front.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn, final
+
+import numpy as np
+from mypy_extensions import i64
+
+from plugrad.device import CPU, Device
+from plugrad.dispatch.backends.active import (
+    ActiveBackend,
+    canonical_device,
+    generator_of,
+)
+from plugrad.dispatch.backends.backend import Backend, class_name
+from plugrad.dispatch.backends.kernel_context import InContext, is_busy
+from plugrad.dispatch.backends.kernel_sources import DECLINED
+from plugrad.dispatch.operator import Operator
+from plugrad.dtype import FLOATING, DType, bool_
+from plugrad.return_types import result_type_of
+from plugrad.tensor.base import (
+    TensorBase,
+    make_tensor,
+    sizes_of,
+)
+from plugrad.tensor.calls.broadcasting import broadcast_shapes as broadcast_shapes
+from plugrad.tensor.calls.kernel_failures import explained
+from plugrad.tensor.calls.kernel_results import (
+    LOOK_AT_ALL,
+    check_array,
+    check_like_meta,
+    is_foreign,
+    run_next,
+)
+from plugrad.tensor.calls.promotion import (
+    cast_array,
+    check_scalar_fits,
+    float_result,
+    promote_pair,
+    promote_with_scalar,
+    to_dtype,
+)
+from plugrad.tensor.creation.transfer import moved_array
+
+PROMOTE: Final = 0
+FLOAT: Final = 1
+BOOL_RESULT: Final = 2
+REAL: Final = 3
+_RESULTS: Final = {"promote": PROMOTE, "float": FLOAT, "bool": BOOL_RESULT, "real": REAL}
+
+
+def raise_device_mismatch(a: Device, b: Device) -> NoReturn:
+    """PyTorch's error for operands of an elementwise operator: it names what is no CPU first."""
+    if a.is_host and not b.is_host:
+        a, b = b, a
+    raise RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{a} and {b}!"
+    )
+
+
+def _array_for(tensor: TensorBase, dtype: DType, device: Device) -> Any:
+    """A tensor's array in another dtype, and on another device if it has but one element there."""
+    if tensor.device is not device:
+        # Cast before the move: the device may not have the former dtype.
+        return moved_array(to_dtype(tensor, dtype), device, False, False)
+    if tensor.dtype is not dtype:
+        return cast_array(tensor.array, device.type, dtype, device.index or 0)
+    return tensor.array
+
+
+def check_alpha(alpha: Any, dtype: DType) -> None:
+    """RuntimeError in PyTorch's words if a factor is of a higher kind than the result."""
+    if isinstance(alpha, bool) and dtype is not bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, (float, complex)) and dtype.category < FLOATING:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, complex) and not dtype.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    check_scalar_fits(alpha, dtype)
+
+
+def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:
+    """Raise what a kernel raised, or what PyTorch says of it."""
+    found: Exception | None = explained(op, args, error)
+    if found is not None:
+        raise found from None
+    raise error
+
+
+def run_again_or_fail(
+    op: Operator,
+    context: InContext | None,
+    arrays: tuple[Any, ...],
+    args: tuple[Any, ...],
+    error: Exception,
+) -> Any:
+    """Run a kernel whose context could not be entered; raise any other error as `fail` does."""
+    if context is not None and is_busy(error):
+        try:
+            return context.run_in_copy(arrays)
+        except Exception as its_own:
+            error = its_own
+    fail(op, args, error)
+
+
+@final
+class UnaryKernel:
+    """An elementwise operator of one tensor."""
+
+    def __init__(
+        self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
+    ) -> None:
+        self.op = op
+        self.active = active
+        self.backend: Backend = active.backend
+        self.registered = registered
+        self.foreign: bool = is_foreign(op, active, registered)
+        self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
+        self.tensor_keyset: i64 = active.tensor_keyset
+        self.raw: Any = raw
+        self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.result: int = _RESULTS[op.result]
+
+    def __call__(self, keyset: i64, a: TensorBase) -> TensorBase:
+        return self.compute(a)
+
+    def compute(self, a: TensorBase) -> TensorBase:
+        dtype = a.dtype
+        array = a.array
+        if self.result == FLOAT and dtype.category < FLOATING:
+            dtype = float_result(dtype)
+            array = cast_array(array, a.device.type, dtype, a.device.index or 0)
+        context = self.context
+        try:
+            out = self.raw(array) if context is None else context.run(context.kernel, array)
+        except Exception as error:
+            out = run_again_or_fail(self.op, context, (array,), (a,), error)
+        if self.result == BOOL_RESULT:
+            dtype = bool_
+        elif self.result == REAL:
+            dtype = dtype.to_real()
+        if type(out) is not self.array_type:
+            if out is DECLINED:
+                declined: TensorBase = run_next(
+                    self.op, self.active, self.raw, self.registered, (a,)
+                )
+                return declined
+            out = self.active.taken(out, self.op.qualified_name)
+            if self.foreign:
+                check_array(self.op, self.active, out, dtype, sizes_of(a))
+        return make_tensor(out, dtype, a.device, self.tensor_keyset)
+
+
+@final
+class BinaryKernel:
+    """An elementwise operator of two tensors, or of a tensor and a number on either side.
+
+    A `prepare` given for such an operator only checks: it sees what the user gave, before
+    promotion, and is not asked about two tensors of one floating point dtype.
+    """
+
+    def __init__(
+        self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
+    ) -> None:
+        self.op = op
+        self.active = active
+        self.backend: Backend = active.backend
+        self.registered = registered
+        self.foreign: bool = is_foreign(op, active, registered)
+        self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
+        self.tensor_keyset: i64 = active.tensor_keyset
+        self.raw: Any = raw
+        self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.broadcasts: bool = self.context is not None or isinstance(raw, np.ufunc)
+        self.result: int = _RESULTS[op.result]
+        # Where the backend multiplies arrays only, a factor is made one.
+        self.scale: Any = active.raw_kernel("mul", "Scalar")
+        self.multiply: Any = active.raw_kernel("mul", "Tensor")
+        self.check: Any = op.prepare
+
+    def __call__(self, keyset: i64, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
+        return self.compute(a, b, alpha)
+
+    def compute(self, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
+        """Two tensors, or a tensor and a number on either side."""
+        if isinstance(a, TensorBase) and isinstance(b, TensorBase):
+            return self.compute_tensors(a, b, alpha)
+        tensor: TensorBase = a if isinstance(a, TensorBase) else b
+        number = b if tensor is a else a
+        if self.check is not None:
+            self.check(a, b, alpha)
+        device = tensor.device
+        dtype = promote_with_scalar(tensor, number)
+        if self.result == FLOAT:
+            dtype = float_result(dtype)
+        array = _array_for(tensor, dtype, device)
+        if tensor is a:
+            return self._finish(a, b, array, b, alpha, dtype, device)
+        return self._finish(a, b, a, array, alpha, dtype, device)
+
+    def compute_tensors(self, a: TensorBase, b: TensorBase, alpha: Any = 1) -> TensorBase:
+        """Two tensors; at once if nothing has to be promoted."""
+        dtype = a.dtype
+        device = a.device
+        if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
+            out = self._finish(a, b, a.array, b.array, alpha, dtype, device)
+            if self.broadcasts:
+                # No need to ask the array of the result what its shape is, which takes longer than
+                # to ask once one that is used again and again.
+                left, right = a._sizes, b._sizes
+                if left is None:
+                    if right is not None:
+                        left = sizes_of(a)
+                elif right is None:
+                    right = sizes_of(b)
+                if left is not None and (left is right or left == right):
+                    out._sizes = left
+            return out
+        if self.check is not None:
+            self.check(a, b, alpha)
+        dtype = promote_pair(a, b)
+        if self.result == FLOAT:
+            dtype = float_result(dtype)
+        if device is not b.device:
+            device = self._common_device(a, b)
+        x = _array_for(a, dtype, device)
+        y = _array_for(b, dtype, device)
+        return self._finish(a, b, x, y, alpha, dtype, device)
+
+    def _finish(
+        self, a: Any, b: Any, x: Any, y: Any, alpha: Any, dtype: DType, device: Device
+    ) -> TensorBase:
+        if alpha is not ONE:
+            check_alpha(alpha, dtype)
+        if alpha is not ONE and alpha != 1:
+            y = y * alpha if isinstance(y, (int, float, complex)) else self._times(y, alpha, device)
+        context = self.context
+        try:
+            out = self.raw(x, y) if context is None else context.run(context.kernel, x, y)
+        except Exception as error:
+            out = self._run_again(a, b, x, y, error)
+        if self.result == BOOL_RESULT:
+            dtype = bool_
+        if type(out) is not self.array_type:
+            if out is DECLINED:
+                return self._decline(a, b, alpha)
+            out = self.active.taken(out, self.op.qualified_name)
+            if self.foreign:
+                left = sizes_of(a) if isinstance(a, TensorBase) else ()
+                right = sizes_of(b) if isinstance(b, TensorBase) else ()
+                check_array(self.op, self.active, out, dtype, broadcast_shapes(left, right))
+        return make_tensor(out, dtype, device, self.tensor_keyset)
+
+    def _decline(self, a: Any, b: Any, alpha: Any) -> TensorBase:
+        args = (a, b, alpha) if len(self.op.schema.arguments) > 2 else (a, b)
+        found: TensorBase = run_next(self.op, self.active, self.raw, self.registered, args)
+        return found
+
+    def _times(self, array: Any, number: Any, device: Device) -> Any:
+        if self.scale is not None:
+            out = self.scale(array, number)
+            if out is not DECLINED:
+                return self.active.taken(out, "plugrad::mul.Scalar")
+        dtype = self.backend.dtype_of(array)
+        factor = self.backend.from_host(np.array(number).astype(dtype.numpy), device.index or 0)
+        return self.active.taken(self.multiply(array, factor), "plugrad::mul.Tensor")
+
+    def _common_device(self, a: TensorBase, b: TensorBase) -> Device:
+        """A 0-dim tensor on the host may meet any device."""
+        if b.device.type == "cpu" and b.ndim == 0:
+            return a.device
+        if a.device.type == "cpu" and a.ndim == 0:
+            return b.device
+        raise_device_mismatch(a.device, b.device)
+
+    def _run_again(self, a: Any, b: Any, x: Any, y: Any, error: Exception) -> Any:
+        if self.context is not None and is_busy(error):
+            try:
+                return self.context.run_in_copy((x, y))
+            except Exception as its_own:
+                error = its_own
+        return self._explain(a, b, error)
+
+    def _explain(self, a: Any, b: Any, error: Exception) -> NoReturn:
+        if isinstance(a, TensorBase) and isinstance(b, TensorBase):
+            broadcast_shapes(sizes_of(a), sizes_of(b))
+        if isinstance(error, (RuntimeError, IndexError, NotImplementedError, ZeroDivisionError)):
+            raise error
+        found: Exception | None = explained(self.op, (a, b), error)
+        if found is not None:
+            raise found from None
+        raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
+
+
+ONE: Final[object] = 1
+
+
+@final
+class RawKernel:
+    """Any other operator: `prepare`, unwrap every argument, call, wrap what comes back."""
+
+    def __init__(
+        self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
+    ) -> None:
+        self.op = op
+        self.active = active
+        self.backend: Backend = active.backend
+        self.registered = registered
+        self.array_type: Any = active.array_type
+        self.tensor_keyset: i64 = active.tensor_keyset
+        self.raw: Any = raw
+        self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.prepare: Any = op.prepare
+        self.inplace: bool = op.schema.is_inplace
+        self.generator_position: int = position_of(op, "Generator")
+        self.device_position: int = position_of(op, "Device")
+        self.result_type: Any = result_type_of(op)
+        self.foreign: bool = is_foreign(op, active, registered)
+        # The dtypes with which somebody else's kernel was checked.
+        self.checked: set[DType] = set()
+        self.is_single: bool = returns_one_tensor(op)
+        # What the last result's native dtype meant; asking the backend takes a method call.
+        self.last_native: Any = None
+        self.last_dtype: DType = bool_
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        return self.compute(args)
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        """Run the raw kernel on all arguments, in schema order."""
+        device = self._device(args)
+        given_args = args
+        if self.generator_position >= 0:
+            generator = generator_of(device)
+            if args[self.generator_position] is None:
+                given = list(args)
+                given[self.generator_position] = generator
+                args = tuple(given)
+            else:
+                _check_generator(args[self.generator_position], generator)
+        try:
+            prepared: Any = args if self.prepare is None else self.prepare(*args)
+        except Exception as error:
+            fail(self.op, args, error)
+        if prepared is DECLINED:
+            return run_next(self.op, self.active, self.raw, self.registered, given_args)
+        raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
+        context = self.context
+        try:
+            if context is not None:
+                raw_args.insert(0, context.kernel)
+            run: Any = self.raw if context is None else context.run
+            out = run(*raw_args)
+        except Exception as error:
+            out = run_again_or_fail(self.op, context, tuple(raw_args[1:]), args, error)
+        if out is DECLINED:
+            return run_next(self.op, self.active, self.raw, self.registered, given_args)
+        if self.inplace:
+            return args[0]
+        result = self._wrap(out, device) if self.is_single else self._wrap_all(out, device)
+        if self.foreign:
+            check_like_meta(self.op, self.active, self.checked, args, result)
+        return result
+
+    def _device(self, args: tuple[Any, ...]) -> Device:
+        """The device of the tensors, or the one asked for where there are none.
+
+        Raises:
+            RuntimeError: they are on several, and it is no 0-dim tensor on the CPU, nor an index
+                tensor there, that is on another one.
+        """
+        found: Device | None = None
+        first_is_scalar = False
+        for position, value in enumerate(args):
+            if isinstance(value, TensorBase):
+                if found is None:
+                    found = value.device
+                    first_is_scalar = value.ndim == 0 and found is CPU
+                elif value.device is not found:
+                    if first_is_scalar:
+                        found = value.device
+                        first_is_scalar = value.ndim == 0 and found is CPU
+                    elif value.ndim != 0 or value.device is not CPU:
+                        self._mixed(position, value.device, found)
+            elif isinstance(value, (list, tuple)):
+                for item in value:
+                    if isinstance(item, TensorBase):
+                        if found is None:
+                            found = item.device
+                        elif item.device is not found:
+                            self._check_item(position, item.device, found)
+        if self.device_position >= 0 and args[self.device_position] is not None:
+            return canonical_device(args[self.device_position])
+        if found is None:
+            return canonical_device(None)
+        return found
+
+    def _check_item(self, position: int, device: Device, common: Device) -> None:
+        """Of several tensors in one argument, only indices may be on the CPU instead."""
+        if not self.op.schema.arguments[position].type.element_optional:
+            self._mixed(position, device, common)
+        if device is not CPU:
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({common})"
+            )
+
+    def _mixed(self, position: int, device: Device, common: Device) -> NoReturn:
+        argument = self.op.schema.arguments[position].name
+        if self.op.structure:
+            raise_device_mismatch(common, device)
+        if argument == "mask" and self.op.name.startswith("masked_fill"):
+            raise RuntimeError(
+                f"expected self and mask to be on the same device, but got mask on {device} and "
+                f"self on {common}"
+            )
+        name = self.op.full_name.replace(".", "_")
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but got "
+            f"{argument} is on {device}, different from other "
+            f"tensors on {common} (when checking argument in method "
+            f"wrapper_{self.active.key_name}_{name})"
+        )
+
+    def _unwrap(self, value: Any, device: Device) -> Any:
+        if isinstance(value, TensorBase):
+            if value.device is not device and self.device_position < 0:
+                return _array_for(value, value.dtype, device)
+            return value.array
+        if isinstance(value, DType):
+            return self.backend.native_dtype(value)
+        if isinstance(value, Device):
+            return value.index or 0
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, TensorBase):
+                    return [self._unwrap(element, device) for element in value]
+            return value
+        return value
+
+    def _wrap(self, out: Any, device: Device) -> TensorBase:
+        if type(out) is self.array_type:
+            native = out.dtype
+            if native is not self.last_native:
+                self.last_dtype = self.backend.dtype_of(out)
+                self.last_native = native
+            return make_tensor(out, self.last_dtype, device, self.tensor_keyset)
+        if isinstance(out, (tuple, list)):
+            raise self._unlike(f"a {type(out).__name__} of {len(out)}: expected one array")
+        array = self.active.taken(out, self.op.qualified_name)
+        return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
+
+    def _wrap_all(self, out: Any, device: Device) -> Any:
+        """What is no single array: several, a list of them, or a Python value."""
+        returns = self.op.schema.returns
+        if len(returns) > 1:
+            if not isinstance(out, (tuple, list)) or len(out) != len(returns):
+                count = f" of {len(out)}" if isinstance(out, (tuple, list)) else ""
+                got = class_name(type(out)) + count
+                raise self._unlike(f"{got}: expected a tuple of {len(returns)} arrays")
+            # Gradients that nobody wants may be None.
+            items: list[Any] = []
+            for given in out:
+                items.append(None if given is None else self._wrap(given, device))  # noqa: PERF401
+            return tuple(items) if self.result_type is None else self.result_type(*items)
+        if not returns or returns[0].type.base != "Tensor":
+            return out
+        if returns[0].type.is_list:
+            if not isinstance(out, (tuple, list)):
+                raise self._unlike(f"{class_name(type(out))}: expected a list of arrays")
+            return [self._wrap(item, device) for item in out]
+        return None if out is None else self._wrap(out, device)
+
+    def _unlike(self, what: str) -> TypeError:
+        return self.active.returned(self.op.qualified_name, what)
+
+
+_named: Final[dict[str, Any]] = {}
+
+
+def named_results(op: Operator, *results: Any) -> Any:
+    """Several results of a composite operator, under the names that its schema gives them."""
+    made = _named.get(op.qualified_name)
+    if made is None:
+        made = result_type_of(op)
+        _named[op.qualified_name] = made
+    return made(*results)
+
+
+def returns_one_tensor(op: Operator) -> bool:
+    """Whether an operator returns a tensor, and always one."""
+    returns = op.schema.returns
+    if len(returns) != 1 or returns[0].type.base != "Tensor":
+        return False
+    return not returns[0].type.is_list and not returns[0].type.optional
+
+
+def position_of(op: Operator, base: str) -> int:
+    for index, argument in enumerate(op.schema.arguments):
+        if argument.type.base == base:
+            return index
+    return -1
+
+
+def _check_generator(given: Any, expected: Any) -> None:
+    """RuntimeError if a generator is another device type's than the device's own one."""
+    found: Any = getattr(given, "device", None)
+    wanted: Any = getattr(expected, "device", None)
+    if found is not None and wanted is not None and found.type != wanted.type:
+        raise RuntimeError(
+            f"Expected a '{wanted.type}' device type for generator but found '{found.type}'"
+        )

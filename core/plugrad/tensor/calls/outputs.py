@@ -1,0 +1,274 @@
+"""`out=`: results go into tensors that are given.
+
+The result is computed as without `out=`. It is written into the memory of the tensor, which is
+resized if its shape differs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final, NoReturn
+
+from plugrad.device import Device, as_device
+from plugrad.dispatch.keys import FORWARD_AD_BIT
+from plugrad.dispatch.local_state import current_state
+from plugrad.dtype import INTEGER, DType, bool_, uint8
+from plugrad.tensor.aliasing.functionalize import take_over
+from plugrad.tensor.base import TensorBase, bump_version, needs_grad, sizes_of
+from plugrad.tensor.calls.arguments import dtype_argument, type_name
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
+from plugrad.tensor.calls.promotion import can_cast
+
+# Functions that PyTorch computes without promotion: `out` must have the dtype of the result.
+EXACT: Final = frozenset(
+    [
+        "absolute",
+        "addmm",
+        "addmv",
+        "all",
+        "amax",
+        "amin",
+        "aminmax",
+        "any",
+        "argmax",
+        "argmin",
+        "argsort",
+        "baddbmm",
+        "bmm",
+        "bucketize",
+        "clamp",
+        "cross",
+        "cummax",
+        "cummin",
+        "det",
+        "diag",
+        "dot",
+        "fix",
+        "frac",
+        "gather",
+        "index_add",
+        "index_copy",
+        "index_select",
+        "inner",
+        "inv",
+        "inverse",
+        "isin",
+        "isneginf",
+        "isposinf",
+        "kthvalue",
+        "linalg_cross",
+        "linalg_det",
+        "linalg_inv",
+        "linalg_solve",
+        "linalg_vector_norm",
+        "log_softmax",
+        "masked_select",
+        "matmul",
+        "matrix_norm",
+        "matrix_power",
+        "median",
+        "mm",
+        "msort",
+        "multi_dot",
+        "mv",
+        "nan_to_num",
+        "negative",
+        "nonzero",
+        "norm",
+        "round",
+        "scatter",
+        "scatter_add",
+        "scatter_reduce",
+        "searchsorted",
+        "sgn",
+        "signbit",
+        "softmax",
+        "solve",
+        "sort",
+        "take",
+        "take_along_dim",
+        "tensordot",
+        "topk",
+        "tril",
+        "triu",
+        "trunc",
+        "vdot",
+        "vecdot",
+        "vector_norm",
+        "where",
+    ]
+)
+# Functions that make tensors of nothing resize `out` without a warning.
+FACTORIES: Final = frozenset(["empty", "eye", "full", "ones", "rand", "randn", "randperm", "zeros"])
+# Functions that join tensors.
+JOINING: Final = frozenset(
+    [
+        "cat",
+        "column_stack",
+        "concat",
+        "concatenate",
+        "dstack",
+        "hstack",
+        "row_stack",
+        "stack",
+        "vstack",
+    ]
+)
+# Truth values that bytes hold as well.
+TRUTHS: Final = frozenset(("all", "any"))
+# Functions that compute in the dtype of `out`.
+ACCUMULATING: Final = frozenset(("cumprod", "cumsum", "prod", "sum"))
+# Functions that write into `out` as it is, if it has as many elements as the result.
+SEQUENCES: Final = frozenset(("arange", "linspace", "logspace", "range"))
+# Of these only the results of a reduction, which are several.
+EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
+
+
+def write_out(function: str, out: Any, result: TensorBase, several: bool = False) -> TensorBase:
+    """Put a result into the tensor given as `out=`, resizing it if its shape differs.
+
+    Args:
+        several: whether it is one of several results.
+
+    Raises:
+        TypeError: `out` is no tensor, or its dtype takes no result of `cat`.
+        RuntimeError: it is on another device, its dtype cannot take the result, or one of both
+            requires grad while operations are recorded.
+        NotImplementedError: one of both has a tangent.
+    """
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
+    state = current_state()
+    if state.grad_enabled and (needs_grad(out) or needs_grad(result)):
+        raise_requires_grad(function)
+    if (out._keyset | result._keyset) & state.kept & FORWARD_AD_BIT:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {function}_out that does not support it because it is "
+            "an out= function"
+        )
+    if out.device is not result.device:
+        raise RuntimeError(
+            f"Attempting to copy from device {result.device} to device {out.device}, but "
+            "cross-device copies are not allowed!"
+        )
+    exact = function in EXACT or (several and function in EXACT_IF_SEVERAL)
+    if function in TRUTHS and out.dtype is not result.dtype:
+        if out.dtype is not uint8 and out.dtype is not bool_:
+            raise RuntimeError(
+                f"{function} only supports bool tensor for result, got: {out.dtype.scalar_name}"
+            )
+    elif exact and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {CPP_NAMES[result.dtype.name]}, but got "
+            f"{CPP_NAMES[out.dtype.name]} instead"
+        )
+    if function not in TRUTHS and not can_cast(result.dtype, out.dtype):
+        if function in JOINING:
+            raise TypeError(
+                f"plugrad.{function}(): input types can't be cast to the desired output type "
+                f"{out.dtype.scalar_name}"
+            )
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{out.dtype.scalar_name}"
+        )
+    target: Any = out
+    if function in SEQUENCES and out.numel() == result.numel():
+        sequence: Any = result
+        result = sequence.reshape(sizes_of(out))
+    if sizes_of(out) != sizes_of(result):
+        if out.numel() != 0 and function not in FACTORIES:
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(sizes_of(out))}, which does not match the required output shape "
+                f"{list(sizes_of(result))}. This behavior is deprecated, and in a future plugrad "
+                "release outputs will not be resized unless they have zero elements. You can "
+                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+                "t.resize_(0).",
+                stacklevel=3,
+            )
+        converted: Any = result
+        if result._view_info is not None:
+            converted = converted.clone()
+        take_over(out, converted.to(out.dtype))
+        bump_version(out)
+        return out
+    target.copy_(result)
+    return out
+
+
+def raise_requires_grad(function: str) -> NoReturn:
+    raise RuntimeError(
+        f"{function}(): functions with out=... arguments don't support automatic "
+        "differentiation, but one of the arguments requires grad."
+    )
+
+
+def write_outs(function: str, out: Any, results: Any) -> Any:
+    """Put several results into the tensors given as `out=`, a tuple of as many.
+
+    Returns:
+        Named results as `function` gives them, of the tensors in `out`.
+
+    Raises:
+        TypeError: `out` is no tuple of so many tensors.
+        RuntimeError: see `write_out`.
+    """
+    wanted = f"tuple of {len(results)} Tensors"
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"{function}(): argument 'out' must be {wanted}, not {type_name(out)}")
+    if len(out) != len(results) or not all(isinstance(item, TensorBase) for item in out):
+        given = ", ".join([type_name(item) for item in out])
+        raise TypeError(f"{function}(): argument 'out' must be {wanted}, not ({given})")
+    pairs = zip(out, results, strict=True)
+    written = [write_out(function, item, result, True) for item, result in pairs]
+    return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
+
+
+def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
+    """The dtype that a reduction of `given` computes in, with `out=` and perhaps `dtype=`.
+
+    Raises:
+        RuntimeError: `out` has another dtype than was asked for, or `given` requires grad.
+    """
+    if not isinstance(out, TensorBase):
+        return dtype
+    if dtype is None:
+        # That of `nansum` does so for integers, of which none is nan.
+        whole = isinstance(given, TensorBase) and given.dtype.category <= INTEGER
+        if function not in ACCUMULATING and not (whole and function == "nansum"):
+            return None
+        # A result of integers would not tell.
+        if isinstance(given, TensorBase) and needs_grad(given) and current_state().grad_enabled:
+            raise_requires_grad(function)
+        return out.dtype
+    wanted = dtype_argument(dtype, function, "dtype", 0)
+    if wanted is not out.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {CPP_NAMES[wanted.name]}, but got "
+            f"{CPP_NAMES[out.dtype.name]} instead"
+        )
+    return wanted
+
+
+def like_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[DType, Device]:
+    """The dtype and device of what a factory makes for `out=`: those of the tensor given.
+
+    Raises:
+        TypeError: `out` is no tensor.
+        RuntimeError: a dtype or device was asked for that it does not have.
+    """
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if dtype is not None:
+        wanted = dtype_argument(dtype, function, "dtype", 0)
+        if wanted is not out.dtype:
+            raise RuntimeError(
+                f"dtype {wanted.scalar_name} does not match dtype of out parameter "
+                f"({out.dtype.scalar_name})"
+            )
+    if device is not None and as_device(device) is not out.device:
+        raise RuntimeError(
+            f"device {as_device(device)} does not match device of out parameter ({out.device})"
+        )
+    return out.dtype, out.device

@@ -1,0 +1,1 @@
+"""How tensors come to be: from data, at random, on another device."""

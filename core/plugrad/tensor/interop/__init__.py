@@ -1,0 +1,1 @@
+"""Tensors beside other things that hold numbers: NumPy arrays, Python values, pickles, DLPack."""

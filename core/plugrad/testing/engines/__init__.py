@@ -1,0 +1,1 @@
+"""Engines beside the real one: naive, and under a schedule explorer."""
