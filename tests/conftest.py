@@ -38,7 +38,7 @@ ONE_CORE = {
     "tests/jax/test_kernels_trace.py": "compiled",
     # `make torture` runs schedules and random programs on the compiled core.
     "tests/core/autograd/explorer": "interpreted",
-    "tests/core/autograd/test_random_programs.py": "interpreted",
+    "tests/core/autograd/random/test_random_programs.py": "interpreted",
     "tests/core/cli": "compiled",
     "tests/core/ops/test_against_torch.py": "compiled",
     # A process for each test, to import plugrad afresh.
