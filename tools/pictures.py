@@ -6,11 +6,13 @@ compare the files with what this module makes of the tables.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "pictures"
 
 COLUMN, ROW = 170, 84
 WIDTH, HEIGHT = 138, 44
@@ -146,7 +148,56 @@ def render(picture: Picture) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
+# What is in each package or module that stands in the layers of pyproject.toml.
+PARTS = {
+    "_C": "names of torch._C",
+    "_generated": "written by codegen",
+    "_interpreters": "one interpreter only",
+    "_tensor": "the class Tensor",
+    "_torch_names": "names of PyTorch's",
+    "amp": "autocast, scaler",
+    "autograd": "engine, backward",
+    "cli": "the command plugrad",
+    "codegen": "the generator",
+    "config": "of this process",
+    "device": "devices",
+    "dispatch": "keys, operators",
+    "dtype": "element types",
+    "errors": "error types",
+    "func": "derivatives, batches",
+    "graph": "nodes and edges",
+    "levels": "calls in transforms",
+    "library": "custom operators",
+    "linalg": "linear algebra",
+    "memory_format": "orders in memory",
+    "ops": "operators",
+    "overrides": "functions overridden",
+    "plugins": "find, load, choose",
+    "profiler": "what took the time",
+    "random": "seeds, generators",
+    "return_types": "named results",
+    "tensor": "the tensor itself",
+    "testing": "checks, the kit",
+    "transforms": "vmap, capture",
+}
+
+
+def layers() -> Picture:
+    """The layers of the core, as the rule in pyproject.toml has them."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = rules["tool"]["importlinter"]["contracts"]
+    rows = next(rule["layers"] for rule in contracts if rule["id"] == "layers")
+    boxes = [
+        Box(name, column * 0.9, number * 0.62, f"{name}\n{PARTS[name]}", "thing")
+        for number, row in enumerate(rows)
+        for column, name in enumerate(row.split(" : "))
+    ]
+    title = "The core's layers: a package uses only packages in rows below its own"
+    return Picture(title, boxes, [])
+
+
 PICTURES = {
+    "layers": layers(),
     "keys": Picture(
         "a * b where a requires grad: one call, from the highest key of its set down",
         [

@@ -26,6 +26,13 @@ OUTSIDE = {
     "examples/README.md": "examples.md",
     "examples/backend_numbers/README.md": "example_backend_numbers.md",
     "examples/backend_strict/README.md": "example_backend_strict.md",
+    **{
+        f"core/plugrad/{part}/DESIGN.md": f"design_{part}.md"
+        for part in (
+            *("dispatch", "ops", "codegen", "tensor", "graph", "autograd", "transforms"),
+            "plugins",
+        )
+    },
 }
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)]*)?\))")
 OPERATORS = "reference/operators/"

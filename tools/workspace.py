@@ -344,6 +344,7 @@ def lint(arguments: Sequence[str]) -> int:
         ("mypy", ROOT / "core"),
         ("mypy", ROOT),  # backends and plugins
         ("lint-imports --no-logo", ROOT),
+        ("python tools/structure.py", ROOT),
     ]
     codes = [0]
     for command, folder in commands:

@@ -21,7 +21,7 @@ from typing import Any as _Any
 from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
 
 # isort: split
-from plugrad import graph as _graph  # before the floors that build on it
+from plugrad import graph as _graph  # before the layers that build on it
 
 # isort: split
 from plugrad import levels as _levels  # installs the kernels of its key

@@ -1,4 +1,4 @@
-"""What floors above install to make an operator's kernel where nobody registered one."""
+"""What layers above install to make an operator's kernel where nobody registered one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @final
 class KernelHooks:
-    """How a raw kernel on arrays becomes one on tensors; the tensor floor installs it."""
+    """How a raw kernel on arrays becomes one on tensors; the tensor layer installs it."""
 
     def __init__(self) -> None:
         self.function: Callable[[Operator, ActiveBackend, bool], Any] | None = None

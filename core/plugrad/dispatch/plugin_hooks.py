@@ -1,4 +1,4 @@
-"""What the plugin floor tells the dispatcher, and is told: who defines what, loading on demand."""
+"""What the plugin layer tells the dispatcher, and is told: who defines what, loading on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @final
 class _Plugins:
-    """What the plugin floor wants to know and can do: who defines what, and loading on demand."""
+    """What the plugin layer wants to know and can do: who defines what, and loading on demand."""
 
     def __init__(self) -> None:
         self.listener: Callable[[Any], None] | None = None
@@ -74,7 +74,7 @@ def maker_of(name: str) -> str:
 
 
 def note(made: Any) -> None:
-    """Tell the plugin floor of what is about to be defined or registered, which can be undone.
+    """Tell the plugin layer of what is about to be defined or registered, which can be undone.
 
     Before and not after: or an interrupt in between would leave what nobody knows of."""
     if _plugins.listener is not None:

@@ -23,7 +23,7 @@ from plugrad.tensor.base import (
 
 @final
 class _Factories:
-    """Node classes of higher floors that this one has to instantiate."""
+    """Node classes of higher layers that this one has to instantiate."""
 
     def __init__(self) -> None:
         self.accumulate_grad: Any = None

@@ -1,4 +1,4 @@
-"""Operators by name (`plugrad.ops.ns.name.overload`); also the room of their YAML entries."""
+"""Operators by name (`plugrad.ops.ns.name.overload`); their YAML entries are beside it."""
 
 from __future__ import annotations
 

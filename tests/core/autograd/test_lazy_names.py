@@ -1,4 +1,4 @@
-"""What `plugrad.autograd` and `plugrad.library` offer that lives on other floors."""
+"""What `plugrad.autograd` and `plugrad.library` offer that lives on other layers."""
 
 from __future__ import annotations
 

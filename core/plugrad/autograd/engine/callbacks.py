@@ -15,7 +15,7 @@ from plugrad.graph.node import Node
 
 @final
 class Observers:
-    """Who is told when a pass begins and ends; the plugin floor fills it in."""
+    """Who is told when a pass begins and ends; the plugin layer fills it in."""
 
     def __init__(self) -> None:
         self.begin: list[Any] = []

@@ -254,7 +254,7 @@ class ActiveBackend:
 
 @final
 class _Hooks:
-    """What the plugin floor above tells this one: how to find backends, and the default device."""
+    """What the plugin layer above tells this one: how to find backends, and the default device."""
 
     def __init__(self) -> None:
         self.loader: Callable[[str], Backend | None] | None = None

@@ -371,7 +371,7 @@ def _accepts(backend: Backend, dtype: DType) -> bool:
 
 @final
 class _Namespaces:
-    """How a backend is made from an array namespace; the plugin floor says it."""
+    """How a backend is made from an array namespace; the plugin layer says it."""
 
     def __init__(self) -> None:
         self.make: Callable[[Any, str | None, dict[str, Any]], Backend] | None = None
