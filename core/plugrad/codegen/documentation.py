@@ -170,7 +170,8 @@ def _arguments(group: Group, receiver: str) -> list[str]:
         for parameter in parameters(entry):
             found.setdefault(parameter.name, parameter)
             types.setdefault(parameter.name, {})[_type(parameter.argument.type)] = None
-            if text := dict(entry.args).get(parameter.argument.name):
+            known = () if entry.settings is None else entry.settings.kind.args
+            if text := dict((*known, *entry.args)).get(parameter.argument.name):
                 meanings.setdefault(parameter.name, text)
     lines: list[str] = []
     for name, parameter in found.items():

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from plugrad.codegen import forward, stub
+from plugrad.codegen import forward, settings_code, stub
 from plugrad.codegen.documentation import check_documented
 from plugrad.codegen.formula import Formula
 from plugrad.codegen.function import emit_function, emit_overload_table, python_header
@@ -21,7 +21,7 @@ from plugrad.codegen.kernel import (
 )
 from plugrad.codegen.methods import emit_methods
 from plugrad.codegen.model import Entry, EntryError, parse_entries
-from plugrad.codegen.signature import takes_out
+from plugrad.codegen.signature import returns_one_tensor, takes_out
 from plugrad.codegen.source import Source
 
 HEADER = '''"""{title}. Generated from {origin}; not to be edited."""
@@ -37,6 +37,7 @@ IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final, overload
 
 from mypy_extensions import i64
 
+from plugrad._generated import settings
 from plugrad.dispatch.autocast import pause_autocast, resume_autocast
 from plugrad.dispatch.keys import (
     AD_INPLACE_OR_VIEW_KEY,
@@ -163,6 +164,7 @@ def generate(source: Path, target: Path) -> list[Path]:
     files = {
         "__init__.py": '"""Written by plugrad.codegen from ops/*.yaml."""\n',
         "unpack.py": UNPACK,
+        "settings.py": _settings_module(),
         "functions.py": _functions_module(by_family),
         "calls.py": _calls_module(by_family),
         "methods.py": _methods_module(by_family),
@@ -217,6 +219,10 @@ def generate_family(
             emit_autograd_kernel(out, entry, formulas)
     for entry in entries:
         emit_call(out, entry)
+        if entry.settings is not None:
+            returned = "Tensor" if returns_one_tensor(entry) else "Any"
+            settings_code.emit_call_with(out, entry, entry.settings, returned)
+            settings_code.emit_adapters(out, entry, entry.settings)
     for group in groups:
         emit_function(out, group)
     title = f"Operators: {family.replace('_', ' ')}"
@@ -231,6 +237,9 @@ def generate_family(
         last.lines(_family_imports(family, entries, taken, formula_functions))
     for entry in entries:
         emit_declaration(last, entry, namespace)
+        if entry.settings is not None and namespace == "plugrad":
+            gathered = f"gathered_{entry.identifier}"
+            last.line(f"settings.GATHERED[{entry.schema.full_name!r}] = {gathered}")
         if entry.derivatives:
             op = f"OP_{entry.identifier}"
             kernel = f"KERNEL_{entry.identifier}"
@@ -303,6 +312,7 @@ def _forward_module(source: Path, families: list[tuple[str, list[Entry]]]) -> st
     out.lines(forward.IMPORTS)
     out.line()
     out.line("from plugrad._generated import functions as F")
+    out.line("from plugrad._generated import settings")
     for family, entries in families:
         for entry in entries:
             if entry.derivatives and entry.forward is None:
@@ -328,12 +338,12 @@ def _forward_module(source: Path, families: list[tuple[str, list[Entry]]]) -> st
     return header + "# Interpreted: it is loaded when somebody uses forward mode.\n" + out.text()
 
 
-# What expressions may use beside operators: functions of Python's, and one that generated modules
+# What expressions may use beside operators: functions of Python's, and what generated modules
 # import. `sum`, `max` and others mean the operators.
 PYTHON_NAMES = frozenset(
     {
         *("len", "tuple", "list", "range", "zip", "enumerate", "isinstance", "int"),
-        "not_implemented",
+        *("not_implemented", "settings"),
     }
 )
 
@@ -415,6 +425,15 @@ def _signatures_module(groups: list[Group]) -> str:
     return header + out.text()
 
 
+def _settings_module() -> str:
+    """The classes of the table of settings, for arguments that go together."""
+    out = Source()
+    out.lines(settings_code.IMPORTS)
+    settings_code.emit_classes(out)
+    header = HEADER.format(title="Arguments that go together", origin="ops/settings/table.yaml")
+    return header + out.text()
+
+
 def _calls_module(by_family: dict[str, list[Group]]) -> str:
     """For code that has checked arguments already: the typed entries into dispatch."""
     out = Source()
@@ -423,7 +442,10 @@ def _calls_module(by_family: dict[str, list[Group]]) -> str:
         out.line(f"from plugrad._generated.{family} import (")
         for group in groups:
             for entry in group.entries:
-                out.line(f"    call_{entry.identifier} as call_{entry.identifier},")
+                names = [f"call_{entry.identifier}"]
+                if entry.settings is not None:
+                    names.append(f"call_{entry.identifier}_with")
+                out.lines("\n".join(f"    {name} as {name}," for name in names))
         out.line(")")
     header = HEADER.format(title="Every operator, unchecked", origin="ops/*.yaml")
     return header + out.text()

@@ -21,7 +21,7 @@ def node_class_name(entry: Entry) -> str:
 def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
     """`OP_mul_Tensor`, registered with everything that does not depend on a backend."""
     op = f"OP_{entry.identifier}"
-    prepare = f"prepare.{entry.prepare}" if entry.prepare else "None"
+    prepare = _function(entry, "prepare") if entry.prepare else "None"
     out.line(f"{op}: Final = declare(")
     out.line(
         f"    Operator({namespace!r}, {entry.schema.name!r}, {entry.schema.overload!r}, "
@@ -48,7 +48,6 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
             f"{op}.register(AD_INPLACE_OR_VIEW_KEY, ViewKernel({op}, {bool(entry.derivatives)}))"
         )
     if entry.composite:
-        function = entry.composite
         if entry.functional is not None:
             out.line(
                 f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
@@ -57,13 +56,20 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         else:
             out.line(
                 f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
-                f"WithoutKeyset(composite.{function}, {op}))"
+                f"WithoutKeyset({_function(entry, 'composite')}, {op}))"
             )
     if entry.explicit:
         out.line(
             f"{op}.register(COMPOSITE_EXPLICIT_AUTOGRAD, "
-            f"BelowAutograd(composite.{entry.explicit}, {op}))"
+            f"BelowAutograd({_function(entry, 'explicit')}, {op}))"
         )
+
+
+def _function(entry: Entry, part: str) -> str:
+    """The function that an entry names as one of its parts, or the adapter around it."""
+    if entry.settings is not None:
+        return f"{part}_{entry.identifier}"
+    return f"{'prepare' if part == 'prepare' else 'composite'}.{getattr(entry, part)}"
 
 
 def _one_line(text: str) -> str:

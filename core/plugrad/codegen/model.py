@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
+from plugrad.codegen.settings import Settings, expand, parse_settings
 from plugrad.dispatch.schema import (
     Alias,
     Argument,
@@ -23,6 +24,7 @@ ENTRY_KEYS = (
     "dunder",
     "structure",
     "result",
+    "settings",
     "prepare",
     "composite",
     "explicit",
@@ -85,6 +87,7 @@ class Entry:
             in-place form makes zero; none stands for the first one.
         functional: for an in-place operator made by `variants`, the entry it was made from.
         deprecated: orders of arguments that PyTorch still takes by position.
+        settings: the arguments that its functions get as one object, if it names any.
         number_first: whether the function takes a number for its first tensor.
         numbers: whether it takes numbers for any of its tensors, but not for all.
         level: "core" if every backend must be able to compute it, else "full".
@@ -96,6 +99,7 @@ class Entry:
     dunder: tuple[str, ...] = ()
     structure: str = ""
     result: str = "promote"
+    settings: Settings | None = None
     prepare: str = ""
     composite: str = ""
     explicit: str = ""
@@ -187,6 +191,7 @@ def _parse_entry(family: str, item: Any) -> Entry:
     _choose(where, "structure", {item.get("structure", "")}, STRUCTURES)
     _choose(where, "result", {item.get("result", "promote")}, RESULTS)
     _choose(where, "level", {item.get("level", "full")}, LEVELS)
+    settings = _settings(where, schema, item)
     entry = Entry(
         family=family,
         schema=schema,
@@ -194,11 +199,12 @@ def _parse_entry(family: str, item: Any) -> Entry:
         dunder=tuple(item.get("dunder", ())),
         structure=item.get("structure", ""),
         result=item.get("result", "promote"),
+        settings=settings,
         prepare=item.get("prepare", ""),
         composite=item.get("composite", ""),
         explicit=item.get("explicit", ""),
-        derivatives=_derivatives(where, schema, item.get("derivatives", {})),
-        forward=_forward(where, item),
+        derivatives=_derivatives(where, schema, item.get("derivatives", {}), settings),
+        forward=_forward(where, item, settings),
         differentiable=bool(item.get("differentiable", True)),
         overwrites=tuple(item.get("overwrites", ())),
         deprecated=tuple(tuple(order) for order in item.get("deprecated", ())),
@@ -244,8 +250,25 @@ def _choose(where: str, key: str, given: Any, valid: tuple[str, ...]) -> None:
             )
 
 
+def _settings(where: str, schema: FunctionSchema, item: Mapping[str, Any]) -> Settings | None:
+    if "settings" not in item:
+        return None
+    try:
+        return parse_settings(schema, str(item["settings"]))
+    except (ValueError, SyntaxError) as error:
+        raise EntryError(f"{where}: {error}") from error
+
+
+def _expanded(where: str, expression: Any, settings: Settings | None) -> str:
+    text = str(expression).strip()
+    try:
+        return text if settings is None else expand(settings, text)
+    except SyntaxError as error:
+        raise EntryError(f"{where}: {error.msg}: {text!r}") from error
+
+
 def _derivatives(
-    where: str, schema: FunctionSchema, given: Mapping[str, Any]
+    where: str, schema: FunctionSchema, given: Mapping[str, Any], settings: Settings | None
 ) -> tuple[tuple[tuple[str, ...], str], ...]:
     tensors = {argument.name for argument in schema.arguments if argument.type.base == "Tensor"}
     found: list[tuple[tuple[str, ...], str]] = []
@@ -256,11 +279,13 @@ def _derivatives(
                 raise EntryError(
                     f"{where}: derivatives names {name!r}, which is no Tensor argument"
                 )
-        found.append((inputs, str(expression).strip()))
+        found.append((inputs, _expanded(where, expression, settings)))
     return tuple(found)
 
 
-def _forward(where: str, item: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+def _forward(
+    where: str, item: Mapping[str, Any], settings: Settings | None
+) -> tuple[tuple[str, str], ...] | None:
     if "forward" not in item:
         return None
     given = item["forward"]
@@ -271,7 +296,7 @@ def _forward(where: str, item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]
     if isinstance(given, str):
         if given == AUTO_ELEMENT_WISE:
             return tuple((name, AUTO_ELEMENT_WISE) for name in inputs)
-        return (("", given),)
+        return (("", _expanded(where, given, settings)),)
     if not isinstance(given, Mapping):
         raise EntryError(
             f"{where}: forward must be {AUTO_LINEAR}, {AUTO_ELEMENT_WISE}, an expression, or a "
@@ -280,7 +305,7 @@ def _forward(where: str, item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]
     for name in given:
         if name not in inputs:
             raise EntryError(f"{where}: forward names {name!r}, which has no derivative")
-    return tuple((name, str(expression).strip()) for name, expression in given.items())
+    return tuple((name, _expanded(where, text, settings)) for name, text in given.items())
 
 
 def _inplace(entry: Entry) -> Entry:

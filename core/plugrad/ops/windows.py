@@ -121,6 +121,10 @@ class Windows:
         self.dilation = dilation
         self.out = out
 
+    def values(self) -> tuple[object, ...]:
+        """What the kernels of pooling get of it: all but the sizes."""
+        return (self.kernel, self.stride, self.padding, self.dilation, self.out)
+
     def extents(self) -> Ints:
         """How far the last window starts, counted from the first one's start."""
         out, stride = self.out, self.stride

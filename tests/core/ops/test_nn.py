@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
+from plugrad._generated.settings import LayerNorm
 from plugrad.ops.composite import nn as decompositions
 from plugrad.testing.cases import family_cases
 from plugrad_cpu.kernels import convolution
@@ -135,13 +136,14 @@ def test_max_pool_sends_the_gradient_of_a_tie_to_the_first() -> None:
 def test_layer_norm_decomposition_agrees_with_the_kernel() -> None:
     x, weight, bias = (plugrad.from_numpy(random(*s)) for s in ((4, 3), (3,), (3,)))
     by_kernel = plugrad.native_layer_norm(x, (3,), weight, bias, 1e-5)
-    by_mean = decompositions.native_layer_norm_by_mean(x, (3,), weight, bias, 1e-5)
+    settings = LayerNorm((3,), weight, bias)
+    by_mean = decompositions.native_layer_norm_by_mean(x, settings, 1e-5)
     for ours, theirs in zip(by_kernel, by_mean, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy())
     mask = (True, True, True)
-    arguments = (bias.expand(4, 3), x, (3,), *by_kernel[1:], weight, bias)
-    backward = plugrad.native_layer_norm_backward(*arguments, mask)
-    by_mean = decompositions.native_layer_norm_backward_by_mean(*arguments, mask)
+    grad, (_, mean, rstd) = bias.expand(4, 3), by_kernel
+    backward = plugrad.native_layer_norm_backward(grad, x, (3,), mean, rstd, weight, bias, mask)
+    by_mean = decompositions.native_layer_norm_backward_by_mean(grad, x, settings, mean, rstd, mask)
     for ours, theirs in zip(backward, by_mean, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-12)
 

@@ -17,10 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad._generated.settings import Convolution
 from plugrad.ops.batching.dims import first_of, logical_sizes, spread, to_front
 from plugrad.ops.batching.folding import merged, split, split_groups, within_groups
-from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.batching.table import with_settings
+from plugrad.ops.prepare import convolution as prepare
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
 Dims = tuple[Any, ...]
 Sizes = tuple[int, ...]
 
-_BACKWARD: Final[Any] = F.convolution_backward
-
 
 def convolution(
     info: VmapInfo,
@@ -39,49 +40,44 @@ def convolution(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    output_padding: Sizes,
-    groups: int,
+    settings: Convolution,
 ) -> tuple[Any, Any]:
     x_dim, w_dim, bias_dim = dims[:3]
     size = info.batch_size
+    groups = settings.groups
     prepare.convolution(
-        first_of(input, x_dim),
-        first_of(weight, w_dim),
-        first_of(bias, bias_dim),
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
+        first_of(input, x_dim), first_of(weight, w_dim), first_of(bias, bias_dim), settings
     )
-    how = (stride, padding, dilation, transposed, output_padding)
     if w_dim is None:
         inside = bias if bias_dim is None else None
         if x_dim is None:
-            out = F.convolution(input, weight, inside, *how, groups)
+            out = C.call_convolution_with(input, weight, inside, settings)
         else:
-            out = F.convolution(merged(input, x_dim, 0), weight, inside, *how, groups)
+            out = C.call_convolution_with(merged(input, x_dim, 0), weight, inside, settings)
             out = split(out, 0, size, logical_sizes(input, x_dim)[0])
         return (out if inside is bias else _plus_bias(out, bias, bias_dim, weight.ndim - 2)), 0
     if bias is not None:
         bias = spread(bias, bias_dim, size)
     if x_dim is None:
         # What each group makes is dimension 0 of the filters, with the groups; 1 if transposed.
-        made, count = (1, 1) if transposed else (0, groups)
+        made, count = (1, 1) if settings.transposed else (0, groups)
         if bias is not None:
             bias = within_groups(bias, 0, 0, groups)
-        out = F.convolution(input, within_groups(weight, w_dim, made, count), bias, *how, groups)
+        filters = within_groups(weight, w_dim, made, count)
+        out = C.call_convolution_with(input, filters, bias, settings)
         return split_groups(out, 1, size, groups), 0
     if bias is not None:
         bias = F.reshape(bias, (-1,))
     filters = merged(weight, w_dim, 0)
-    out = F.convolution(merged(input, x_dim, 1), filters, bias, *how, groups * size)
+    own = _of_groups(settings, groups * size)
+    out = C.call_convolution_with(merged(input, x_dim, 1), filters, bias, own)
     return split(out, 1, size), 1
+
+
+def _of_groups(settings: Convolution, groups: int) -> Convolution:
+    found = settings.copy()
+    found.groups = groups
+    return found
 
 
 def _plus_bias(out: Tensor, bias: Any, dim: int, spatial: int) -> Tensor:
@@ -96,24 +92,23 @@ class _Product:
     """One of the gradients: where everything is but what the result has the shape of.
 
     Attributes:
-        how: stride, padding, dilation, whether it is transposed, padding of the output.
-        groups, batch_size: numbers of these.
+        settings: of the convolution of one element of the batch.
+        batch_size: the number of elements.
     """
 
-    how: tuple[Any, ...]
-    groups: int
+    settings: Convolution
     batch_size: int
 
     @property
     def transposed(self) -> bool:
-        return bool(self.how[3])
+        return self.settings.transposed
 
     def to_input(
         self, grad: Tensor, grad_dim: int | None, weight: Tensor, dim: int | None, sizes: Sizes
     ) -> tuple[Any, Any]:
         """The gradient toward an input of some logical sizes."""
         count, channels, *spatial = sizes
-        size, groups = self.batch_size, self.groups
+        size, groups = self.batch_size, self.settings.groups
         if dim is None:
             if grad_dim is None:
                 return self._input(grad, weight, sizes, groups), None
@@ -134,7 +129,7 @@ class _Product:
     ) -> tuple[Any, Any]:
         """The gradient toward filters of some logical sizes."""
         first, second, *spatial = sizes
-        size, groups = self.batch_size, self.groups
+        size, groups = self.batch_size, self.settings.groups
         if dim is None and grad_dim is None:
             return self._weight(grad, x, sizes, groups), None
         if dim is not None and grad_dim is not None:
@@ -158,12 +153,14 @@ class _Product:
         # Only the sizes of the input count.
         x = F.empty(sizes, dtype=grad.dtype, device=grad.device)
         wanted = (True, False, False)
-        return _BACKWARD(grad, x, weight, None, *self.how, groups, wanted)[0]
+        how = _of_groups(self.settings, groups)
+        return C.call_convolution_backward_with(grad, x, weight, None, how, wanted)[0]
 
     def _weight(self, grad: Tensor, x: Tensor, sizes: Sizes, groups: int) -> Tensor:
         weight = F.empty(sizes, dtype=x.dtype, device=x.device)
         wanted = (False, True, False)
-        return _BACKWARD(grad, x, weight, None, *self.how, groups, wanted)[1]
+        how = _of_groups(self.settings, groups)
+        return C.call_convolution_backward_with(grad, x, weight, None, how, wanted)[1]
 
 
 def convolution_backward(
@@ -173,18 +170,11 @@ def convolution_backward(
     input: Tensor,
     weight: Tensor,
     bias_sizes: Sizes | None,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    output_padding: Sizes,
-    groups: int,
+    settings: Convolution,
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[Any, Any]:
     grad_dim, x_dim, w_dim = dims[:3]
-    product = _Product(
-        (stride, padding, dilation, transposed, output_padding), groups, info.batch_size
-    )
+    product = _Product(settings, info.batch_size)
     found: list[Any] = [None, None, None]
     places: list[Any] = [None, None, None]
     if output_mask[0]:
@@ -203,6 +193,6 @@ def convolution_backward(
 
 
 RULES: Final[dict[str, Rule]] = {
-    "convolution": convolution,
-    "convolution_backward": convolution_backward,
+    "convolution": with_settings(convolution),
+    "convolution_backward": with_settings(convolution_backward),
 }

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad._generated.settings import GATHERED, LayerNorm
 from plugrad.ops.batching.dims import cast, first_of, logical_rank, moved, padded, spread, to_front
 from plugrad.ops.batching.folding import merged, split
-from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.batching.table import with_settings
+from plugrad.ops.prepare import normalisation as prepare
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -22,7 +25,6 @@ Dims = tuple[Any, ...]
 Sizes = tuple[int, ...]
 Mask = tuple[bool, bool, bool]
 
-_CHECK: Final[Any] = prepare.native_batch_norm
 _BACKWARD: Final[Any] = F.native_batch_norm_backward
 
 
@@ -30,25 +32,20 @@ def native_layer_norm(
     info: VmapInfo,
     dims: Dims,
     input: Tensor,
-    normalized_shape: Sizes,
-    weight: Tensor | None,
-    bias: Tensor | None,
+    settings: LayerNorm,
     eps: float,
 ) -> tuple[Any, Any]:
+    weight, bias = settings.weight, settings.bias
     rank = logical_rank(input, dims[0])
     front = to_front(input, dims[0])
     place = None if dims[0] is None else 0
     if dims[2] is None and dims[3] is None:
-        found = F.native_layer_norm(front, normalized_shape, weight, bias, eps)
+        found = C.call_native_layer_norm_with(front, settings, eps)
         return found, (place, place, place)
-    prepare.native_layer_norm(
-        first_of(input, dims[0]),
-        normalized_shape,
-        first_of(weight, dims[2]),
-        first_of(bias, dims[3]),
-        eps,
-    )
-    out, mean, rstd = F.native_layer_norm(front, normalized_shape, None, None, eps)
+    shape = settings.normalized_shape
+    first = LayerNorm(shape, first_of(weight, dims[2]), first_of(bias, dims[3]))
+    prepare.native_layer_norm(first_of(input, dims[0]), first, eps)
+    out, mean, rstd = F.native_layer_norm(front, shape, None, None, eps)
     if weight is not None:
         out = out * padded(weight, dims[2], rank)
     if bias is not None:
@@ -61,13 +58,12 @@ def native_layer_norm_backward(
     dims: Dims,
     grad_out: Tensor,
     input: Tensor,
-    normalized_shape: Sizes,
+    settings: LayerNorm,
     mean: Tensor,
     rstd: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
     output_mask: Mask,
 ) -> tuple[Any, Any]:
+    normalized_shape, weight = settings.normalized_shape, settings.weight
     size = info.batch_size
     rank = logical_rank(input, dims[1])
     grad, x = spread(grad_out, dims[0], size), spread(input, dims[1], size)
@@ -114,8 +110,9 @@ def _images(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
     return images
 
 
-def _check_batch_norm(dims: Dims, given: Sequence[Any], rest: Sequence[Any]) -> None:
-    _CHECK(*[first_of(value, dim) for value, dim in zip(given, dims, strict=False)], *rest)
+def _check_batch_norm(dims: Dims, args: Sequence[Any]) -> None:
+    firsts = [first_of(value, dim) for value, dim in zip(args[:5], dims, strict=False)]
+    prepare.native_batch_norm(*GATHERED["native_batch_norm"](*firsts, *args[5:]))
 
 
 def _folded(info: VmapInfo, dims: Dims, given: Sequence[Any]) -> list[Any]:
@@ -133,14 +130,14 @@ def _parted(info: VmapInfo, out: Tensor, others: Sequence[Tensor | None]) -> tup
 
 
 def native_batch_norm_functional(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]:
-    _check_batch_norm(dims, args[:5], args[5:])
+    _check_batch_norm(dims, args)
     folded = _folded(info, dims, args[:5])
     out, *others = F._native_batch_norm_legit_functional(*folded, *args[5:])
     return _parted(info, out, others)
 
 
 def native_batch_norm(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]:
-    _check_batch_norm(dims, args[:5], args[5:])
+    _check_batch_norm(dims, args)
     training = args[5]
     targets = [(args[place], dims[place]) for place in (3, 4) if training]
     if dims[0] is not None and any(t is not None and dim is None for t, dim in targets):
@@ -168,27 +165,13 @@ def native_batch_norm(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]
 
 
 def native_batch_norm_backward(
-    info: VmapInfo,
-    dims: Dims,
-    grad_out: Tensor,
-    input: Tensor,
-    weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    save_mean: Tensor | None,
-    save_invstd: Tensor | None,
-    train: bool,
-    eps: float,
-    output_mask: Mask,
+    info: VmapInfo, dims: Dims, grad_out: Tensor, input: Tensor, *rest: Any
 ) -> tuple[Any, Any]:
-    parameters = (weight, running_mean, running_var, save_mean, save_invstd)
     to_input, to_weight, to_bias = _BACKWARD(
         _images(info, grad_out, dims[0]),
         _images(info, input, dims[1]),
-        *[_flat(info, item, dim) for item, dim in zip(parameters, dims[2:7], strict=True)],
-        train,
-        eps,
-        output_mask,
+        *[_flat(info, item, dim) for item, dim in zip(rest[:5], dims[2:7], strict=True)],
+        *rest[5:],
     )
     found: list[Any] = [None, to_weight, to_bias]
     found[1:] = [None if item is None else split(item, 0, info.batch_size) for item in found[1:]]
@@ -201,6 +184,6 @@ RULES: Final[dict[str, Rule]] = {
     "_native_batch_norm_legit_functional": native_batch_norm_functional,
     "native_batch_norm": native_batch_norm,
     "native_batch_norm_backward": native_batch_norm_backward,
-    "native_layer_norm": native_layer_norm,
-    "native_layer_norm_backward": native_layer_norm_backward,
+    "native_layer_norm": with_settings(native_layer_norm),
+    "native_layer_norm_backward": with_settings(native_layer_norm_backward),
 }

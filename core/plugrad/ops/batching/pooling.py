@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad._generated.settings import Pooling
 from plugrad.ops.batching.dims import logical_sizes, spread
+from plugrad.ops.batching.table import with_settings
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -45,10 +48,11 @@ def _like(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
 
 
 def max_pool2d_with_indices(
-    info: VmapInfo, dims: Dims, self: Tensor, *window: Any
+    info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling
 ) -> tuple[Any, Any]:
     sizes = logical_sizes(self, dims[0])
-    found, indices = F.max_pool2d_with_indices(_images(info, self, dims[0]), *window)
+    images = _images(info, self, dims[0])
+    found, indices = C.call_max_pool2d_with_indices_with(images, settings)
     return (_apart(info, found, sizes), _apart(info, indices, sizes)), (0, 0)
 
 
@@ -57,46 +61,38 @@ def max_pool2d_with_indices_backward(
     dims: Dims,
     grad_output: Tensor,
     self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
+    settings: Pooling,
     indices: Tensor,
 ) -> tuple[Any, Any]:
-    found = F.max_pool2d_with_indices_backward(
+    found = C.call_max_pool2d_with_indices_backward_with(
         _images(info, grad_output, dims[0]),
         _like(info, self, dims[1]),
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        ceil_mode,
-        _images(info, indices, dims[7]),
+        settings,
+        _images(info, indices, dims[-1]),
     )
     return _apart(info, found, logical_sizes(self, dims[1])), 0
 
 
-def avg_pool2d(info: VmapInfo, dims: Dims, self: Tensor, *window: Any) -> tuple[Any, Any]:
-    found = F.avg_pool2d(_images(info, self, dims[0]), *window)
+def avg_pool2d(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
+    found = C.call_avg_pool2d_with(_images(info, self, dims[0]), settings)
     return _apart(info, found, logical_sizes(self, dims[0])), 0
 
 
 def avg_pool2d_backward(
-    info: VmapInfo, dims: Dims, grad_output: Tensor, self: Tensor, *window: Any
+    info: VmapInfo, dims: Dims, grad_output: Tensor, self: Tensor, settings: Pooling
 ) -> tuple[Any, Any]:
     if dims[0] is None:
         sizes = logical_sizes(self, dims[1])
         like = F.empty(sizes, dtype=self.dtype, device=self.device)
-        return F.avg_pool2d_backward(grad_output, like, *window), None
+        return C.call_avg_pool2d_backward_with(grad_output, like, settings), None
     grad = _images(info, grad_output, dims[0])
-    found = F.avg_pool2d_backward(grad, _like(info, self, dims[1]), *window)
+    found = C.call_avg_pool2d_backward_with(grad, _like(info, self, dims[1]), settings)
     return _apart(info, found, logical_sizes(self, dims[1])), 0
 
 
 RULES: Final[dict[str, Rule]] = {
-    "avg_pool2d": avg_pool2d,
-    "avg_pool2d_backward": avg_pool2d_backward,
-    "max_pool2d_with_indices": max_pool2d_with_indices,
-    "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
+    "avg_pool2d": with_settings(avg_pool2d),
+    "avg_pool2d_backward": with_settings(avg_pool2d_backward),
+    "max_pool2d_with_indices": with_settings(max_pool2d_with_indices),
+    "max_pool2d_with_indices_backward": with_settings(max_pool2d_with_indices_backward),
 }

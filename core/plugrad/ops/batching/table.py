@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from plugrad._generated.settings import GATHERED
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD
 from plugrad.dispatch.operator import Operator
 
@@ -43,6 +44,19 @@ FAMILIES: Final = (
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
     "shape", "slices", "sorting", "views",
 )  # fmt: skip
+
+
+def with_settings(rule: Rule) -> Rule:
+    """A rule, named like its operator, that gets the operator's settings as one object.
+
+    `dims` are still those of the schema.
+    """
+    gathered = GATHERED[rule.__name__]
+
+    def with_arguments(info: VmapInfo, dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+        return rule(info, dims, *gathered(*args))
+
+    return with_arguments
 
 
 # Those that are registered for one operator, the latest last; by qualified name.

@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad._generated.settings import BatchNorm, Convolution, LayerNorm, Pooling
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, finfo
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
@@ -35,7 +36,8 @@ from plugrad.ops.composite.layers.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
 from plugrad.ops.composite.selection.positions import index_tensor
-from plugrad.ops.prepare.nn import check_normalized_shape, native_layer_norm, pair
+from plugrad.ops.prepare.normalisation import check_normalized_shape, native_layer_norm
+from plugrad.ops.prepare.pooling import pair
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.creation.allocation import check_memory
 
@@ -45,22 +47,16 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Ints,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    cudnn_enable: bool,
-) -> Tensor:
-    return C.call_native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+def layer_norm(input: Tensor, settings: LayerNorm, eps: float, cudnn_enable: bool) -> Tensor:
+    return C.call_native_layer_norm_with(input, settings, eps)[0]
 
 
 def native_layer_norm_by_mean(
-    input: Tensor, normalized_shape: Ints, weight: Tensor | None, bias: Tensor | None, eps: float
+    input: Tensor, settings: LayerNorm, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    native_layer_norm(input, normalized_shape, weight, bias, eps)
-    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    native_layer_norm(input, settings, eps)
+    dims = _normalised_dims(input, settings)
+    weight, bias = settings.weight, settings.bias
     x = widened(input)
     mean = x.mean(dim=dims, keepdim=True)
     centered = x - mean
@@ -76,15 +72,14 @@ def native_layer_norm_by_mean(
 def native_layer_norm_backward_by_mean(
     grad: Tensor,
     input: Tensor,
-    normalized_shape: Ints,
+    settings: LayerNorm,
     mean: Tensor,
     rstd: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    first = input.ndim - len(normalized_shape)
-    dims = tuple(range(first, input.ndim))
+    dims = _normalised_dims(input, settings)
+    first = dims[0]
+    weight, bias = settings.weight, settings.bias
     leading = tuple(range(first))
     wide = widened(grad)
     normalized = (widened(input) - mean) * rstd
@@ -105,13 +100,16 @@ def native_layer_norm_backward_by_mean(
     return to_input, to_weight, to_bias
 
 
-def rms_norm(
-    input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps: float | None
-) -> Tensor:
-    check_normalized_shape(input, normalized_shape, weight, None)
+def _normalised_dims(input: Tensor, settings: LayerNorm) -> Ints:
+    return tuple(range(input.ndim - len(settings.normalized_shape), input.ndim))
+
+
+def rms_norm(input: Tensor, settings: LayerNorm, eps: float | None) -> Tensor:
+    check_normalized_shape(input, settings)
+    weight = settings.weight
     if input.dtype.category < FLOATING:
         raise not_implemented("rms_norm", input.dtype)
-    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    dims = _normalised_dims(input, settings)
     x = widened(input)
     small = finfo(x.dtype).eps if eps is None else eps
     out = x * ((x * x).mean(dim=dims, keepdim=True) + small).rsqrt()
@@ -170,19 +168,9 @@ def group_norm(
 
 
 def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
+    input: Tensor, settings: BatchNorm, bias: Tensor | None, momentum: float, cudnn_enabled: bool
 ) -> Tensor:
-    return C.call_native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )[0]
+    return C.call_native_batch_norm_with(input, settings, bias, momentum)[0]
 
 
 def _convolve(
@@ -191,132 +179,64 @@ def _convolve(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
+    settings: Convolution,
 ) -> Tensor:
     """With a batch of one around a single input."""
     if weight.ndim != spatial + 2:
         other = weight.ndim - 2
         raise RuntimeError(
             f"expected stride to be a single integer value or a list of {other} values to match "
-            f"the convolution dimensions, but got stride={list(stride)}"
+            f"the convolution dimensions, but got stride={list(settings.stride)}"
         )
     ndim = input.ndim
     if ndim == spatial + 2:
-        return C.call_convolution(
-            input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-        )
+        return C.call_convolution_with(input, weight, bias, settings)
     if ndim != spatial + 1:
         raise RuntimeError(
             f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but "
             f"got input of size: {list(sizes_of(input))}"
         )
-    return C.call_convolution(
-        input.unsqueeze(0),
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-    ).squeeze(0)
+    return C.call_convolution_with(input.unsqueeze(0), weight, bias, settings).squeeze(0)
 
 
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
-) -> Tensor:
-    return _convolve(
-        "conv1d", 1, input, weight, bias, stride, padding, dilation, False, (0,), groups
-    )
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None, settings: Convolution) -> Tensor:
+    return _convolve("conv1d", 1, input, weight, bias, settings)
 
 
 def conv1d_padding(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: str,
-    dilation: Ints,
-    groups: int,
+    input: Tensor, weight: Tensor, bias: Tensor | None, settings: Convolution, padding: str
 ) -> Tensor:
-    padded, both = _pad(input, weight, stride, padding, dilation, 1)
-    return conv1d(padded, weight, bias, stride, both, dilation, groups)
+    return conv1d(_pad(input, weight, settings, padding, 1), weight, bias, settings)
 
 
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
-) -> Tensor:
-    return _convolve(
-        "conv2d", 2, input, weight, bias, stride, padding, dilation, False, (0, 0), groups
-    )
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None, settings: Convolution) -> Tensor:
+    return _convolve("conv2d", 2, input, weight, bias, settings)
 
 
 def conv2d_padding(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: str,
-    dilation: Ints,
-    groups: int,
+    input: Tensor, weight: Tensor, bias: Tensor | None, settings: Convolution, padding: str
 ) -> Tensor:
-    padded, both = _pad(input, weight, stride, padding, dilation, 2)
-    return conv2d(padded, weight, bias, stride, both, dilation, groups)
+    return conv2d(_pad(input, weight, settings, padding, 2), weight, bias, settings)
 
 
 def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: Ints,
-    output_padding: Ints,
-    groups: int,
-    dilation: Ints,
+    input: Tensor, weight: Tensor, bias: Tensor | None, settings: Convolution
 ) -> Tensor:
-    return _convolve(
-        "conv_transpose2d",
-        2,
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        True,
-        output_padding,
-        groups,
-    )
+    return _convolve("conv_transpose2d", 2, input, weight, bias, settings)
 
 
 def _pad(
-    input: Tensor, weight: Tensor, stride: Ints, padding: str, dilation: Ints, spatial: int
-) -> tuple[Tensor, Ints]:
-    """Padding on both sides; of an odd total the odd element is put behind beforehand."""
+    input: Tensor, weight: Tensor, settings: Convolution, padding: str, spatial: int
+) -> Tensor:
+    """Gives the settings the padding of both sides; of an odd total the odd element is put behind
+    the input beforehand."""
     if padding == "valid":
-        return input, (0,) * spatial
+        return input
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    if max(stride) > 1:
+    if max(settings.stride) > 1:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
+    dilation = settings.dilation
     spread = dilation * spatial if len(dilation) == 1 else dilation
     totals = [spread[i] * (sizes_of(weight)[i + 2] - 1) for i in range(spatial)]
     for i, total in enumerate(totals):
@@ -326,49 +246,35 @@ def _pad(
             shape[dim] = 1
             zeros = F.zeros(tuple(shape), dtype=input.dtype, device=input.device)
             input = F.cat([input, zeros], dim)
-    return input, tuple([total // 2 for total in totals])
+    settings.padding = tuple([total // 2 for total in totals])
+    return input
 
 
-def max_pool2d(
-    self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
-) -> Tensor:
-    return C.call_max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[
-        0
-    ]
+def max_pool2d(self: Tensor, settings: Pooling) -> Tensor:
+    return C.call_max_pool2d_with_indices_with(self, settings)[0]
 
 
-def avg_pool1d(
-    self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> Tensor:
+def avg_pool1d(self: Tensor, settings: Pooling) -> Tensor:
     """Pooling of images that are one pixel high."""
     if self.ndim != 2 and self.ndim != 3:
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 "
             "'self' (while checking arguments for avg_pool1d)"
         )
-    for name, given in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
-        if len(given) != 1 and (given or name != "stride"):
-            raise RuntimeError(
-                f"avg_pool1d() argument '{name}' should contain one int (got {len(given)})"
-            )
-    return F.avg_pool2d(
-        self.unsqueeze(-2),
-        (1, kernel_size[0]),
-        (1, stride[0]) if stride else (),
-        (0, padding[0]),
-        ceil_mode,
-        count_include_pad,
-    ).squeeze(-2)
+    how = settings.copy()
+    how.kernel_size = (1, *_of_one("kernel_size", settings.kernel_size))
+    if settings.stride:
+        how.stride = (1, *_of_one("stride", settings.stride))
+    how.padding = (0, *_of_one("padding", settings.padding))
+    return C.call_avg_pool2d_with(self.unsqueeze(-2), how).squeeze(-2)
+
+
+def _of_one(name: str, given: Ints) -> Ints:
+    if len(given) != 1:
+        raise RuntimeError(
+            f"avg_pool1d() argument '{name}' should contain one int (got {len(given)})"
+        )
+    return given
 
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:

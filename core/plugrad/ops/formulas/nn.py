@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
+from plugrad._generated.settings import BatchNorm, Convolution, LayerNorm, Pooling
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -24,48 +25,37 @@ def _plus(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 def layer_norm_gradients(
     grad: Tensor,
     input: Tensor,
-    normalized_shape: Ints,
+    settings: LayerNorm,
     mean: Tensor,
     rstd: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
     mask: tuple[bool, bool, bool],
 ) -> Any:
-    return C.call_native_layer_norm_backward(
-        grad, input, normalized_shape, mean, rstd, weight, bias, mask
-    )
+    return C.call_native_layer_norm_backward_with(grad, input, settings, mean, rstd, mask)
 
 
 def batch_norm_gradients(
     grad: Tensor,
     input: Tensor,
-    weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
+    settings: BatchNorm,
     mean: Tensor,
     invstd: Tensor,
-    training: bool,
-    eps: float,
     mask: tuple[bool, bool, bool],
 ) -> Any:
-    return C.call_native_batch_norm_backward(
-        grad, input, weight, running_mean, running_var, mean, invstd, training, eps, mask
-    )
+    return C.call_native_batch_norm_backward_with(grad, input, settings, mean, invstd, mask)
 
 
 def layer_norm_double_backward(
     grads: Any,
     grad_out: Tensor,
     input: Tensor,
-    normalized_shape: Ints,
-    mean: Tensor,
+    settings: LayerNorm,
     rstd: Tensor,
-    weight: Tensor | None,
     mask: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     ndim = input.ndim
-    first = ndim - len(normalized_shape)
+    first = ndim - len(settings.normalized_shape)
     dims = tuple(range(first, ndim))
+    weight = settings.weight
     # The reciprocal deviation that was used tells eps, up to rounding; in float64 that is exact
     # enough, and a graph through mean and variance is needed for derivatives of third order.
     centered = input - input.mean(dim=dims, keepdim=True)
@@ -78,29 +68,26 @@ def layer_norm_double_backward(
 
 
 def batch_norm_double_backward(
-    grads: Any,
-    grad_out: Tensor,
-    input: Tensor,
-    weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    eps: float,
-    mask: tuple[bool, ...],
+    grads: Any, grad_out: Tensor, input: Tensor, settings: BatchNorm, mask: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    weight, running_mean, running_var = (
+        settings.weight,
+        settings.running_mean,
+        settings.running_var,
+    )
     over = (0, *range(2, input.ndim))
     shape = (1, -1) + (1,) * (input.ndim - 2)
     if weight is not None:
         weight = weight.reshape(shape)
-    if training or running_mean is None or running_var is None:
+    if settings.training or running_mean is None or running_var is None:
         centered = input - input.mean(dim=over, keepdim=True)
         variance = (centered * centered).mean(dim=over, keepdim=True)
-        invstd = (variance + eps).rsqrt()
+        invstd = (variance + settings.eps).rsqrt()
         found = _normalisation_double_backward(
             grads, grad_out, centered * invstd, invstd, over, weight, over, mask, shape
         )
     else:
-        invstd = (running_var + eps).rsqrt().reshape(shape)
+        invstd = (running_var + settings.eps).rsqrt().reshape(shape)
         normalized = (input - running_mean.reshape(shape)) * invstd
         found = _fixed_double_backward(
             grads, grad_out, normalized, invstd, weight, over, mask, shape
@@ -205,27 +192,10 @@ def convolution_gradients(
     grad: Tensor,
     input: Tensor,
     weight: Tensor,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
+    settings: Convolution,
     mask: tuple[bool, bool, bool],
 ) -> Any:
-    return C.call_convolution_backward(
-        grad,
-        input,
-        weight,
-        None,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        mask,
-    )
+    return C.call_convolution_backward_with(grad, input, weight, None, settings, mask)
 
 
 def convolution_double_backward(
@@ -233,12 +203,7 @@ def convolution_double_backward(
     grad_output: Tensor,
     input: Tensor,
     weight: Tensor,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
+    settings: Convolution,
     mask: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """A convolution is bilinear, so this is like `linear_double_backward`: the cotangents for
@@ -247,12 +212,11 @@ def convolution_double_backward(
     to_weight: Tensor | None = grads[1]
     to_bias: Tensor | None = grads[2]
     to_grad_output: Tensor | None = None
-    how = (stride, padding, dilation, transposed, output_padding, groups)
     if mask[0]:
         if to_input is not None:
-            to_grad_output = C.call_convolution(to_input, weight, None, *how)
+            to_grad_output = C.call_convolution_with(to_input, weight, None, settings)
         if to_weight is not None:
-            part = C.call_convolution(input, to_weight, to_bias, *how)
+            part = C.call_convolution_with(input, to_weight, to_bias, settings)
             to_grad_output = _plus(to_grad_output, part)
         elif to_bias is not None:
             shape = (1, -1) + (1,) * (input.ndim - 2)
@@ -263,7 +227,7 @@ def convolution_double_backward(
     if wanted[0] or wanted[1]:
         x = input if to_input is None else to_input
         w = weight if to_weight is None else to_weight
-        found = C.call_convolution_backward(grad_output, x, w, None, *how, wanted)
+        found = C.call_convolution_backward_with(grad_output, x, w, None, settings, wanted)
     return (
         to_grad_output,
         found[0] if wanted[0] else None,
@@ -271,19 +235,8 @@ def convolution_double_backward(
     )
 
 
-def max_pool2d_gradient(
-    grad: Tensor,
-    x: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
-    indices: Tensor,
-) -> Tensor:
-    return C.call_max_pool2d_with_indices_backward(
-        grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices
-    )
+def max_pool2d_gradient(grad: Tensor, x: Tensor, settings: Pooling, indices: Tensor) -> Tensor:
+    return C.call_max_pool2d_with_indices_backward_with(grad, x, settings, indices)
 
 
 def max_pool2d_double_backward(grad: Tensor, indices: Tensor) -> Tensor:
@@ -300,19 +253,12 @@ def max_pool2d_double_backward(grad: Tensor, indices: Tensor) -> Tensor:
     return flat.gather(-1, indices.reshape((*planes, count))).reshape(shape)
 
 
-def avg_pool2d_gradient(
-    grad: Tensor,
-    x: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
-    return C.call_avg_pool2d_backward(
-        grad, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+def avg_pool2d_gradient(grad: Tensor, x: Tensor, settings: Pooling) -> Tensor:
+    return C.call_avg_pool2d_backward_with(grad, x, settings)
+
+
+def avg_pool2d_double_backward(grad: Tensor, settings: Pooling) -> Tensor:
+    return C.call_avg_pool2d_with(grad, settings)
 
 
 def embedding_gradient(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad._generated.settings import BatchNorm, Convolution, LayerNorm
 from plugrad.graph.forward_rule import plus
 
 if TYPE_CHECKING:
@@ -76,15 +77,14 @@ def _layer_norm(input: Tensor, normalized_shape: Ints, rstd: Tensor) -> _Normali
     return _Normalised(centered * fresh, fresh, dims)
 
 
-def _batch_norm(
-    input: Tensor, running_mean: Any, running_var: Any, training: bool, eps: float
-) -> tuple[_Normalised, Ints, Ints]:
+def _batch_norm(input: Tensor, settings: BatchNorm) -> tuple[_Normalised, Ints, Ints]:
     """With the dimensions that statistics are over, and the shape of what there is per channel."""
+    running_mean, running_var = settings.running_mean, settings.running_var
     over = (0, *range(2, input.ndim))
     shape = (1, -1) + (1,) * (input.ndim - 2)
-    if training or running_mean is None or running_var is None:
-        return _by_input(input, over, eps), over, shape
-    rstd = (running_var + eps).rsqrt().reshape(shape)
+    if settings.training or running_mean is None or running_var is None:
+        return _by_input(input, over, settings.eps), over, shape
+    rstd = (running_var + settings.eps).rsqrt().reshape(shape)
     return _Normalised((input - running_mean.reshape(shape)) * rstd, rstd, None), over, shape
 
 
@@ -104,31 +104,23 @@ def layer_norm_tangents(
     weight_t: Any,
     bias_t: Any,
     input: Tensor,
-    normalized_shape: Ints,
-    weight: Any,
+    settings: LayerNorm,
     mean: Tensor,
     rstd: Tensor,
 ) -> tuple[Any, Any, Any]:
-    form = _layer_norm(input, normalized_shape, rstd)
-    total = _affine_tangent(form, t, weight, weight_t, bias_t)
+    form = _layer_norm(input, settings.normalized_shape, rstd)
+    total = _affine_tangent(form, t, settings.weight, weight_t, bias_t)
     if t is None:
         return total, F.zeros_like(mean), F.zeros_like(rstd)
     return total, form.mean(t), form.change_of_rstd(t)
 
 
 def batch_norm_tangent(
-    t: Any,
-    weight_t: Any,
-    bias_t: Any,
-    input: Tensor,
-    weight: Any,
-    running_mean: Any,
-    running_var: Any,
-    training: bool,
-    eps: float,
+    t: Any, weight_t: Any, bias_t: Any, input: Tensor, settings: BatchNorm
 ) -> Any:
-    form, _, shape = _batch_norm(input, running_mean, running_var, training, eps)
-    return _affine_tangent(form, t, *(_shaped(x, shape) for x in (weight, weight_t, bias_t)))
+    form, _, shape = _batch_norm(input, settings)
+    weights = (settings.weight, weight_t, bias_t)
+    return _affine_tangent(form, t, *(_shaped(x, shape) for x in weights))
 
 
 def _shaped(x: Any, shape: Ints) -> Any:
@@ -141,14 +133,15 @@ def layer_norm_backward_tangents(
     weight_t: Any,
     grad: Tensor,
     input: Tensor,
-    normalized_shape: Ints,
+    settings: LayerNorm,
     rstd: Tensor,
-    weight: Any,
     mask: tuple[bool, ...],
 ) -> tuple[Any, Any, Any]:
-    form = _layer_norm(input, normalized_shape, rstd)
-    over = tuple(range(input.ndim - len(normalized_shape)))
-    return _backward_tangents(form, grad_t, t, weight_t, grad, weight, over, normalized_shape, mask)
+    shape = settings.normalized_shape
+    form = _layer_norm(input, shape, rstd)
+    over = tuple(range(input.ndim - len(shape)))
+    weights = (weight_t, grad, settings.weight)
+    return _backward_tangents(form, grad_t, t, *weights, over, shape, mask)
 
 
 def batch_norm_backward_tangents(
@@ -157,15 +150,11 @@ def batch_norm_backward_tangents(
     weight_t: Any,
     grad: Tensor,
     input: Tensor,
-    weight: Any,
-    running_mean: Any,
-    running_var: Any,
-    training: bool,
-    eps: float,
+    settings: BatchNorm,
     mask: tuple[bool, ...],
 ) -> tuple[Any, Any, Any]:
-    form, over, shape = _batch_norm(input, running_mean, running_var, training, eps)
-    weights = (_shaped(weight_t, shape), grad, _shaped(weight, shape))
+    form, over, shape = _batch_norm(input, settings)
+    weights = (_shaped(weight_t, shape), grad, _shaped(settings.weight, shape))
     return _backward_tangents(form, grad_t, t, *weights, over, (input.shape[1],), mask)
 
 
@@ -206,16 +195,16 @@ def _summed(x: Any, over: Ints, shape: Ints) -> Any:
     return (x.sum(dim=over) if over else x).reshape(shape)
 
 
+def convolution_tangent(input: Tensor, weight: Tensor, settings: Convolution) -> Any:
+    """A convolution is linear in each of its factors."""
+    return C.call_convolution_with(input, weight, None, settings)
+
+
 def convolution_backward_tangents(
     grad_output: Tensor,
     input: Tensor,
     weight: Tensor,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
+    settings: Convolution,
     mask: tuple[bool, ...],
     output: int,
 ) -> tuple[Any, Any, Any]:
@@ -223,6 +212,5 @@ def convolution_backward_tangents(
     if not mask[output]:
         return None, None, None
     wanted = (output == 0, output == 1, False)
-    how = (stride, padding, dilation, transposed, output_padding, groups)
-    found = C.call_convolution_backward(grad_output, input, weight, None, *how, wanted)
+    found = C.call_convolution_backward_with(grad_output, input, weight, None, settings, wanted)
     return (found[0], None, None) if output == 0 else (None, found[1], None)

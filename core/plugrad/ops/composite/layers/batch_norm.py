@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad._generated.settings import BatchNorm
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
-from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.prepare import normalisation as prepare
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -33,41 +35,27 @@ def _count(x: Tensor) -> int:
 
 
 def native_batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
+    input: Tensor, settings: BatchNorm, bias: Tensor | None, momentum: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Below autograd the writes are not counted, as a kernel's would not be."""
-    out, mean, invstd, new_mean, new_var = F._native_batch_norm_legit_functional(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
+    out, mean, invstd, new_mean, new_var = C.call__native_batch_norm_legit_functional_with(
+        input, settings, bias, momentum
     )
-    if training and running_mean is not None:
-        running_mean.copy_(new_mean)
-    if training and running_var is not None:
-        running_var.copy_(new_var)
+    if settings.training and settings.running_mean is not None:
+        settings.running_mean.copy_(new_mean)
+    if settings.training and settings.running_var is not None:
+        settings.running_var.copy_(new_var)
     return out, mean, invstd
 
 
 def native_batch_norm_functional(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
+    input: Tensor, settings: BatchNorm, bias: Tensor | None, momentum: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
-    prepare.native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
+    prepare.native_batch_norm(input, settings, bias, momentum)
+    weight, eps = settings.weight, settings.eps
+    running_mean, running_var = settings.running_mean, settings.running_var
     x = widened(input)
-    if training:
+    if settings.training:
         mean = x.mean(dim=_over(x))
         out = x - _beside(x, mean)
         variance = (out * out).mean(dim=_over(x))
@@ -102,20 +90,18 @@ def _moved(running: Tensor, observed: Tensor, momentum: float) -> Tensor:
 def native_batch_norm_backward(
     grad_out: Tensor,
     input: Tensor,
-    weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
+    settings: BatchNorm,
     save_mean: Tensor | None,
     save_invstd: Tensor | None,
-    train: bool,
-    eps: float,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     x, grad = widened(input), widened(grad_out)
+    weight = settings.weight
     center, deviation = save_mean, save_invstd
-    if not train:
-        assert running_var is not None
-        center, deviation = running_mean, (in_dtype_of(running_var, x) + eps).rsqrt()
+    if not settings.training:
+        assert settings.running_var is not None
+        deviation = (in_dtype_of(settings.running_var, x) + settings.eps).rsqrt()
+        center = settings.running_mean
     assert center is not None
     assert deviation is not None
     normalized = (x - _beside(x, center)) * _beside(x, deviation)
@@ -125,7 +111,7 @@ def native_batch_norm_backward(
     if mask[0]:
         scale = deviation if weight is None else deviation * in_dtype_of(weight, x)
         rest = grad
-        if train:
+        if settings.training:
             count = _count(x)
             rest = grad - (normalized * _beside(x, to_weight / count) + _beside(x, to_bias / count))
         to_input = in_dtype_of(rest * _beside(x, in_dtype_of(scale, x)), input)

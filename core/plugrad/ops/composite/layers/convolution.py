@@ -6,13 +6,14 @@ taps are those of all channels of a group.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrad._generated import calls as C
+from plugrad._generated.settings import Convolution
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.layers.windows import fold_windows, open_windows
 from plugrad.ops.composite.selection.positions import zero_like
-from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.prepare import convolution as prepare
 from plugrad.ops.windows import Windows, convolution_windows
 from plugrad.tensor.base import sizes_of
 
@@ -82,28 +83,29 @@ def _to_weight(grad: Tensor, x: Tensor, shape: Ints, windows: Windows, groups: i
 
 
 def convolution(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
+    input: Tensor, weight: Tensor, bias: Tensor | None, settings: Convolution
 ) -> Tensor:
-    checked: tuple[Any, ...] = prepare.convolution(
-        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )
-    steps, pads, spreads, extras = checked[3], checked[4], checked[5], checked[7]
+    prepare.convolution(input, weight, bias, settings)
+    how = prepare.per_dimension(settings, len(sizes_of(weight)) - 2)
     x, w = widened(input), widened(weight)
-    windows = convolution_windows(
-        sizes_of(x)[2:], sizes_of(w)[2:], steps, pads, spreads, transposed, extras
-    )
-    out = (_to_input if transposed else _correlate)(x, w, windows, groups)
+    groups = how.groups
+    windows = _windows(sizes_of(x)[2:], sizes_of(w)[2:], how)
+    out = (_to_input if how.transposed else _correlate)(x, w, windows, groups)
     if bias is not None:
         out = out + widened(bias).reshape((-1,) + (1,) * len(windows.kernel))
     return in_dtype_of(out, input)
+
+
+def _windows(sizes: Ints, kernel: Ints, how: Convolution) -> Windows:
+    return convolution_windows(
+        sizes,
+        kernel,
+        how.stride,
+        how.padding,
+        how.dilation,
+        how.transposed,
+        how.output_padding,
+    )
 
 
 def convolution_backward(
@@ -111,19 +113,15 @@ def convolution_backward(
     input: Tensor,
     weight: Tensor,
     bias_sizes: Ints | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
+    settings: Convolution,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    spatial = len(sizes_of(weight)) - 2
-    steps, pads, spreads = prepare.convolution_steps(spatial, stride, padding, dilation)
+    how = prepare.per_dimension(settings, len(sizes_of(weight)) - 2)
+    transposed, groups = how.transposed, how.groups
     grad, x, w = widened(grad_output), widened(input).conj(), widened(weight).conj()
     read, made = (grad, x) if transposed else (x, grad)
-    windows = Windows(sizes_of(read)[2:], sizes_of(w)[2:], steps, pads, spreads, sizes_of(made)[2:])
+    steps = (how.stride, how.padding, how.dilation)
+    windows = Windows(sizes_of(read)[2:], sizes_of(w)[2:], *steps, sizes_of(made)[2:])
     to_input: Tensor | None = None
     to_weight: Tensor | None = None
     to_bias: Tensor | None = None

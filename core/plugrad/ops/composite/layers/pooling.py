@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad._generated.settings import Pooling
 from plugrad.dtype import FLOATING, iinfo, int64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.layers.windows import fold_windows, open_windows
 from plugrad.ops.composite.selection.positions import index_tensor, zero_like
-from plugrad.ops.prepare import nn as prepare
+from plugrad.ops.prepare import pooling as prepare
 from plugrad.ops.windows import Windows
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop.arrays import from_host
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
-
-Ints = tuple[int, ...]
-
-
-def _windows(self: TensorBase, pairs: tuple[Any, ...]) -> Windows:
-    """Of the pairs that `prepare.pooling_windows` returns."""
-    kernel, step, pad, spread, out = pairs
-    return Windows(sizes_of(self)[-2:], kernel, step, pad, spread, out)
 
 
 def _positions(windows: Windows) -> Any:
@@ -39,18 +32,9 @@ def _positions(windows: Windows) -> Any:
     return found.reshape((-1, *windows.out))
 
 
-def max_pool2d_with_indices(
-    self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
-) -> tuple[Tensor, Tensor]:
-    checked: tuple[Any, ...] = prepare.max_pool2d_with_indices(
-        self, kernel_size, stride, padding, dilation, ceil_mode
-    )
-    windows = _windows(self, checked[1:])
+def max_pool2d_with_indices(self: Tensor, settings: Pooling) -> tuple[Tensor, Tensor]:
+    prepare.max_pool2d_with_indices(self, settings)
+    windows = prepare.pooling_windows("max_pool2d", self, settings)
     count = windows.kernel[0] * windows.kernel[1]
     floating = self.dtype.category >= FLOATING
     least: Any = -math.inf if floating else iinfo(self.dtype).min
@@ -77,21 +61,9 @@ def max_pool2d_with_indices(
 
 
 def max_pool2d_with_indices_backward(
-    grad_output: Tensor,
-    self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
-    indices: Tensor,
+    grad_output: Tensor, self: Tensor, settings: Pooling, indices: Tensor
 ) -> Tensor:
-    windows = _windows(
-        self,
-        prepare.pooling_windows(
-            "max_pool2d", self, kernel_size, stride, padding, dilation, ceil_mode
-        ),
-    )
+    windows = prepare.pooling_windows("max_pool2d", self, settings)
     grad = widened(grad_output)
     dim = self.ndim - 2
     chosen = indices.unsqueeze(dim) == index_tensor(_positions(windows), self)
@@ -100,53 +72,29 @@ def max_pool2d_with_indices_backward(
     return in_dtype_of(fold_windows(taps, windows), grad_output)
 
 
-def _divisor(
-    windows: Windows, like: TensorBase, count_include_pad: bool, divisor_override: int | None
-) -> Any:
+def _divisor(windows: Windows, like: TensorBase, settings: Pooling) -> Any:
     """What each window's sum is divided by."""
-    counts = windows.divisor(count_include_pad, divisor_override)
+    counts = windows.divisor(settings.count_include_pad, settings.divisor_override)
     if isinstance(counts, int):
         return counts
     return from_host(counts.astype(like.dtype.numpy), like.dtype, like.device)
 
 
-def avg_pool2d(
-    self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
-    checked: tuple[Any, ...] = prepare.avg_pool2d(
-        self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-    windows = _windows(self, checked[1:6])
+def avg_pool2d(self: Tensor, settings: Pooling) -> Tensor:
+    prepare.avg_pool2d(self, settings)
+    windows = prepare.pooling_windows("avg_pool2d", self, settings)
     x = widened(self)
     first = self.ndim - 2
     total = open_windows(x, windows, zero_like(x)).sum(dim=(first, first + 1), dtype=x.dtype)
-    divisor = _divisor(windows, x, count_include_pad, divisor_override)
+    divisor = _divisor(windows, x, settings)
     rounding = None if self.dtype.category >= FLOATING else "trunc"
     return in_dtype_of(F.div(total, divisor, rounding_mode=rounding), self)
 
 
-def avg_pool2d_backward(
-    grad_output: Tensor,
-    self: Tensor,
-    kernel_size: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
-    windows = _windows(
-        self,
-        prepare.pooling_windows("avg_pool2d", self, kernel_size, stride, padding, (1,), ceil_mode),
-    )
+def avg_pool2d_backward(grad_output: Tensor, self: Tensor, settings: Pooling) -> Tensor:
+    windows = prepare.pooling_windows("avg_pool2d", self, settings)
     grad = widened(grad_output)
-    share = grad / _divisor(windows, grad, count_include_pad, divisor_override)
+    share = grad / _divisor(windows, grad, settings)
     first = self.ndim - 2
     taps = share.unsqueeze(first).unsqueeze(first)
     spread_out = taps.expand((*sizes_of(self)[:-2], *windows.kernel, *windows.out))
