@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from plugrad.plugins.windows import Windows, convolution_windows
+from plugrad.plugins.windows import Windows, on_windows
 from plugrad_cpu.kernels.adapters import wide_throughout
 
 Array = Any
@@ -209,22 +209,16 @@ def convolution(
     x: Array,
     weight: Array,
     bias: Array | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
+    windows: Windows,
     transposed: bool,
-    output_padding: Ints,
     groups: int,
 ) -> Any:
-    windows = convolution_windows(
-        x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
-    )
     geometry = _Geometry(windows)
     if not transposed:
         return _forward(x, weight, bias, geometry, groups)
     out = _input_gradient(x, weight, geometry, groups)
     if bias is not None:
-        out += bias.reshape(-1, *(1 for _ in stride))
+        out += bias.reshape(-1, *(1 for _ in windows.stride))
     return out
 
 
@@ -232,9 +226,7 @@ def convolution_backward(
     grad: Array,
     x: Array,
     weight: Array,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
+    windows: Windows,
     transposed: bool,
     groups: int,
     mask: tuple[bool, bool, bool],
@@ -244,7 +236,6 @@ def convolution_backward(
         x = x.conj()
         weight = weight.conj()
     read, made = (grad, x) if transposed else (x, grad)
-    windows = Windows(read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:])
     geometry = _Geometry(windows)
     to_input = to_weight = to_bias = None
     if mask[0] and transposed:
@@ -259,6 +250,8 @@ def convolution_backward(
 
 
 KERNELS: Final[dict[str, Kernel]] = {
-    "convolution": wide_throughout(convolution),
-    "convolution_backward": wide_throughout(convolution_backward),
+    "convolution": on_windows("convolution", wide_throughout(convolution)),
+    "convolution_backward": on_windows(
+        "convolution_backward", wide_throughout(convolution_backward)
+    ),
 }

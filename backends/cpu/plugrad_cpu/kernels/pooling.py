@@ -8,28 +8,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.plugins.windows import Windows
+from plugrad.plugins.windows import Windows, on_windows
 from plugrad_cpu.kernels.adapters import wide_throughout
 from plugrad_cpu.kernels.linalg import widen
 
 Array = Any
 Kernel = Callable[..., Any]
-Pair = tuple[int, int]
 
 
-def max_pool2d(
-    x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-) -> tuple[Any, Any]:
+def max_pool2d(x: Array, windows: Windows) -> tuple[Any, Any]:
     """Maxima, and their positions in the images as row * width + column."""
     floating = x.dtype.kind == "f"
     least = -np.inf if floating else np.iinfo(x.dtype).min
-    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
     padded = windows.pad(np, x, least)
     shifts = windows.reads()
     best = padded[shifts[0]].copy()
     small = np.int8 if len(shifts) < 128 else np.int32
     taps = np.zeros(best.shape, small)
-    if any(pad):
+    if any(windows.padding):
         # Windows in which nothing exceeds the padding have their first element.
         taps[...] = windows.first_taps()
     # The first maximum is the last tap that exceeds all before it, so the largest such number.
@@ -58,19 +54,12 @@ def _positions(taps: Array, windows: Windows) -> Array:
 
 
 def max_pool2d_backward(
-    grad: Array,
-    shape: tuple[int, ...],
-    indices: Array,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
+    grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows
 ) -> Any:
     planes = math.prod(shape[:-2])
     area = shape[-2] * shape[-1]
-    flat = indices.reshape(planes, out[0] * out[1]) + np.arange(planes)[:, None] * area
-    if Windows(shape[-2:], kernel, step, pad, spread, out).disjoint():
+    flat = indices.reshape(planes, math.prod(windows.out)) + np.arange(planes)[:, None] * area
+    if windows.disjoint():
         result = np.zeros(planes * area, grad.dtype)
         result[flat.reshape(-1)] = grad.reshape(-1)
         return result.reshape(shape)
@@ -79,17 +68,10 @@ def max_pool2d_backward(
 
 
 def avg_pool2d(
-    x: Array,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
-    count_include_pad: bool,
-    divisor_override: int | None,
+    x: Array, windows: Windows, count_include_pad: bool, divisor_override: int | None
 ) -> Any:
     """Sums of rows first, then of columns: height + width additions instead of height * width."""
-    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    kernel, step = windows.kernel, windows.stride
     padded = windows.pad(np, x, 0)
     down, across = windows.extents()
     rows = padded[..., 0 : down : step[0], :].copy()
@@ -107,15 +89,11 @@ def avg_pool2d(
 def avg_pool2d_backward(
     grad: Array,
     shape: tuple[int, ...],
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
+    windows: Windows,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
+    kernel, step, out = windows.kernel, windows.stride, windows.out
     divisor = windows.divisor(count_include_pad, divisor_override)
     share = grad / np.asarray(divisor, grad.dtype)
     down, across = windows.extents()
@@ -129,9 +107,12 @@ def avg_pool2d_backward(
     return np.ascontiguousarray(result[windows.interior()])
 
 
-KERNELS: Final[dict[str, Kernel]] = {
+_ON_WINDOWS: Final[dict[str, Kernel]] = {
     "max_pool2d_with_indices": wide_throughout(max_pool2d),
     "max_pool2d_with_indices_backward": max_pool2d_backward,
     "avg_pool2d": wide_throughout(avg_pool2d),
     "avg_pool2d_backward": wide_throughout(avg_pool2d_backward),
+}
+KERNELS: Final[dict[str, Kernel]] = {
+    name: on_windows(name, function) for name, function in _ON_WINDOWS.items()
 }

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plugrad.plugins.windows import Windows, convolution_windows
+from plugrad.plugins.windows import Windows, on_windows
 from plugrad_cuda.fused.launching import CPP, Array, Launcher, cpp, index_type, wide
 from plugrad_cuda.fused.normalization import channel_sums, finish_columns
 from plugrad_cuda.fused.runtime import Runtime
@@ -140,11 +140,8 @@ def convolution(
     x: Array,
     weight: Array,
     bias: Array | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
+    windows: Windows,
     transposed: bool,
-    output_padding: Ints,
     groups: int,
 ) -> Any:
     """Of images (N, C, ...) with filters (O, C / groups, ...), transposed (C, O / groups, ...)."""
@@ -154,9 +151,6 @@ def convolution(
     contiguous = run.xp.ascontiguousarray
     x, weight = contiguous(x), contiguous(weight)
     bias = None if bias is None else contiguous(bias)
-    windows = convolution_windows(
-        x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
-    )
     # The roles of a transposed one's input and output are those of what it is the gradient of.
     outputs = weight.shape[1] * groups if transposed else weight.shape[0]
     channels, filters = (outputs, x.shape[1]) if transposed else (x.shape[1], outputs)
@@ -169,9 +163,7 @@ def convolution_backward(
     grad: Array,
     x: Array,
     weight: Array,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
+    windows: Windows,
     transposed: bool,
     groups: int,
     mask: tuple[bool, bool, bool],
@@ -183,7 +175,6 @@ def convolution_backward(
     contiguous = run.xp.ascontiguousarray
     grad, x, weight = contiguous(grad), contiguous(x), contiguous(weight)
     read, made = (grad, x) if transposed else (x, grad)
-    windows = Windows(read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:])
     geometry = _Geometry(x.shape[0], read.shape[1], made.shape[1], groups, windows)
     to_input = to_weight = None
     if mask[0]:
@@ -195,6 +186,9 @@ def convolution_backward(
 
 
 LAUNCHERS: Final[dict[str, Launcher]] = {
-    "convolution": convolution,
-    "convolution_backward": convolution_backward,
+    name: on_windows(name, launcher, leading=1)
+    for name, launcher in (
+        ("convolution", convolution),
+        ("convolution_backward", convolution_backward),
+    )
 }

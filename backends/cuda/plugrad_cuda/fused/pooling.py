@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Any, Final
 
-from plugrad.plugins.windows import Windows
+from plugrad.plugins.windows import Windows, on_windows
 from plugrad_cuda.fused.launching import (
     CPP,
     INT64,
@@ -17,8 +17,6 @@ from plugrad_cuda.fused.launching import (
     over_elements,
 )
 from plugrad_cuda.fused.runtime import Runtime
-
-Pair = tuple[int, int]
 
 EXPRESSIONS: Final = {
     "pooling": tuple(
@@ -52,35 +50,23 @@ def _launch(
     run.launch("pooling", f"{kernel}<{cpp(first)}, {index}>", grid, block, (*arrays, *sizes))
 
 
-def max_pool2d(
-    run: Runtime, x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-) -> Any:
+def max_pool2d(run: Runtime, x: Array, windows: Windows) -> Any:
     """Maxima, and their positions in the images as row * width + column."""
     if cpp(x) is None:
         return NotImplemented
-    shape = (*x.shape[:-2], *out)
+    shape = (*x.shape[:-2], *windows.out)
     made = (run.xp.empty(shape, x.dtype), run.xp.empty(shape, INT64))
-    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
     _launch(run, "max_pool", (x,), made, math.prod(x.shape[:-2]), windows)
     return made
 
 
 def max_pool2d_backward(
-    run: Runtime,
-    grad: Array,
-    shape: tuple[int, ...],
-    indices: Array,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
+    run: Runtime, grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows
 ) -> Any:
     """Each element's gradients from the windows that it is the maximum of."""
     if cpp(grad) is None:
         return NotImplemented
     result = run.xp.empty(shape, grad.dtype)
-    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
     planes = math.prod(shape[:-2])
     _launch(run, "max_pool_backward", (grad, indices), (result,), planes, windows)
     return result
@@ -89,19 +75,14 @@ def max_pool2d_backward(
 def avg_pool2d(
     run: Runtime,
     x: Array,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
+    windows: Windows,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
     """Means of windows."""
     if cpp(x) is None:
         return NotImplemented
-    result = run.xp.empty((*x.shape[:-2], *out), x.dtype)
-    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    result = run.xp.empty((*x.shape[:-2], *windows.out), x.dtype)
     how = (int(count_include_pad), divisor_override or 0)
     _launch(run, "avg_pool", (x,), (result,), math.prod(x.shape[:-2]), windows, *how)
     return result
@@ -111,11 +92,7 @@ def avg_pool2d_backward(
     run: Runtime,
     grad: Array,
     shape: tuple[int, ...],
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
+    windows: Windows,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
@@ -123,15 +100,17 @@ def avg_pool2d_backward(
     if cpp(grad) is None:
         return NotImplemented
     result = run.xp.empty(shape, grad.dtype)
-    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
     how = (int(count_include_pad), divisor_override or 0)
     _launch(run, "avg_pool_backward", (grad,), (result,), math.prod(shape[:-2]), windows, *how)
     return result
 
 
-LAUNCHERS: Final[dict[str, Launcher]] = {
+_ON_WINDOWS: Final[dict[str, Launcher]] = {
     "max_pool2d_with_indices": max_pool2d,
     "max_pool2d_with_indices_backward": max_pool2d_backward,
     "avg_pool2d": avg_pool2d,
     "avg_pool2d_backward": avg_pool2d_backward,
+}
+LAUNCHERS: Final[dict[str, Launcher]] = {
+    name: on_windows(name, launcher, leading=1) for name, launcher in _ON_WINDOWS.items()
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from plugrad.plugins.windows import Windows, convolution_windows
+from plugrad.plugins.windows import Windows, on_windows
 from plugrad_cuda.kernels.family import Family, accumulator
 from plugrad_cuda.kernels.namespace import Array, Kernel
 
@@ -23,8 +23,8 @@ class Convolution(Family):
 
     def kernels(self) -> dict[str, Kernel]:
         return {
-            "convolution": self.convolution,
-            "convolution_backward": self.convolution_backward,
+            "convolution": on_windows("convolution", self.convolution),
+            "convolution_backward": on_windows("convolution_backward", self.convolution_backward),
         }
 
     def columns(self, x: Array, windows: Windows, groups: int) -> Array:
@@ -77,30 +77,22 @@ class Convolution(Family):
         x: Array,
         weight: Array,
         bias: Array | None,
-        stride: Ints,
-        padding: Ints,
-        dilation: Ints,
+        windows: Windows,
         transposed: bool,
-        output_padding: Ints,
         groups: int,
     ) -> Any:
-        windows = convolution_windows(
-            x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
-        )
         convolve = self.input_gradient if transposed else self.forward
         out = convolve(x, weight, windows, groups)
         if bias is None:
             return out
-        return self.xp.add(out, bias.reshape(-1, *(1 for _ in stride)), out=out)
+        return self.xp.add(out, bias.reshape(-1, *(1 for _ in windows.stride)), out=out)
 
     def convolution_backward(
         self,
         grad: Array,
         x: Array,
         weight: Array,
-        stride: Ints,
-        padding: Ints,
-        dilation: Ints,
+        windows: Windows,
         transposed: bool,
         groups: int,
         mask: tuple[bool, bool, bool],
@@ -110,9 +102,6 @@ class Convolution(Family):
             x, weight = self.xp.conjugate(x), self.xp.conjugate(weight)
         to_input = to_weight = to_bias = None
         read, made = (grad, x) if transposed else (x, grad)
-        windows = Windows(
-            read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:]
-        )
         if mask[0]:
             back = self.forward if transposed else self.input_gradient
             to_input = back(grad, weight, windows, groups)

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from plugrad.plugins.windows import Windows
+from plugrad.plugins.windows import Windows, on_windows
 from plugrad_cuda.kernels.family import INT64, Family, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 from plugrad_cuda.kernels.scattering import add_at
-
-Pair = tuple[int, int]
 
 
 def _better(xp: Any, best: Array, tap: Array, candidate: Array, number: int) -> tuple[Array, Array]:
@@ -32,20 +30,18 @@ class Pooling(Family):
         self.better = self.fused(_better)
 
     def kernels(self) -> dict[str, Kernel]:
-        return {
+        functions: dict[str, Kernel] = {
             "max_pool2d_with_indices": self.max_pool2d,
             "max_pool2d_with_indices_backward": self.max_pool2d_backward,
             "avg_pool2d": self.avg_pool2d,
             "avg_pool2d_backward": self.avg_pool2d_backward,
         }
+        return {name: on_windows(name, function) for name, function in functions.items()}
 
-    def max_pool2d(
-        self, x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-    ) -> tuple[Any, Any]:
+    def max_pool2d(self, x: Array, windows: Windows) -> tuple[Any, Any]:
         """Maxima, and their positions in the images as row * width + column."""
         wide = widen(x)
         least = -np.inf if wide.dtype.kind == "f" else np.iinfo(wide.dtype).min
-        windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
         padded = windows.pad(self.xp, wide, least)
         shifts = windows.reads()
         best = padded[shifts[0]]
@@ -64,23 +60,15 @@ class Pooling(Family):
         return (rows * spread[0] + top) * width + columns * spread[1] + left
 
     def max_pool2d_backward(
-        self,
-        grad: Array,
-        shape: tuple[int, ...],
-        indices: Array,
-        kernel: Pair,
-        step: Pair,
-        pad: Pair,
-        spread: Pair,
-        out: Pair,
+        self, grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows
     ) -> Any:
         planes = math.prod(shape[:-2])
         area = shape[-2] * shape[-1]
         wide = widen(grad)
-        flat = indices.reshape(planes, out[0] * out[1])
+        flat = indices.reshape(planes, math.prod(windows.out))
         flat = flat + self.xp.arange(planes)[:, None] * area
         result = self.xp.zeros(planes * area, wide.dtype)
-        if Windows(shape[-2:], kernel, step, pad, spread, out).disjoint():
+        if windows.disjoint():
             result[flat.reshape(-1)] = wide.reshape(-1)
         else:
             add_at(self.ns, result, (flat.reshape(-1),), wide.reshape(-1))
@@ -91,20 +79,11 @@ class Pooling(Family):
         return divisor if isinstance(divisor, int) else self.xp.asarray(divisor, dtype)
 
     def avg_pool2d(
-        self,
-        x: Array,
-        kernel: Pair,
-        step: Pair,
-        pad: Pair,
-        spread: Pair,
-        out: Pair,
-        count_include_pad: bool,
-        divisor_override: int | None,
+        self, x: Array, windows: Windows, count_include_pad: bool, divisor_override: int | None
     ) -> Any:
         wide = widen(x)
-        windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
         padded = windows.pad(self.xp, wide, 0)
-        total = self.xp.zeros((*x.shape[:-2], *out), wide.dtype)
+        total = self.xp.zeros((*x.shape[:-2], *windows.out), wide.dtype)
         for shift in windows.reads():
             total += padded[shift]
         divisor = windows.divisor(count_include_pad, divisor_override)
@@ -118,16 +97,11 @@ class Pooling(Family):
         self,
         grad: Array,
         shape: tuple[int, ...],
-        kernel: Pair,
-        step: Pair,
-        pad: Pair,
-        spread: Pair,
-        out: Pair,
+        windows: Windows,
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Any:
         wide = widen(grad)
-        windows = Windows(shape[-2:], kernel, step, pad, spread, out)
         divisor = windows.divisor(count_include_pad, divisor_override)
         share = wide / self.on_device(divisor, wide.dtype)
         result = self.xp.zeros((*shape[:-2], *windows.padded()), wide.dtype)

@@ -12,90 +12,68 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad.plugins.windows import transposed_sizes
-from plugrad_jax.kernels.programs import Array, compiled
-
-Ints = tuple[int, ...]
+from plugrad.plugins.windows import Windows, on_windows, transposed_sizes
+from plugrad_jax.kernels.programs import Array, program
 
 
-def _correlate(
-    x: Array, weight: Array, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Array:
+def _correlate(x: Array, weight: Array, windows: Windows, groups: int) -> Array:
     return lax.conv_general_dilated(
         x,
         weight,
-        stride,
-        [(p, p) for p in padding],
-        rhs_dilation=dilation,
+        windows.stride,
+        [(p, p) for p in windows.padding],
+        rhs_dilation=windows.dilation,
         feature_group_count=groups,
     )
 
 
-def _transposed(
-    x: Array,
-    weight: Array,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    output_padding: Ints,
-    groups: int,
-) -> Array:
+def _transposed(x: Array, weight: Array, windows: Windows, groups: int) -> Array:
     """The input spread out by the stride meets the turned filters (C, O / groups, *kernel)."""
     channels, filters, *kernel = weight.shape
     turned = lax.rev(weight, tuple(range(2, weight.ndim)))
     by_group = turned.reshape(groups, channels // groups, filters, *kernel).swapaxes(1, 2)
-    reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    dilation, padding = windows.dilation, windows.padding
+    least = transposed_sizes(windows.out, windows.kernel, windows.stride, padding, dilation)
+    edges: list[tuple[int, int]] = []
+    for i, size in enumerate(windows.sizes):
+        low = dilation[i] * (kernel[i] - 1) - padding[i]
+        edges.append((low, low + size - least[i]))
     return lax.conv_general_dilated(
         x,
         by_group.reshape(groups * filters, channels // groups, *kernel),
         (1,) * len(kernel),
-        [(r - p, r - p + o) for r, p, o in zip(reach, padding, output_padding, strict=True)],
-        lhs_dilation=stride,
+        edges,
+        lhs_dilation=windows.stride,
         rhs_dilation=dilation,
         feature_group_count=groups,
     )
 
 
-@compiled(3, 4, 5, 6, 7, 8)
 def convolution(
     x: Array,
     weight: Array,
     bias: Array | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
+    windows: Windows,
     transposed: bool,
-    output_padding: Ints,
     groups: int,
 ) -> Array:
-    if transposed:
-        out = _transposed(x, weight, stride, padding, dilation, output_padding, groups)
-    else:
-        out = _correlate(x, weight, stride, padding, dilation, groups)
-    return out if bias is None else out + bias.reshape(-1, *(1,) * len(stride))
+    out = (_transposed if transposed else _correlate)(x, weight, windows, groups)
+    return out if bias is None else out + bias.reshape(-1, *(1,) * len(windows.stride))
 
 
-@compiled(3, 4, 5, 6, 7, 8)
 def convolution_backward(
     grad: Array,
     x: Array,
     weight: Array,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
+    windows: Windows,
     transposed: bool,
     groups: int,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Array | None, Array | None, Array | None]:
     """The gradients toward input, weight and bias; None where not wanted."""
-    needed = transposed_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-    # By how much the output of a transposed convolution is longer.
-    output_padding = tuple(n - least for n, least in zip(grad.shape[2:], needed, strict=True))
 
     def forward(x: Array, weight: Array) -> Array:
-        if transposed:
-            return _transposed(x, weight, stride, padding, dilation, output_padding, groups)
-        return _correlate(x, weight, stride, padding, dilation, groups)
+        return (_transposed if transposed else _correlate)(x, weight, windows, groups)
 
     if jnp.iscomplexobj(x):
         x, weight = x.conj(), weight.conj()
@@ -110,6 +88,9 @@ def convolution_backward(
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
-    "convolution": convolution,
-    "convolution_backward": convolution_backward,
+    name: program(on_windows(name, function), 3, 4, 5, 6, 7, 8)
+    for name, function in (
+        ("convolution", convolution),
+        ("convolution_backward", convolution_backward),
+    )
 }

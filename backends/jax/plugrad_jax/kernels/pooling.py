@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from plugrad.plugins.windows import Windows
-from plugrad_jax.kernels.programs import Array, compiled, widen
+from plugrad.plugins.windows import Windows, on_windows
+from plugrad_jax.kernels.programs import Array, program, widen
 
-Pair = tuple[int, int]
 Shape = tuple[int, ...]
 
 # Windows of more taps than this are not written out: the program would grow with them.
@@ -41,15 +40,12 @@ def _first_inside(windows: Windows, axis: int) -> Any:
     return np.where(start < 0, start - start // spread * spread, start)
 
 
-@compiled(1, 2, 3, 4, 5)
-def max_pool2d(
-    x: Array, kernel: Pair, step: Pair, pad: Pair, spread: Pair, out: Pair
-) -> tuple[Array, Array]:
+def max_pool2d(x: Array, windows: Windows) -> tuple[Array, Array]:
     """Maxima, and their positions in the images as row * width + column: the first of equal ones,
     the last nan."""
     floating = jnp.issubdtype(x.dtype, jnp.floating)
     least = jnp.array(-jnp.inf if floating else np.iinfo(x.dtype).min, x.dtype)
-    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
+    kernel, spread = windows.kernel, windows.dilation
     padded = _padded(x, windows, least)
     width = x.shape[-1]
     rows, columns = (jnp.asarray(windows.starts(i)) for i in range(2))
@@ -65,7 +61,7 @@ def max_pool2d(
         position = corner + (top * width + left)
         return jnp.where(better, found, best), jnp.where(better, position, where)
 
-    shape = (*x.shape[:-2], *out)
+    shape = (*x.shape[:-2], *windows.out)
     best = jnp.full(shape, least)
     where = jnp.broadcast_to(jnp.asarray(first), shape)
     if kernel[0] * kernel[1] > _TAPS:
@@ -81,9 +77,10 @@ def max_pool2d(
     return best, where
 
 
-def _tiled_backward(grad: Array, shape: Shape, indices: Array, kernel: Pair, out: Pair) -> Array:
+def _tiled_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
     """Windows side by side: every element asks whether it was the greatest of its own, in one
     pass."""
+    kernel, out = windows.kernel, windows.out
     extent = (out[0] * kernel[0], out[1] * kernel[1])
     places = lax.broadcasted_iota(indices.dtype, extent, 0) * shape[-1]
     places += lax.broadcasted_iota(indices.dtype, extent, 1)
@@ -96,29 +93,19 @@ def _tiled_backward(grad: Array, shape: Shape, indices: Array, kernel: Pair, out
     return lax.pad(result, jnp.zeros((), grad.dtype), rest)
 
 
-@compiled(1, 3, 4, 5, 6, 7)
-def max_pool2d_backward(
-    grad: Array,
-    shape: Shape,
-    indices: Array,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
-) -> Array:
+def max_pool2d_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
     """Small windows are gone through tap by tap: adding at indices is slow on most devices."""
     height, width = shape[-2:]
+    kernel, step, pad = windows.kernel, windows.stride, windows.padding
+    spread, out = windows.dilation, windows.out
     tiled = step == kernel and pad == (0, 0) and spread == (1, 1)
     if tiled and out[0] * kernel[0] <= height and out[1] * kernel[1] <= width:
-        return _tiled_backward(grad, shape, indices, kernel, out)
+        return _tiled_backward(grad, shape, indices, windows)
     if kernel[0] * kernel[1] > _TAPS:
         flat = grad.reshape(-1, out[0] * out[1])
         planes = lax.broadcasted_iota(indices.dtype, flat.shape, 0)
         result = jnp.zeros((flat.shape[0], height * width), grad.dtype)
         return result.at[planes, indices.reshape(flat.shape)].add(flat).reshape(shape)
-
-    windows = Windows((height, width), kernel, step, pad, spread, out)
 
     def spread_out(x: Array, tap: Shape, fill: Any) -> Array:
         """What the windows have, at the places that a tap meets."""
@@ -153,18 +140,9 @@ def _window_sums(x: Array, windows: Windows) -> Array:
     return total
 
 
-@compiled(1, 2, 3, 4, 5, 6, 7)
 def avg_pool2d(
-    x: Array,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
-    count_include_pad: bool,
-    divisor_override: int | None,
+    x: Array, windows: Windows, count_include_pad: bool, divisor_override: int | None
 ) -> Array:
-    windows = Windows(x.shape[-2:], kernel, step, pad, spread, out)
     divisor = windows.divisor(count_include_pad, divisor_override)
     total = _window_sums(widen(x), windows)
     if jnp.issubdtype(x.dtype, jnp.integer):
@@ -172,19 +150,13 @@ def avg_pool2d(
     return (total / jnp.asarray(divisor, total.dtype)).astype(x.dtype)
 
 
-@compiled(1, 2, 3, 4, 5, 6, 7, 8)
 def avg_pool2d_backward(
     grad: Array,
     shape: Shape,
-    kernel: Pair,
-    step: Pair,
-    pad: Pair,
-    spread: Pair,
-    out: Pair,
+    windows: Windows,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
-    windows = Windows(shape[-2:], kernel, step, pad, spread, out)
     wide = widen(grad)
     divisor = jnp.asarray(windows.divisor(count_include_pad, divisor_override), wide.dtype)
     like = jnp.zeros(shape, wide.dtype)
@@ -192,9 +164,14 @@ def avg_pool2d_backward(
     return back(wide / divisor)[0].astype(grad.dtype)
 
 
+# With the positions of what is no array among the arguments of the raw kernel.
+_ON_WINDOWS: Final[dict[str, tuple[Callable[..., Any], Shape]]] = {
+    "max_pool2d_with_indices": (max_pool2d, (1, 2, 3, 4, 5)),
+    "max_pool2d_with_indices_backward": (max_pool2d_backward, (1, 3, 4, 5, 6, 7)),
+    "avg_pool2d": (avg_pool2d, (1, 2, 3, 4, 5, 6, 7)),
+    "avg_pool2d_backward": (avg_pool2d_backward, (1, 2, 3, 4, 5, 6, 7, 8)),
+}
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
-    "max_pool2d_with_indices": max_pool2d,
-    "max_pool2d_with_indices_backward": max_pool2d_backward,
-    "avg_pool2d": avg_pool2d,
-    "avg_pool2d_backward": avg_pool2d_backward,
+    name: program(on_windows(name, function), *static)
+    for name, (function, static) in _ON_WINDOWS.items()
 }
