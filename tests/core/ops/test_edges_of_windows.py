@@ -1,0 +1,81 @@
+"""Pooling, padding and normalisation at the edges, as in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+import plugrad
+from tests.core.ops.edges import INF, check, gradients, outcome
+
+
+def least_pool(dtype: str) -> Callable[[Any], Any]:
+    """Windows in which nothing exceeds the padding."""
+
+    def program(lib: Any) -> Any:
+        kind = getattr(lib, dtype)
+        least = -INF if kind.is_floating_point else lib.iinfo(kind).min
+        image = lib.full((1, 3, 4), least, dtype=kind)
+        image[0, 2, 3] = 7
+        pool = lib.nn.functional.max_pool2d
+        return [
+            pool(image, 2, 1, padding=1, return_indices=True),
+            pool(image, 3, 2, padding=1, dilation=2, return_indices=True),
+        ]
+
+    return program
+
+
+PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{f"max_pool2d of the least {t}": least_pool(t) for t in ("float32", "int64", "uint8")},
+    "empty stride": lambda L: L.nn.functional.avg_pool2d(L.ones(1, 4, 4), 2, []),
+    "three kernel sizes": lambda L: L.nn.functional.avg_pool2d(L.ones(1, 4, 4), [2, 2, 2]),
+    "finer windows": lambda L: gradients(
+        lambda x: L.nn.functional.adaptive_avg_pool2d(x, (7, 3))[..., ::2, :],
+        L.arange(24.0).reshape(2, 3, 4),
+    ),
+    "batch_norm of 2 dims": lambda L: L.nn.functional.batch_norm(
+        L.arange(6.0).reshape(2, 3), L.zeros(3), L.ones(3), training=True
+    ),
+    "adaptive_avg_pool2d without channels": (
+        lambda L: L.nn.functional.adaptive_avg_pool2d(L.ones(2, 0, 3, 3), (2, 4))
+    ),
+    "adaptive_avg_pool2d without rows": (
+        lambda L: L.nn.functional.adaptive_avg_pool2d(L.ones(2, 3, 0, 3), (2, 4))
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_windows_at_edges_are_those_of_pytorch(torch_oracle: Any, name: str) -> None:
+    check(torch_oracle, PROGRAMS[name])
+
+
+@pytest.mark.parametrize("mode", ["circular", "reflect", "replicate"])
+@pytest.mark.parametrize(
+    ("shape", "widths"),
+    [
+        ((1, 2, 4), (2, 3)), ((2, 4), (-1, 3)), ((1, 1, 3, 4), (1, 2, -1, 1)),
+        ((1, 3, 4), (1, 2, 1, 1)), ((1, 1, 3, 4), (1, 2)), ((4,), (1, 2)), ((2, 3), (5, 0)),
+        ((1, 1, 2, 3, 2), (1, 1, 0, 2, 1, -1)), ((2, 4), (-2, -1)),
+    ],
+)  # fmt: skip
+def test_padding_is_that_of_pytorch(
+    torch_oracle: Any, mode: str, shape: tuple[int, ...], widths: tuple[int, ...]
+) -> None:
+    def padded(lib: Any) -> Any:
+        count = 1
+        for size in shape:
+            count *= size
+        x = lib.arange(float(count)).reshape(shape)
+        return gradients(lambda x: lib.nn.functional.pad(x, widths, mode=mode).square(), x)
+
+    expected = outcome(torch_oracle, padded)
+    actual = outcome(plugrad, padded)
+    if isinstance(expected, tuple):
+        assert isinstance(actual, tuple)
+        assert actual[0] == expected[0]
+    else:
+        assert actual == expected
