@@ -31,6 +31,15 @@ def least_pool(dtype: str) -> Callable[[Any], Any]:
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     **{f"max_pool2d of the least {t}": least_pool(t) for t in ("float32", "int64", "uint8")},
     "empty stride": lambda L: L.nn.functional.avg_pool2d(L.ones(1, 4, 4), 2, []),
+    "a convolution over no dimensions": lambda L: L.convolution(
+        L.ones(1, 2), L.ones(2, 2), None, [1], [0], [1], False, [0], 1
+    ),
+    "one output padding for two dimensions": lambda L: L.convolution(
+        L.ones(1, 1, 3, 3), L.ones(1, 1, 2, 2), None, [2], [0], [1], True, [1], 1
+    ),
+    "three output paddings": lambda L: L.convolution(
+        L.ones(1, 1, 3, 3), L.ones(1, 1, 2, 2), None, [1], [0], [1], True, [0, 0, 0], 1
+    ),
     "three kernel sizes": lambda L: L.nn.functional.avg_pool2d(L.ones(1, 4, 4), [2, 2, 2]),
     "finer windows": lambda L: gradients(
         lambda x: L.nn.functional.adaptive_avg_pool2d(x, (7, 3))[..., ::2, :],

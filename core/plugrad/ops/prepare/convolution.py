@@ -15,7 +15,6 @@ def convolution(
     w = sizes_of(weight)
     spatial = len(w) - 2
     how = per_dimension(settings, spatial)
-    how.output_padding = _values("output_padding", how.output_padding, spatial)
     _check_steps(how)
     _check_channels(x, w, how)
     outputs = w[1] * how.groups if how.transposed else w[0]
@@ -41,10 +40,7 @@ def convolution_backward(
     settings: Convolution,
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[object, ...]:
-    spatial = len(sizes_of(weight)) - 2
-    if spatial < 1:
-        raise RuntimeError("weight should have at least three dimensions")
-    how = per_dimension(settings, spatial)
+    how = per_dimension(settings, len(sizes_of(weight)) - 2)
     _check_steps(how)
     # What the output was padded with follows from the sizes.
     steps = (how.stride, how.padding, how.dilation, how.transposed, how.groups)
@@ -52,11 +48,21 @@ def convolution_backward(
 
 
 def per_dimension(settings: Convolution, spatial: int) -> Convolution:
-    """Stride, padding and dilation, each for every spatial dimension."""
+    """With as many values as there are spatial dimensions, also where there was one for all."""
+    if spatial < 1:
+        raise RuntimeError("weight should have at least three dimensions")
+    if (
+        len(settings.stride) == spatial
+        and len(settings.padding) == spatial
+        and len(settings.dilation) == spatial
+        and len(settings.output_padding) == spatial
+    ):
+        return settings
     how = settings.copy()
     how.stride = _values("stride", how.stride, spatial)
     how.padding = _values("padding", how.padding, spatial)
     how.dilation = _values("dilation", how.dilation, spatial)
+    how.output_padding = _values("output_padding", how.output_padding, spatial)
     return how
 
 
