@@ -25,6 +25,7 @@ from plugrad.dtype import (
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.arguments import is_length
 from plugrad.tensor.creation.from_data import tensor
+from plugrad.tensor.creation.nested import is_sequence
 from plugrad.tensor.size import Size
 
 
@@ -64,7 +65,8 @@ def typed_tensor(name: str, dtype: DType, args: tuple[Any, ...]) -> Any:
     if len(args) == 1 and isinstance(data, Size):
         return F.empty(tuple(data), dtype=dtype)
     if len(args) == 1 and not is_length(data):
-        if not hasattr(type(data), "__len__"):
+        is_text = isinstance(data, (str, bytes))
+        if not is_text and not is_sequence(data) and not hasattr(data, "__array__"):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return tensor(data, dtype=dtype)
     if not all(is_length(size) for size in args):

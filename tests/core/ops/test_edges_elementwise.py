@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 import plugrad
-from plugrad.testing import gradcheck
+from plugrad.testing import gradcheck, gradgradcheck
 from tests.core.ops.edges import EDGES, INF, NAN, check, gradients, outcome
 
 
@@ -54,6 +54,16 @@ def number_softmax(name: str) -> Callable[[Any], Any]:
     return program
 
 
+def complex_reciprocals(dtype: str) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        numbers = [complex(a, b) for a in (0.0, -0.0, 1.0, INF, NAN) for b in (0.0, -2.0, -INF)]
+        x = lib.tensor(numbers, dtype=getattr(lib, dtype))
+        # The signs of zeros count: 1 / 0 has them.
+        return [(y, 1 / y.real, 1 / y.imag) for y in (x.reciprocal(), x**-1)]
+
+    return program
+
+
 def copysign_after_a_write(lib: Any) -> Any:
     x, sign = lib.tensor([1.0, -2.0]), lib.tensor([[-1.0, 3.0], [2.0, 1.0]])
     x.requires_grad_(), sign.requires_grad_()
@@ -65,6 +75,9 @@ def copysign_after_a_write(lib: Any) -> Any:
 
 
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{f"reciprocals in {kind}": complex_reciprocals(kind) for kind in ("complex64", "complex128")},
+    "complex silu": lambda L: L.nn.functional.silu(L.tensor([1 + 2j, -0.5j, 0j])),
+    "silu of integers": lambda L: L.nn.functional.silu(L.tensor([1, 2])),
     "powers of negative integers": lambda L: [
         L.pow(*L.meshgrid(L.tensor([-128, -2, -1, 0, 1, 2], dtype=L.int8), e, indexing="ij"))
         for e in [L.tensor([-128, -127, -2, -1, 0, 1], dtype=L.int8)]
@@ -164,3 +177,10 @@ def test_an_operand_of_a_composite_in_place_keeps_its_gradient(torch_oracle: Any
         return exponent.grad
 
     assert outcome(plugrad, program) == outcome(torch_oracle, program)
+
+
+def test_complex_silu_has_the_gradient_of_finite_differences() -> None:
+    """PyTorch's has none."""
+    x = plugrad.tensor([1 + 2j, -0.5j, 0.3 + 0.1j], dtype=plugrad.complex128, requires_grad=True)
+    assert gradcheck(plugrad.silu, (x,), check_forward_ad=True)
+    assert gradgradcheck(plugrad.silu, (x,), check_fwd_over_rev=True)

@@ -52,6 +52,13 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     "the slope of elu": lambda L: L.nn.functional.elu(-L.ones(2), L.tensor(1 + 0j)),
     "an array of an object for a number": lambda L: L.ones(2).nan_to_num(np.array(None)),
     "a NumPy number of bytes": lambda L: L.UntypedStorage(np.int64(2)).size(),
+    **{
+        f"{kind} of {data!r}": (lambda L, kind=kind, data=data: getattr(L, kind)(data))  # type: ignore[misc]
+        for kind in ("Tensor", "FloatTensor", "LongTensor")
+        for data in (
+            {1, 2}, {}, None, 1.5, "a", b"a", ["a"], [None], [1, "a"], range(2), [[1], [2, 3]],
+        )
+    },
     "the input of one_hot": lambda L: L.nn.functional.one_hot(input=L.tensor([0, 1])),
     "a complex number that is real": lambda L: L.full((2,), L.tensor(2 + 0j), dtype=L.float32),
 }  # fmt: skip

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+import plugrad
+from plugrad.testing import gradcheck, gradgradcheck
 from tests.core.ops.edges import check
 
 
@@ -18,12 +20,46 @@ def integers(name: str, *shapes: tuple[int, ...], **factors: Any) -> Callable[[A
     return program
 
 
+def distances(left: str, right: str, rows: int, **how: Any) -> Callable[[Any], Any]:
+    def program(lib: Any) -> Any:
+        x = lib.ones(rows, 3, dtype=getattr(lib, left))
+        return lib.cdist(x, lib.zeros(2, 3, dtype=getattr(lib, right)), **how)
+
+    return program
+
+
+def determinants(matrix: Any) -> Callable[[Any], Any]:
+    """With a graph of the gradient: without one PyTorch's gradient of a singular matrix is 0."""
+
+    def program(lib: Any) -> Any:
+        x = lib.tensor(matrix, dtype=lib.float64, requires_grad=True)
+        found = lib.linalg.det(x)
+        (grad,) = lib.autograd.grad(found.sum(), x, create_graph=True)
+        return found.round(decimals=9), grad.round(decimals=9).detach() + 0.0
+
+    return program
+
+
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     "addmv": integers("addmv", (2,), (2, 3), (3,), beta=0.5, alpha=2.5),
     "addbmm": integers("addbmm", (2, 2), (3, 2, 3), (3, 3, 2), beta=0.5),
     "baddbmm": integers("baddbmm", (2, 2), (3, 2, 3), (3, 3, 2), alpha=1.5),
     "addmv of two dtypes": lambda L: L.addmv(L.ones(2, dtype=L.float64), L.ones(2, 3), L.ones(3)),
     "matrix_power of integers": lambda L: L.matrix_power(L.tensor([[1, 2], [3, 4]]), 3),
+    **{
+        f"cdist of {rows} rows of {left} and {right}, {how}": distances(left, right, rows, **how)
+        for left, right in (("float32", "float64"), ("float64", "bfloat16"), ("float32", "float32"))
+        for rows in (0, 2, 30)
+        for how in ({}, {"p": 1.0}, {"compute_mode": "use_mm_for_euclid_dist"})
+    },
+    **{
+        f"the gradient of the determinant of {matrix}": determinants(matrix)
+        for matrix in (
+            [[1.0, 2.0], [2.0, 4.0]], [[0.0, 1.0], [0.0, 1.0]], [[0.0]], [[2.0, 1.0], [0.0, 3.0]],
+            [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]], [[0.0, 0.0], [0.0, 0.0]],
+            [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]],
+        )
+    },
     "matrix_power 0": lambda L: L.matrix_power(L.ones(2, 2).requires_grad_(), 0),
     **{
         f"matrix_norm {order} along {dim} of {shape}": (
@@ -56,3 +92,13 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_products_at_edges_are_those_of_pytorch(torch_oracle: Any, name: str) -> None:
     check(torch_oracle, PROGRAMS[name])
+
+
+@pytest.mark.parametrize(
+    "matrix", [[[1.0, 2.0], [2.0, 4.0]], [[0.0] * 3] * 3, [[1, 1j], [1j, -1]], [[0.0]]]
+)
+def test_derivatives_of_the_determinant_of_a_singular_matrix(matrix: Any) -> None:
+    """Finite differences say what they are, for matrices of any rank."""
+    x = plugrad.tensor(matrix, dtype=plugrad.complex128, requires_grad=True)
+    assert gradcheck(plugrad.linalg.det, (x,), check_forward_ad=True)
+    assert gradgradcheck(plugrad.linalg.det, (x,))

@@ -116,6 +116,13 @@ def _one(a: Array) -> Any:
     return np.ones_like(a)
 
 
+def reciprocal(a: Array) -> Any:
+    """Of complex numbers by division: NumPy's own gives nan for 0, and -0 where PyTorch has 0."""
+    if a.dtype.kind == "c":
+        return np.true_divide(as_operand(1, a.dtype), a)
+    return np.reciprocal(a)
+
+
 def _reciprocal_square(a: Array) -> Any:
     return np.reciprocal(np.square(a))
 
@@ -132,7 +139,7 @@ _EASY_POWERS: Final[dict[Any, Kernel]] = {
     2: np.square,
     3: in_float32(_cube),
     0.5: np.sqrt,
-    -1: np.reciprocal,
+    -1: reciprocal,
     -2: in_float32(_reciprocal_square),
     -0.5: in_float32(rsqrt),
     1: np.positive,
@@ -326,7 +333,7 @@ _UNARY: Final[dict[str, Kernel]] = {
     "log1p": np.log1p,
     "sqrt": np.sqrt,
     "rsqrt": in_float32(rsqrt),
-    "reciprocal": np.reciprocal,
+    "reciprocal": reciprocal,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,

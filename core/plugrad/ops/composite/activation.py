@@ -185,13 +185,14 @@ def gelu_backward(grad: Tensor, x: Tensor, approximate: str) -> Tensor:
 
 
 def silu(self: Tensor) -> Tensor:
-    check_real_floating("silu_cpu", self.dtype)
+    if not self.dtype.is_complex:
+        check_real_floating("silu_cpu", self.dtype)
     return self * self.sigmoid()
 
 
 def silu_backward(grad: Tensor, x: Tensor) -> Tensor:
     s = x.sigmoid()
-    return grad * s * (x * (1.0 - s) + 1.0)
+    return grad * (s * (x * (1.0 - s) + 1.0)).conj()
 
 
 def softplus(self: Tensor, beta: Any, threshold: Any) -> Tensor:

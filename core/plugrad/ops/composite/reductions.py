@@ -25,6 +25,7 @@ from plugrad.ops.composite.selection.extrema import min_dim as min_dim
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.kernels import named_results
 from plugrad.tensor.calls.promotion import to_dtype
 
@@ -195,12 +196,29 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
         raise RuntimeError("cdist only supports non-negative p values")
     if compute_mode is not None and compute_mode not in _CDIST_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if x1.dtype is not x2.dtype:
+        if x1.numel() != 0 and x2.numel() != 0:
+            _raise_two_dtypes(x1, x2, p, compute_mode or _CDIST_MODES[0])
+        x2 = to_dtype(x2, x1.dtype)
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if p == 0:
         # How many are not 0, or nan if one is.
         count: Tensor = difference.abs().ceil().clamp(None, 1).sum(dim=(-1,))
         return count
     return F.linalg_vector_norm(difference, p, -1)
+
+
+def _raise_two_dtypes(x1: Tensor, x2: Tensor, p: float, compute_mode: str) -> None:
+    """In the words of what PyTorch computes with: a product of matrices, or a loop."""
+    many = sizes_of(x1)[-2] > 25 or sizes_of(x2)[-2] > 25
+    if p == 2 and (compute_mode == _CDIST_MODES[1] or (compute_mode == _CDIST_MODES[0] and many)):
+        raise RuntimeError(
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{CPP_NAMES[x1.dtype.name]} != {CPP_NAMES[x2.dtype.name]}"
+        )
+    raise RuntimeError(
+        f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}"
+    )
 
 
 def any_nonzero(self: Tensor, dim: Any, keepdim: bool) -> Any:

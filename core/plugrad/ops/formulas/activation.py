@@ -48,7 +48,9 @@ def gelu_double_backward(grad: Tensor, grad_output: Tensor, x: Tensor, approxima
 
 def silu_double_backward(grad: Tensor, grad_output: Tensor, x: Tensor) -> Tensor:
     s = x.sigmoid()
-    return grad * grad_output * s * (1.0 - s) * (x * (1.0 - s * 2.0) + 2.0)
+    second = s * (1.0 - s) * (x * (1.0 - s * 2.0) + 2.0)
+    # The gradient depends on the conjugate of a complex x.
+    return grad.conj() * grad_output * second.conj()
 
 
 def softplus_double_backward(

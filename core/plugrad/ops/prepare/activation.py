@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -103,8 +104,14 @@ def gelu_backward(
     return (*_beside(grad_output, self), approximate)
 
 
-def silu_backward(grad_output: TensorBase, self: TensorBase) -> tuple[object, ...]:
-    return _beside(grad_output, self)
+def silu(self: TensorBase) -> Any:
+    """Kernels know real numbers; complex ones are left to the decomposition."""
+    return DECLINED if self.dtype.category == COMPLEX else (self,)
+
+
+def silu_backward(grad_output: TensorBase, self: TensorBase) -> Any:
+    prepared = _beside(grad_output, self)
+    return DECLINED if self.dtype.category == COMPLEX else prepared
 
 
 def softplus_backward(
