@@ -199,7 +199,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
     if x1.dtype is not x2.dtype:
         if x1.numel() != 0 and x2.numel() != 0:
             _raise_two_dtypes(x1, x2, p, compute_mode or _CDIST_MODES[0])
-        x2 = to_dtype(x2, x1.dtype)
+        x2 = in_dtype_of(x2, x1)
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if p == 0:
         # How many are not 0, or nan if one is.
