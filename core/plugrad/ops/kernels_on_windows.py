@@ -9,42 +9,90 @@ from typing import Any, Final
 from plugrad.ops.windows import Windows, convolution_windows
 
 Kernel = Callable[..., Any]
+Ints = tuple[int, ...]
 
 
-def _convolution(x: Any, weight: Any, bias: Any, *steps: Any) -> tuple[Any, ...]:
-    stride, padding, dilation, transposed, output_padding, groups = steps
-    windows = convolution_windows(
-        x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
-    )
-    return x, weight, bias, windows, transposed, groups
+def _convolution(function: Kernel) -> Kernel:
+    def kernel(
+        x: Any,
+        weight: Any,
+        bias: Any,
+        stride: Ints,
+        padding: Ints,
+        dilation: Ints,
+        transposed: bool,
+        output_padding: Ints,
+        groups: int,
+    ) -> Any:
+        windows = convolution_windows(
+            x.shape[2:], weight.shape[2:], stride, padding, dilation, transposed, output_padding
+        )
+        return function(x, weight, bias, windows, transposed, groups)
+
+    return kernel
 
 
-def _convolution_backward(grad: Any, x: Any, weight: Any, *steps: Any) -> tuple[Any, ...]:
-    stride, padding, dilation, transposed, groups, mask = steps
-    read, made = (grad, x) if transposed else (x, grad)
-    sizes, kernel, out = read.shape[2:], weight.shape[2:], made.shape[2:]
-    windows = Windows(sizes, kernel, stride, padding, dilation, out)
-    return grad, x, weight, windows, transposed, groups, mask
+def _convolution_backward(function: Kernel) -> Kernel:
+    def kernel(
+        grad: Any,
+        x: Any,
+        weight: Any,
+        stride: Ints,
+        padding: Ints,
+        dilation: Ints,
+        transposed: bool,
+        groups: int,
+        mask: tuple[bool, bool, bool],
+    ) -> Any:
+        read, made = (grad, x) if transposed else (x, grad)
+        windows = Windows(
+            read.shape[2:], weight.shape[2:], stride, padding, dilation, made.shape[2:]
+        )
+        return function(grad, x, weight, windows, transposed, groups, mask)
+
+    return kernel
 
 
-def _max_pool2d(x: Any, *values: Any) -> tuple[Any, ...]:
-    return x, Windows(x.shape[-2:], *values)
+def _max_pool2d(function: Kernel) -> Kernel:
+    def kernel(x: Any, size: Ints, step: Ints, pad: Ints, spread: Ints, out: Ints) -> Any:
+        return function(x, Windows(x.shape[-2:], size, step, pad, spread, out))
+
+    return kernel
 
 
-def _max_pool2d_backward(grad: Any, shape: Any, indices: Any, *values: Any) -> tuple[Any, ...]:
-    return grad, shape, indices, Windows(shape[-2:], *values)
+def _max_pool2d_backward(function: Kernel) -> Kernel:
+    def kernel(grad: Any, shape: Ints, indices: Any, *values: Ints) -> Any:
+        return function(grad, shape, indices, Windows(shape[-2:], *values))
+
+    return kernel
 
 
-def _avg_pool2d(x: Any, *values: Any) -> tuple[Any, ...]:
-    return x, Windows(x.shape[-2:], *values[:5]), *values[5:]
+def _avg_pool2d(function: Kernel) -> Kernel:
+    def kernel(
+        x: Any,
+        size: Ints,
+        step: Ints,
+        pad: Ints,
+        spread: Ints,
+        out: Ints,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Any:
+        windows = Windows(x.shape[-2:], size, step, pad, spread, out)
+        return function(x, windows, count_include_pad, divisor_override)
+
+    return kernel
 
 
-def _avg_pool2d_backward(grad: Any, shape: Any, *values: Any) -> tuple[Any, ...]:
-    return grad, shape, Windows(shape[-2:], *values[:5]), *values[5:]
+def _avg_pool2d_backward(function: Kernel) -> Kernel:
+    def kernel(grad: Any, shape: Ints, *values: Any) -> Any:
+        return function(grad, shape, Windows(shape[-2:], *values[:5]), *values[5:])
+
+    return kernel
 
 
-# For each operator, what makes of its raw kernel's arguments those of a function of windows.
-_ARGUMENTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
+# For each operator, what makes a raw kernel of a function of windows.
+_ADAPTERS: Final[dict[str, Callable[[Kernel], Kernel]]] = {
     "avg_pool2d": _avg_pool2d,
     "avg_pool2d_backward": _avg_pool2d_backward,
     "convolution": _convolution,
@@ -77,12 +125,12 @@ def on_windows(operator: str, function: Kernel, leading: int = 0) -> Kernel:
     >>> kernel(np.ones((1, 2, 4)), (1, 2), (1, 2), (0, 0), (1, 1), (2, 2))
     [(0, 0), (0, 1)]
     """
-    arguments = _ARGUMENTS[operator]
+    adapter = _ADAPTERS[operator]
+    if not leading:
+        return adapter(function)
+    arguments = adapter(lambda *args: args)
 
     def kernel(*args: Any) -> Any:
-        return function(*arguments(*args))
-
-    def with_leading(*args: Any) -> Any:
         return function(*args[:leading], *arguments(*args[leading:]))
 
-    return with_leading if leading else kernel
+    return kernel
