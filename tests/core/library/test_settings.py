@@ -60,7 +60,7 @@ def test_values_stand_in_the_order_of_the_table() -> None:
     from plugrad._generated import settings
 
     for name, kind in settings_classes().items():
-        made = {"int": 1, "bool": True, "float": 0.5, "Tensor": plugrad.ones(1)}
+        made = {"int": 1, "bool": True, "float": 0.5, "Tensor": None}
         given = [
             (2, 3) if member.type.is_list else made[member.type.base] for member in kind.members
         ]
@@ -69,7 +69,7 @@ def test_values_stand_in_the_order_of_the_table() -> None:
         assert found.copy() is not found
         assert found.copy().values() == tuple(given)
         for member, value in zip(kind.members, given, strict=True):
-            assert getattr(found, member.name) is value
+            assert getattr(found, member.name) == value
 
 
 @pytest.mark.parametrize(

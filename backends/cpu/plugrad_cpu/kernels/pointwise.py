@@ -116,11 +116,11 @@ def _one(a: Array) -> Any:
     return np.ones_like(a)
 
 
-def reciprocal(a: Array) -> Any:
+def reciprocal(a: Array, out: Array | None = None) -> Any:
     """Of complex numbers by division: NumPy's own gives nan for 0, and -0 where PyTorch has 0."""
     if a.dtype.kind == "c":
-        return np.true_divide(as_operand(1, a.dtype), a)
-    return np.reciprocal(a)
+        return np.true_divide(as_operand(1, a.dtype), a, out=out)
+    return np.reciprocal(a, out=out)
 
 
 def _reciprocal_square(a: Array) -> Any:
@@ -464,5 +464,5 @@ for _name in ("add", "sub", "mul", "div"):
     KERNELS[f"{_name}_.Tensor"] = _in_place(_BINARY[_name])
     KERNELS[f"{_name}_.Scalar"] = _in_place_with_number(_BINARY[_name])
 for _name, _function in _UNARY.items():
-    if isinstance(_function, np.ufunc):
+    if isinstance(_function, np.ufunc) or _function is reciprocal:
         KERNELS[f"{_name}_"] = _in_place_unary(_function)
