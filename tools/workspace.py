@@ -25,7 +25,13 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
 STATE = VENV / "plugrad-workspace.json"
 WHEELS = ROOT / "build" / "wheels"
-GENERATED = [ROOT / "core/plugrad/_generated", ROOT / "core/plugrad/__init__.pyi"]
+GENERATED = [
+    ROOT / "core/plugrad/_generated",
+    ROOT / "core/plugrad/__init__.pyi",
+    ROOT / "core/plugrad/return_types.pyi",
+    ROOT / "core/plugrad-stubs/__init__.pyi",
+    ROOT / "core/plugrad-stubs/return_types.pyi",
+]
 
 # Distribution folder, and the name with extras under which .venv gets it.
 DISTRIBUTIONS = {

@@ -6,11 +6,11 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from plugrad.codegen import forward, settings_code, stub
-from plugrad.codegen.documentation import check_documented
+from plugrad.codegen import documentation, forward, settings_code, stub
 from plugrad.codegen.formula import Formula
 from plugrad.codegen.function import emit_function, emit_overload_table, python_header
 from plugrad.codegen.groups import Group, group_entries
+from plugrad.codegen.handwritten import Sources, with_texts
 from plugrad.codegen.kernel import (
     emit_autograd_kernel,
     emit_call,
@@ -156,7 +156,8 @@ def generate(source: Path, target: Path) -> list[Path]:
         for path in sorted(source.glob("*.yaml"))
     ]
     groups = group_entries([entry for _, entries in families for entry in entries])
-    check_documented(groups)
+    documentation.check_documented(groups)
+    stub.check_typed(groups)
     by_family = {
         family: [group for group in groups if group.first.family == family]
         for family, _ in families
@@ -182,7 +183,14 @@ def generate(source: Path, target: Path) -> list[Path]:
             old.unlink()
     for name, text in files.items():
         _write_if_changed(target / name, text)
-    _write_if_changed(target.parent / "__init__.pyi", _stub_module(source, groups))
+    stub_modules = {
+        "__init__.pyi": _stub_module(source, groups),
+        "return_types.pyi": _return_types_module(groups),
+    }
+    for name, text in stub_modules.items():
+        _write_if_changed(target.parent / name, text)
+        # pyright takes the stubs of a package that has a folder of stubs beside it from there only.
+        _write_if_changed(target.parent.parent / "plugrad-stubs" / name, text)
     return [target / name for name in files]
 
 
@@ -483,6 +491,16 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
     return header + imports + modules.text() + out.text()
 
 
+RETURN_TYPES = """# Generated from plugrad/ops/*.yaml; not to be edited.
+from typing import Any, NamedTuple
+
+from plugrad import Tensor
+from plugrad.dispatch.operator import Operator
+
+def result_type_of(op: Operator) -> Any: ...
+def result_type(name: str, fields: tuple[str, ...]) -> Any: ...
+"""
+
 UNPACK = (
     HEADER.format(title="Unpacking saved tensors as Tensor", origin="nothing")
     + '''
@@ -513,11 +531,21 @@ def _stub_module(source: Path, groups: list[Group]) -> str:
     """`plugrad/__init__.pyi`: the hand-written part with the operators put in."""
     template = (source.parent / "codegen" / "public.pyi.in").read_text()
     functions = Source()
-    stub.emit_function_stubs(functions, groups)
+    stub.emit_function_stubs(functions, groups, "return_types.{}")
     methods = Source()
     methods._depth = 1
-    stub.emit_method_stubs(methods, groups)
-    return template.replace("#@METHODS@", methods.text()).replace("#@FUNCTIONS@", functions.text())
+    stub.emit_method_stubs(methods, groups, "return_types.{}")
+    texts = {group.name: documentation.function_text(group) for group in groups}
+    described = with_texts(template, Sources(source.parent), texts)
+    return described.replace("#@METHODS@", methods.text()).replace("#@FUNCTIONS@", functions.text())
+
+
+def _return_types_module(groups: list[Group]) -> str:
+    """`plugrad/return_types.pyi`: the classes, which are made at run time."""
+    out = Source()
+    for name, fields in stub.named_results(groups).items():
+        stub.emit_result_class(out, name, fields)
+    return RETURN_TYPES + out.text()
 
 
 def entries_of(data: Any, family: str) -> list[Entry]:

@@ -104,6 +104,11 @@ def stub_type(type: SchemaType) -> str:
     return f"{base} | None" if type.optional else base
 
 
+def has_python_type(type: SchemaType) -> bool:
+    """Whether stubs have a type for a schema type."""
+    return type.base in _SCALAR_TYPES
+
+
 def native_type(type: SchemaType) -> str:
     """The annotation inside generated code: native for tensors, loose for what is passed on."""
     if type.base != "Tensor":

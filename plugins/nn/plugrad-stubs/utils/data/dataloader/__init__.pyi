@@ -1,0 +1,2 @@
+# Type checkers look here for `plugrad.utils.data.dataloader`. Written by tools/stubs.py.
+from plugrad_nn.utils.data.dataloader import *

@@ -1,0 +1,66 @@
+"""Writes the stubs of what plugins of ours add to plugrad: `python tools/stubs.py`.
+
+To be run again when a namespace has other modules, or plugins/special other operators; a test says
+so. Type checkers find `plugrad.nn` by its files in `plugrad-stubs`, which nothing imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from plugrad.codegen import stubs
+from plugrad_special import special
+from plugrad_special.plugin import FAMILIES, OPS
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = "# Type checkers look here for `{name}`. Written by tools/stubs.py.\n"
+
+# The folder of a distribution, and the namespaces that its package has.
+NAMESPACES = {
+    "plugins/nn": ("plugrad_nn", ("nn", "optim", "utils")),
+    "plugins/special": ("plugrad_special", ("special",)),
+    "backends/cuda": ("plugrad_cuda", ("cuda",)),
+}
+
+
+def modules_of(package: Path, namespace: str) -> Iterator[Path]:
+    """The files of a namespace, relative to its package; stubs are none."""
+    if (package / namespace).is_dir():
+        files = sorted((package / namespace).rglob("*.py"))
+        yield from (file.relative_to(package) for file in files)
+    else:
+        yield Path(f"{namespace}.py")
+
+
+def forwarding() -> dict[Path, str]:
+    """By file, the stub of each module of a namespace: it has what the plugin's module has.
+
+    Each is a package, for else pyright warns that it finds no source of it.
+    """
+    written: dict[Path, str] = {}
+    for folder, (package, namespaces) in NAMESPACES.items():
+        for namespace in namespaces:
+            for file in modules_of(ROOT / folder / package, namespace):
+                name = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+                stub = ROOT / folder / "plugrad-stubs" / name.replace(".", "/") / "__init__.pyi"
+                line = f"from {package}.{name} import *\n"
+                written[stub] = HEADER.format(name=f"plugrad.{name}") + line
+    return written
+
+
+def special_stub() -> str:
+    """The stub of `plugrad_special.special`, whose functions are made when they are loaded."""
+    aliases = [f"from plugrad import {real} as {name}" for name, real in special.ALIASES.items()]
+    functions = stubs(OPS / f"{family}.yaml" for family in FAMILIES)
+    return functions + "\n" + "\n".join(aliases) + "\n\nALIASES: dict[str, str]\n"
+
+
+def all_stubs() -> dict[Path, str]:
+    return forwarding() | {Path(str(special.__file__)).with_suffix(".pyi"): special_stub()}
+
+
+if __name__ == "__main__":
+    for path, text in all_stubs().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
