@@ -29,8 +29,9 @@ MYPY = ("--strict", "--allow-redefinition", "--follow-imports=silent", "--pretty
 MISSING = ("torch", "cupy", "jax", "optax", "scipy", "sklearn")
 PYRIGHT = {
     "typeCheckingMode": "standard",
-    # Sessions show what an expression is worth.
+    # Sessions show what an expression is worth, and use what a loop left.
     "reportUnusedExpression": "none",
+    "reportPossiblyUnbound": "none",
     "reportRedeclaration": "none",
     "reportMissingImports": "none",
     "reportMissingModuleSource": "none",

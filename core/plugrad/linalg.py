@@ -10,14 +10,9 @@ from __future__ import annotations
 
 # Interpreted: it only gives other names.
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-from plugrad._generated.functions import linalg_cross as cross
-from plugrad._generated.functions import linalg_det as det
-from plugrad._generated.functions import linalg_inv as inv
-from plugrad._generated.functions import linalg_solve as solve
-from plugrad._generated.functions import linalg_vector_norm as vector_norm
-from plugrad._generated.functions import matmul, matrix_power
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explains
@@ -26,7 +21,20 @@ from plugrad.tensor.calls.outputs import write_out
 from plugrad.tensor.calls.promotion import is_scalar
 
 if TYPE_CHECKING:
-    from plugrad import Tensor
+    # The same functions, with the types that users see.
+    from plugrad import Tensor, matmul, matrix_power
+    from plugrad import linalg_cross as cross
+    from plugrad import linalg_det as det
+    from plugrad import linalg_inv as inv
+    from plugrad import linalg_solve as solve
+    from plugrad import linalg_vector_norm as vector_norm
+else:
+    from plugrad._generated.functions import linalg_cross as cross
+    from plugrad._generated.functions import linalg_det as det
+    from plugrad._generated.functions import linalg_inv as inv
+    from plugrad._generated.functions import linalg_solve as solve
+    from plugrad._generated.functions import linalg_vector_norm as vector_norm
+    from plugrad._generated.functions import matmul, matrix_power
 
 __all__ = [
     "cross",
@@ -52,7 +60,7 @@ def matrix_norm(
     *,
     dtype: Any = None,
     out: Any = None,
-) -> Any:
+) -> Tensor:
     """A norm of matrices: "fro", or 1, -1, inf or -inf, of the sums over columns or rows.
 
     Raises:
@@ -63,7 +71,7 @@ def matrix_norm(
     tensor(2.)
     """
     if out is not None:
-        return write_out("matrix_norm", out, matrix_norm(A, ord, dim, keepdim, dtype=dtype))
+        return _write("matrix_norm", out, matrix_norm(A, ord, dim, keepdim, dtype=dtype))
     if A.ndim < 2:
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
@@ -107,7 +115,7 @@ def norm(
     *,
     dtype: Any = None,
     out: Any = None,
-) -> Any:
+) -> Tensor:
     """A norm of all elements, of vectors along one dimension, or of matrices along two.
 
     With `ord`, and without `dim`, `A` is a vector or a matrix.
@@ -117,7 +125,7 @@ def norm(
     tensor(5.)
     """
     if out is not None:
-        return write_out("norm", out, norm(A, ord, dim, keepdim, dtype=dtype))
+        return _write("norm", out, norm(A, ord, dim, keepdim, dtype=dtype))
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     pair = isinstance(dim, (tuple, list)) and len(dim) == 2
@@ -134,13 +142,18 @@ def norm(
 
 
 @explains(name="linalg_vecdot")
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Any:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """The dot products of vectors along a dimension; `x` is conjugated."""
-    found: Any = (x.conj() * y).sum(dim)
-    return found if out is None else write_out("vecdot", out, found)
+    found = (x.conj() * y).sum(dim)
+    return found if out is None else _write("vecdot", out, found)
 
 
-def multi_dot(tensors: Any, *, out: Any = None) -> Any:
+def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """The product of several matrices, from left to right; the outer ones may be vectors."""
     found = functools.reduce(matmul, tensors)
-    return found if out is None else write_out("multi_dot", out, found)
+    return found if out is None else _write("multi_dot", out, found)
+
+
+def _write(function: str, out: Any, result: Any) -> Tensor:
+    written: Any = write_out(function, out, result)
+    return cast("Tensor", written)

@@ -34,7 +34,7 @@ def test_it_is_about_a_hundred_lines() -> None:
         if isinstance(node, documented) and ast.get_docstring(node)
     )
     comments = sum(line.strip().startswith("#") for line in text.splitlines())
-    assert len(lines_of(text)) - prose - comments < 140
+    assert len(lines_of(text)) - prose - comments < 150
 
 
 def test_kernels_use_no_array_library() -> None:

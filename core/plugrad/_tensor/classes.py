@@ -188,7 +188,8 @@ class Tensor(TensorAttributes, TensorMethods):
         inputs: Any = None,
     ) -> None:
         """Accumulate this tensor's gradient into the leaves; see `plugrad.autograd.backward`."""
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        tensor: Any = self
+        backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""

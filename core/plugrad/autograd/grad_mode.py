@@ -6,13 +6,16 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, overload
 
 from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
 from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import GradScope, Scope, SetAtOnce, Within
 from plugrad.tensor.calls.arguments import raise_argument_error
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "enable_grad",
@@ -40,7 +43,7 @@ def is_inference_mode_enabled() -> bool:
 class _Decorates:
     """A scope that decorates functions and generator functions, too."""
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, function: _F) -> _F:
         """Decorate a function or a generator function."""
         if inspect.isclass(function):
             warnings.warn(
@@ -51,7 +54,8 @@ class _Decorates:
                 FutureWarning,
                 stacklevel=2,
             )
-        return decorate(function, self)
+        decorated: _F = decorate(function, self)
+        return decorated
 
 
 class ModeManager(_Decorates, Scope):
@@ -76,6 +80,10 @@ class no_grad(_Decorates, GradScope):
     False
     """
 
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+    @overload
+    def __new__(cls, orig_func: _F) -> _F: ...  # type: ignore[misc]  # decorates at once
     def __new__(cls, orig_func: Any = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)
 
@@ -90,6 +98,10 @@ class no_grad(_Decorates, GradScope):
 class enable_grad(_Decorates, GradScope):
     """Context manager and decorator: operations inside are recorded, even within `no_grad`."""
 
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+    @overload
+    def __new__(cls, orig_func: _F) -> _F: ...  # type: ignore[misc]  # decorates at once
     def __new__(cls, orig_func: Any = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)
 
@@ -118,7 +130,7 @@ class _SetAtOnce(_Decorates, SetAtOnce):
         """Another manager of the same mode."""
         return type(self)(self.mode)
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, function: _F) -> _F:
         self.unset()
         return super().__call__(function)
 
@@ -232,6 +244,10 @@ class inference_mode(ModeManager):
     True
     """
 
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: _F) -> _F: ...  # type: ignore[misc]  # decorates at once
     def __new__(cls, mode: Any = True) -> Any:
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from plugrad._generated import functions as F
 from plugrad.autograd.gradients import batch_size_of, make_grads
@@ -16,7 +16,30 @@ from plugrad.tensor.calls.arguments import raise_argument_error
 from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, override_call
 from plugrad.tensor.levels import in_transform
 
+if TYPE_CHECKING:
+    from plugrad import Tensor
 
+_Key = TypeVar("_Key")
+
+
+@overload
+def backward(
+    tensors: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
+    inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | None = None,
+) -> None: ...
+@overload
+def backward(
+    tensors: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
+    inputs: Mapping[Any, Tensor | GradientEdge] | None = None,
+) -> None: ...
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -81,6 +104,30 @@ def backward(
     _run(outputs, grads, keep, bool(create_graph), wanted, True, True)
 
 
+@overload
+def grad(
+    outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+@overload
+def grad(
+    outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    inputs: Mapping[_Key, Tensor | GradientEdge],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[_Key, Tensor]: ...
 def grad(
     outputs: Any,
     inputs: Any,

@@ -62,8 +62,8 @@ class Sources:
     def _property_text(self, file: str, cls: str, name: str, entries: Mapping[str, str]) -> str:
         """Of ``name = property(function, ..., doc=...)`` or ``name = _never(...)``."""
         tree = self._trees[self._package / file]
-        (body,) = (node.body for node in tree.body if getattr(node, "name", "") == cls)
-        for statement in body:
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        for statement in next(node.body for node in classes if node.name == cls):
             if not isinstance(statement, ast.Assign) or ast.unparse(statement.targets[0]) != name:
                 continue
             call = statement.value
@@ -142,9 +142,8 @@ def _functions(tree: ast.Module) -> list[tuple[str, ast.FunctionDef]]:
     found: list[tuple[str, ast.FunctionDef]] = []
     for node in tree.body:
         owner = node.name if isinstance(node, ast.ClassDef) else ""
-        for item in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(item, ast.FunctionDef):
-                found.append((owner, item))
+        items = node.body if isinstance(node, ast.ClassDef) else [node]
+        found.extend((owner, item) for item in items if isinstance(item, ast.FunctionDef))
     return found
 
 

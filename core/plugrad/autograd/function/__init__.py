@@ -155,8 +155,10 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         """Fill `ctx` from inputs and outputs, if `forward` does not take it."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    # No function here is called with keywords. Type checkers let a subclass have arguments of its
+    # own only where any are taken.
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **unused: Any) -> Any:
         """The gradients of the arguments from those of the outputs; to be overridden."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
@@ -166,7 +168,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Any, *grad_inputs: Any, **unused: Any) -> Any:
         """The tangents of the outputs from those of the arguments; to be overridden."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "
@@ -174,7 +176,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         )
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+    def vmap(info: Any, in_dims: Any, *args: Any, **unused: Any) -> Any:
         """The operation on arguments with a batch dimension; to be overridden."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 # Interpreted: it runs seldom next to what it calls.
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from plugrad.autograd.functional.arguments import (
     INDEPENDENT,
@@ -31,11 +31,30 @@ from plugrad.autograd.functional.matrices import standard_basis as _construct_st
 from plugrad.autograd.grad_mode import enable_grad
 from plugrad.tensor.calls.annotations import explains
 
+if TYPE_CHECKING:
+    from plugrad import Tensor
+
 __all__ = ["_construct_standard_basis_for", "hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Strategy = Literal["forward-mode", "reverse-mode"]
 
 
+@overload
+def vjp(
+    func: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def vjp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]: ...
 @explains
 def vjp(
     func: Callable[..., Any],
@@ -91,6 +110,22 @@ def vjp(
     )
 
 
+@overload
+def jvp(
+    func: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def jvp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]: ...
 @explains
 def jvp(
     func: Callable[..., Any],
@@ -151,6 +186,24 @@ def jvp(
     )
 
 
+@overload
+def jacobian(
+    func: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: Strategy = "reverse-mode",
+) -> Tensor: ...
+@overload
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: Strategy = "reverse-mode",
+) -> Any: ...
 @explains
 def jacobian(
     func: Callable[..., Any],
@@ -214,6 +267,24 @@ def jacobian(
     return matrices if nested_outputs else matrices[0]
 
 
+@overload
+def hessian(
+    func: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: Strategy = "reverse-mode",
+) -> Tensor: ...
+@overload
+def hessian(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: Strategy = "reverse-mode",
+) -> Any: ...
 @explains
 def hessian(
     func: Callable[..., Any],
@@ -270,6 +341,22 @@ def hessian(
     return found if nested else found[0][0]
 
 
+@overload
+def vhp(
+    func: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def vhp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]: ...
 @explains
 def vhp(
     func: Callable[..., Any],
@@ -319,6 +406,22 @@ def vhp(
     return as_result(outputs, False, create_graph), as_result(product, nested, create_graph)
 
 
+@overload
+def hvp(
+    func: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def hvp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]: ...
 @explains
 def hvp(
     func: Callable[..., Any],

@@ -36,7 +36,9 @@ def check_scales_with_gradient(
         return
     wanted = wanted_inputs(inputs)
     zeros = [plugrad.zeros_like(output) for output in outputs]
-    grads = plugrad.autograd.grad(outputs, wanted, zeros, retain_graph=True, allow_unused=True)
+    grads: tuple[Any, ...] = plugrad.autograd.grad(
+        outputs, wanted, zeros, retain_graph=True, allow_unused=True
+    )
     for grad, tensor in zip(grads, wanted, strict=True):
         if grad is None:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from plugrad._generated import functions as F
 from plugrad.autograd.run_backward import grad as autograd_grad
@@ -28,12 +28,26 @@ from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
 from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
 from plugrad.transforms.vmap import map_tensors
 
+T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
+
 NO_SAVED_TENSORS_HOOKS = (
     "plugrad.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open "
     "an issue with your use case."
 )
 
 
+@overload
+def grad(
+    func: Callable[Concatenate[T, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[T, P], T]: ...
+@overload
+def grad(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 @explains
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
@@ -71,6 +85,16 @@ def grad(
     return gradient
 
 
+@overload
+def grad_and_value(
+    func: Callable[Concatenate[T, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[T, P], tuple[T, R]]: ...
+@overload
+def grad_and_value(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]: ...
 @explains
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
@@ -188,7 +212,7 @@ def run_backward(
     if not pairs or not inputs:
         return [F.zeros_like(living(item)) for item in inputs]
     given = None if cotangents is None else [cotangents[place] for _, place in pairs]
-    found = autograd_grad(
+    found: tuple[Any, ...] = autograd_grad(
         [output for output, _ in pairs],
         inputs,
         given,

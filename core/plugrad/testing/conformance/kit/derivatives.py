@@ -39,11 +39,11 @@ def second(trial: Trial, made: DeviceArguments) -> list[Any]:
         return []
     inputs = [*made.leaves, *weights]
     seeds = numbers(outputs, trial.seed() + 2, made.device, requires_grad=False)
-    grads = plugrad.autograd.grad(outputs, inputs, seeds, allow_unused=True)
+    found: tuple[Any, ...] = plugrad.autograd.grad(outputs, inputs, seeds, allow_unused=True)
     # No path and a path of zeros are the same; which of the two depends on the decomposition.
     return [
         plugrad.zeros_like(x) if grad is None else grad
-        for x, grad in zip(inputs, grads, strict=True)
+        for x, grad in zip(inputs, found, strict=True)
     ]
 
 
