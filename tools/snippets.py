@@ -31,7 +31,7 @@ PYRIGHT = {
     "typeCheckingMode": "standard",
     # Sessions show what an expression is worth, and use what a loop left.
     "reportUnusedExpression": "none",
-    "reportPossiblyUnbound": "none",
+    "reportPossiblyUnboundVariable": "none",
     "reportRedeclaration": "none",
     "reportMissingImports": "none",
     "reportMissingModuleSource": "none",

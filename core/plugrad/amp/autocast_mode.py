@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from plugrad.dtype import FLOATING, DType, float32, float64
 from plugrad.ops.autocast import autocast_dtypes
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.arguments import raise_argument_error
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -176,6 +178,12 @@ def _cast(value: Any, device_type: str, dtype: DType) -> Any:
     return value
 
 
+@overload
+def custom_fwd(fwd: _F, *, device_type: str, cast_inputs: DType | None = None) -> _F: ...
+@overload
+def custom_fwd(
+    fwd: None = None, *, device_type: str, cast_inputs: DType | None = None
+) -> Callable[[_F], _F]: ...
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: DType | None = None
 ) -> Any:
@@ -229,6 +237,10 @@ def custom_fwd(
     return forward
 
 
+@overload
+def custom_bwd(bwd: _F, *, device_type: str) -> _F: ...
+@overload
+def custom_bwd(bwd: None = None, *, device_type: str) -> Callable[[_F], _F]: ...
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
     """Decorator for `backward` of an `autograd.Function`: it autocasts if `forward` did, which
     `custom_fwd` decorates.

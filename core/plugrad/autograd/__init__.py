@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrad.autograd import functional, graph
 from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -27,6 +27,13 @@ from plugrad.autograd.variable.view_replay import (
     is_view_replay_enabled,
 )
 from plugrad.graph.saved_tensor import SavedTensor
+
+if TYPE_CHECKING:
+    # What `__getattr__` loads.
+    from plugrad.autograd import forward_ad as forward_ad
+    from plugrad.autograd import profiler as profiler
+    from plugrad.testing import gradcheck as gradcheck  # type: ignore[no-redef]  # a module, too
+    from plugrad.testing import gradgradcheck as gradgradcheck
 
 __all__ = [
     "Function",

@@ -7,7 +7,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, overload
+from typing import Any, Final, TypeVar, overload
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.operator import Operator, declare_again, find_operator, retract
@@ -40,6 +40,8 @@ from plugrad.ops.namespace import TAGS, OpOverload, find_overload
 from plugrad.tensor.aliasing.alias_kernels import ViewKernel
 from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.calls.kernels import position_of
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _log = logging.getLogger(__name__)
 
@@ -262,6 +264,12 @@ class CustomOpDef:
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 
+    @overload
+    def register_kernel(self, device_types: DeviceTypes, fn: _F, /, *, raw: bool = False) -> _F: ...
+    @overload
+    def register_kernel(
+        self, device_types: DeviceTypes, fn: None = None, /, *, raw: bool = False
+    ) -> Callable[[_F], _F]: ...
     def register_kernel(
         self,
         device_types: DeviceTypes,
@@ -408,7 +416,7 @@ class CustomOpDef:
         # Whether it takes dual tensors may have changed.
         self._op.forget_resolved()
 
-    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+    def register_fake(self, fn: _F, /) -> _F:
         """Say what the results look like: the function on tensors of the device "meta".
 
         >>> import plugrad
@@ -436,6 +444,10 @@ class CustomOpDef:
         `library.register_autocast`."""
         return add_autocast_rule(self._lib, self._op, device_type, cast_inputs)
 
+    @overload
+    def register_vmap(self, func: _F) -> _F: ...
+    @overload
+    def register_vmap(self, func: None = None) -> Callable[[_F], _F]: ...
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Say how the operator acts on a batch; may be a decorator. See `library.register_vmap`."""
 

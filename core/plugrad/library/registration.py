@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.backends.active import find_key
@@ -20,6 +20,8 @@ from plugrad.library.transaction import Transaction
 from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import OpOverload
 from plugrad.tensor.calls.annotations import explains
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # Libraries that module-level functions made live as long as the process.
 _kept: Final[list[Library]] = []
@@ -92,6 +94,26 @@ def impl(
 
 
 @explains
+@overload
+def register_kernel(
+    op: Any,
+    device_types: DeviceTypes,
+    func: _F,
+    /,
+    *,
+    lib: Library | None = None,
+    raw: bool = False,
+) -> _F: ...
+@overload
+def register_kernel(
+    op: Any,
+    device_types: DeviceTypes,
+    func: None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    raw: bool = False,
+) -> Callable[[_F], _F]: ...
 def register_kernel(
     op: Any,
     device_types: DeviceTypes,
@@ -177,6 +199,26 @@ def register_autograd(
     _library_for(target.namespace, lib, "IMPL")._add(target, keys.AUTOGRAD_ALIAS, kernel)
 
 
+@overload
+def register_fake(
+    op: Any,
+    func: _F,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> _F: ...
+@overload
+def register_fake(
+    op: Any,
+    func: None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Callable[[_F], _F]: ...
 def register_fake(
     op: Any,
     func: Callable[..., Any] | None = None,
@@ -225,6 +267,12 @@ def register_fake(
 
 
 @explains
+@overload
+def register_vmap(op: Any, func: _F, /, *, lib: Library | None = None) -> _F: ...
+@overload
+def register_vmap(
+    op: Any, func: None = None, /, *, lib: Library | None = None
+) -> Callable[[_F], _F]: ...
 def register_vmap(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from plugrad._generated import functions as F
 from plugrad.levels.mapping import batch_of
@@ -13,7 +13,6 @@ from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.levels import VMAP, AtLevel, Level, is_at, make_level_tensor
 from plugrad.transforms.pytrees import broadcast_to, flatten, map_leaves, shown, unflatten
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 RANDOMNESS = ("error", "different", "same")
@@ -21,13 +20,13 @@ RANDOMNESS = ("error", "different", "same")
 
 @explains
 def vmap(
-    func: Callable[P, R],
+    func: Callable[..., R],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[P, R]:
+) -> Callable[..., R]:
     """A function that maps `func` over a dimension of its arguments, all elements at once.
 
     Inside of `func` tensors lack the dimension that is mapped over. Each operator is done for the

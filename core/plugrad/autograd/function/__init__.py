@@ -7,7 +7,7 @@ import functools
 import itertools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from plugrad.autograd.function.apply import apply_function, delayed_error
 from plugrad.autograd.function.node import (
@@ -18,6 +18,8 @@ from plugrad.autograd.function.node import (
 from plugrad.autograd.grad_mode import is_grad_enabled, no_grad
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.calls.arguments import raise_argument_error
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "BackwardCFunction",
@@ -196,7 +198,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 set_default_backward(Function.backward)
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(backward: _F) -> _F:
     """Decorator for a `backward` whose own computation cannot be differentiated.
 
     It runs unrecorded, and differentiating its results raises instead of giving wrong gradients.
@@ -220,7 +222,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         )
         return marked if len(marked) != 1 else marked[0]
 
-    return unrecorded
+    decorated: Any = unrecorded
+    return cast("_F", decorated)
 
 
 class InplaceFunction(Function):

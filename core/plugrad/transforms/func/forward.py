@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, overload
+from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.graph.dual_tensors import dual, primal_of, tangent_of
@@ -28,11 +28,6 @@ from plugrad.transforms.func.gradients import check_outputs, outside, vjp_with_h
 from plugrad.transforms.func.jacobians import jacrev, standard_basis
 from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
 from plugrad.transforms.vmap import vmap
-
-if TYPE_CHECKING:
-    from plugrad import Tensor
-
-P = ParamSpec("P")
 
 _API = "jvp(f, primals, tangents)"
 
@@ -162,22 +157,6 @@ def check_dual_dtype(what: str, value: TensorBase) -> None:
         raise ValueError(f"Expected {what} to be floating point or complex, but got: {value.dtype}")
 
 
-@overload
-def jacfwd(
-    func: Callable[Concatenate[Tensor, P], Tensor],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-    *,
-    randomness: str = "error",
-) -> Callable[Concatenate[Tensor, P], Tensor]: ...
-@overload
-def jacfwd(
-    func: Callable[P, Any],
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Callable[P, Any]: ...
 @explains
 def jacfwd(
     func: Callable[..., Any],
@@ -249,12 +228,6 @@ def _parts(column: Any, counts: list[int], inputs: list[Any]) -> list[Any]:
     ]
 
 
-@overload
-def hessian(
-    func: Callable[Concatenate[Tensor, P], Tensor], argnums: Literal[0] = 0
-) -> Callable[Concatenate[Tensor, P], Tensor]: ...
-@overload
-def hessian(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]: ...
 @explains
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that computes the Hessian of `func`: ``jacfwd(jacrev(func))``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from plugrad.levels.functional import settle
 from plugrad.tensor.base import TensorBase
@@ -24,12 +24,11 @@ from plugrad.tensor.levels import (
 from plugrad.transforms.pytrees import flatten, unflatten
 from plugrad.transforms.vmap import map_tensors
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
 @explains
-def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
+def functionalize(func: Callable[..., R], *, remove: str = "mutations") -> Callable[..., R]:
     """A function that computes the same as `func` with operators that write to nothing.
 
     What `func` writes to its arguments is copied into them in the end, so that the caller sees it.

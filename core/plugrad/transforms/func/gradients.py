@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.autograd.run_backward import grad as autograd_grad
@@ -28,26 +28,12 @@ from plugrad.transforms.func.arguments import check_argnums, chosen, replaced
 from plugrad.transforms.pytrees import flatten, map_leaves, shown, unflatten
 from plugrad.transforms.vmap import map_tensors
 
-T = TypeVar("T")
-R = TypeVar("R")
-P = ParamSpec("P")
-
 NO_SAVED_TENSORS_HOOKS = (
     "plugrad.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open "
     "an issue with your use case."
 )
 
 
-@overload
-def grad(
-    func: Callable[Concatenate[T, P], Any],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-) -> Callable[Concatenate[T, P], T]: ...
-@overload
-def grad(
-    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable[P, Any]: ...
 @explains
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
@@ -85,20 +71,10 @@ def grad(
     return gradient
 
 
-@overload
-def grad_and_value(
-    func: Callable[Concatenate[T, P], R],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-) -> Callable[Concatenate[T, P], tuple[T, R]]: ...
-@overload
-def grad_and_value(
-    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable[P, tuple[Any, Any]]: ...
 @explains
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+) -> Callable[..., tuple[Any, Any]]:
     """The function that computes the gradient of `func`, and its value.
 
     As `grad`, but pairs ``(gradients, value)`` are returned, with `has_aux`

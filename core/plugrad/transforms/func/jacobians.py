@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, overload
+from typing import Any
 
 from plugrad._generated import functions as F
 from plugrad.tensor.calls.annotations import explains
@@ -13,28 +13,7 @@ from plugrad.transforms.func.gradients import vjp_of
 from plugrad.transforms.pytrees import flatten, unflatten
 from plugrad.transforms.vmap import vmap
 
-if TYPE_CHECKING:
-    from plugrad import Tensor
 
-P = ParamSpec("P")
-
-
-@overload
-def jacrev(
-    func: Callable[Concatenate[Tensor, P], Tensor],
-    argnums: Literal[0] = 0,
-    *,
-    has_aux: Literal[False] = False,
-    chunk_size: int | None = None,
-) -> Callable[Concatenate[Tensor, P], Tensor]: ...
-@overload
-def jacrev(
-    func: Callable[P, Any],
-    argnums: int | tuple[int, ...] = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-) -> Callable[P, Any]: ...
 @explains
 def jacrev(
     func: Callable[..., Any],
