@@ -29,7 +29,7 @@ test: ## Install into .venv and run the suite, compiled and interpreted
 torture: ## Hard use at random against PyTorch; prints a program for each finding
 	@$(WORKSPACE) torture $(ARGS)
 
-lint: ## ruff, mypy --strict and the layers of docs/design.md
+lint: ## ruff, mypy --strict, pyright on the documentation's code, the layers of docs/design.md
 	@$(WORKSPACE) lint
 
 docs: ## Build the documentation site, strictly, into build/site

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib.util
 import json
 import os
 import re
@@ -25,8 +26,8 @@ FOLDER = pages.ROOT / "build" / "snippets"
 UNTYPED = re.compile(r"<!-- untyped: .+ -->\s*\Z")
 # A page defines a name again where it shows another version of it.
 MYPY = ("--strict", "--allow-redefinition", "--follow-imports=silent", "--pretty")
-# Distributions that pages mention and that not everybody has.
-MISSING = ("torch", "cupy", "jax", "optax", "scipy", "sklearn")
+# What pages import that not everybody has, or that has no types.
+MISSING = ("torch", "cupy", "jax", "optax", "safetensors", "scipy", "sklearn")
 PYRIGHT = {
     "typeCheckingMode": "standard",
     # Sessions show what an expression is worth, and use what a loop left.
@@ -40,7 +41,10 @@ PYRIGHT = {
 
 def modules() -> Iterator[tuple[Path, str]]:
     """Where the code of each page goes, and the code."""
-    for page in [*pages.PAGES, *pages.FOLDER_READMES]:
+    for page in [pages.ROOT / "README.md", *pages.PAGES, *pages.FOLDER_READMES]:
+        library = pages.library_of(page)
+        if library and importlib.util.find_spec(f"plugrad_{library}") is None:
+            continue
         name = "_".join(page.relative_to(pages.ROOT).with_suffix("").parts)
         if page.name in workshop.WORKSHOPS:
             for step in workshop.steps_of(page):

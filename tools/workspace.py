@@ -357,6 +357,8 @@ def lint(arguments: Sequence[str]) -> int:
         say(f"{command}, in {folder.relative_to(ROOT)}" if folder != ROOT else command)
         program, *rest = command.split()
         codes.append(call(PYTHON.with_name(program), *rest, cwd=folder, PYTHONPATH=packages))
+    say("mypy --strict and pyright, in the code of the documentation")
+    codes.append(call(PYTHON, "-m", "tools.snippets"))
     return max(codes)
 
 

@@ -15,6 +15,7 @@ from plugrad.cli.doctor import core_version, doctor
 from plugrad.cli.new import app as new
 from plugrad.cli.operators import operators
 from plugrad.cli.output import fail
+from plugrad.cli.stub import stub
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import get_manager
 from plugrad.plugins.config import ConfigError
@@ -58,6 +59,7 @@ def build_app() -> typer.Typer:
     )(certify)
     app.command("doctor")(doctor)
     app.command("ops")(operators)
+    app.command("stub")(stub)
     app.add_typer(new, name="new")
     # A configuration that cannot be used is told by the command that is asked for.
     with contextlib.suppress(ConfigError):
