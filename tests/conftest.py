@@ -46,6 +46,7 @@ ONE_CORE = {
     "tests/core/plugins/test_fork_at_first_use.py": "compiled",
     "tests/cuda/runtime": "compiled",
     "tests/core/testing/conformance": "compiled",
+    "tests/core/test_types.py": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/nn/test_demo.py": "compiled",
     "tests/nn/test_examples.py": "compiled",

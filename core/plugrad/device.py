@@ -26,7 +26,7 @@ class Device:
         self.type = type
         self.index = index
         self.is_host: bool = type in HOST_TYPES
-        self.text = type if index is None else f"{type}:{index}"
+        self.text: str = type if index is None else f"{type}:{index}"
 
     def __repr__(self) -> str:
         if self.index is None:

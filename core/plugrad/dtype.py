@@ -42,10 +42,10 @@ class DType:
         self.itemsize = itemsize
         self.category = category
         self.index = index
-        self.is_floating_point = category == FLOATING
-        self.is_complex = category == COMPLEX
+        self.is_floating_point: bool = category == FLOATING
+        self.is_complex: bool = category == COMPLEX
         self.is_signed = is_signed
-        self.is_differentiable = category >= FLOATING
+        self.is_differentiable: bool = category >= FLOATING
         self._numpy: Any = None
 
     @property
@@ -252,14 +252,14 @@ class finfo:
             import numpy
 
             info = numpy.finfo(real.numpy)
-        self.dtype = real.name
+        self.dtype: str = real.name
         self.bits: int = real.itemsize * 8
-        self.eps = float(info.eps)
-        self.max = float(info.max)
-        self.min = float(info.min)
-        self.tiny = float(info.smallest_normal)
-        self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.eps: float = float(info.eps)
+        self.max: float = float(info.max)
+        self.min: float = float(info.min)
+        self.tiny: float = float(info.smallest_normal)
+        self.smallest_normal: float = float(info.smallest_normal)
+        self.resolution: float = float(info.resolution)
 
     def __reduce__(self) -> Any:
         return (finfo, (dtype_by_name(self.dtype),))
@@ -283,7 +283,7 @@ class iinfo:
                 f"plugrad.iinfo() requires an integer input type, got {dtype!r}. "
                 "Use plugrad.finfo for floating point types."
             )
-        self.dtype = dtype.name
+        self.dtype: str = dtype.name
         self.bits: int = dtype.itemsize * 8
         self.max: int = 2 ** (self.bits - 1) - 1 if dtype.is_signed else 2**self.bits - 1
         self.min: int = -(2 ** (self.bits - 1)) if dtype.is_signed else 0

@@ -85,7 +85,7 @@ class set_detect_anomaly(SetAtOnce):
     False
     """
 
-    __signature__ = PreparedSignature()
+    __signature__: Any = PreparedSignature()
 
     def prepare(self, mode: bool, check_nan: bool = True) -> None:
         self.enabled = _checked("enabled", 1, mode)

@@ -116,7 +116,7 @@ class enable_grad(_Decorates, GradScope):
 class _SetAtOnce(_Decorates, SetAtOnce):
     """Sets a mode when it is made; as a context manager or decorator it puts the old one back."""
 
-    __signature__ = PreparedSignature()
+    __signature__: Any = PreparedSignature()
 
     def prepare(self, mode: bool) -> None:
         if not isinstance(mode, bool):

@@ -123,7 +123,7 @@ def train(
             for images, labels in loader:
                 started = time.perf_counter()
                 loss = step(images.to(device), labels.to(device))
-                curves.losses.append(float(loss.item()))
+                curves.losses.append(float(loss))
                 curves.seconds += time.perf_counter() - started
                 watch(epoch, curves)
             schedule.step()
@@ -165,7 +165,7 @@ def evaluate(model: nn.Module, data: Digits) -> Evaluation:
         predicted = probabilities.argmax(dim=1)
         correct = (predicted == data.labels).to(plugrad.float32).mean()
     return Evaluation(
-        accuracy=float(correct.item()),
+        accuracy=float(correct),
         predicted=predicted.tolist(),
         labels=data.labels.tolist(),
         confidence=probabilities.amax(dim=1).tolist(),

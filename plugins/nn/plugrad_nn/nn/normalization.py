@@ -109,7 +109,7 @@ class BatchNorm(_Affine):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked.item())
+                momentum = 1.0 / float(self.num_batches_tracked)
         return F.batch_norm(
             input,
             self.running_mean if not self.training or self.track_running_stats else None,

@@ -218,7 +218,7 @@ def as_number(name: str, value: float | Tensor) -> float:
         raise ValueError(f"Tensor {name} must be 1-element")
     if value.is_complex():
         raise TypeError(f"Tensor {name} must be real, not {value.dtype}")
-    return float(value.item())
+    return float(value)
 
 
 def check_switches(*, foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
