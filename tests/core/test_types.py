@@ -132,7 +132,9 @@ def public(names: list[str]) -> set[str]:
 def test_the_stub_has_all_public_names() -> None:
     stub = Path(str(plugrad.__file__)).with_name("__init__.pyi")
     body = ast.parse(stub.read_text(encoding="utf-8")).body
-    assert public(dir(plugrad)) - names_of(body) == set()
+    # Modules that other tests imported are attributes by now.
+    loaded = {name.removeprefix("plugrad.") for name in sys.modules}
+    assert public(dir(plugrad)) - names_of(body) - loaded == set()
     (tensor,) = (n for n in body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
     assert public(dir(plugrad.Tensor)) - names_of(tensor.body) == set()
 
