@@ -31,7 +31,7 @@ class _Storage:
 
     def __init__(self, tensor: Any, dtype: DType, window: slice) -> None:
         self.dtype = dtype
-        self.device = tensor.device
+        self.device: Device = tensor.device
         base = tensor if tensor._base is None else tensor._base
         self._tensor = base if tensor._keyset & FUNCTIONALIZE_BIT else base.detach()
         self._array = _owner(memory_of(tensor))

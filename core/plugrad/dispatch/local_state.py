@@ -151,12 +151,12 @@ class Snapshot:
         self.grad_enabled: bool = state.grad_enabled
         self.trace: Trace | None = state.trace
         self.inference_mode: bool = state.inference_mode
-        self.saved_tensor_hooks = state.saved_tensor_hooks
-        self.saved_tensor_hooks_error = state.saved_tensor_hooks_error
+        self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] | None = state.saved_tensor_hooks
+        self.saved_tensor_hooks_error: str | None = state.saved_tensor_hooks_error
         self.multithreading: bool = state.multithreading
         self.grad_layout: bool = state.grad_layout
         self.overrides_off: i64 = state.overrides_off
-        self.function_modes = state.function_modes
+        self.function_modes: tuple[Any, ...] | None = state.function_modes
         self.devices: Chosen | None = chosen_devices()
         self.array_log: Any = state.array_log
         self.checkpoint_group: i64 = state.checkpoint_group
