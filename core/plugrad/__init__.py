@@ -109,7 +109,7 @@ from plugrad.tensor.interop.dlpack import from_dlpack
 from plugrad.tensor.printing import set_printoptions
 from plugrad.tensor.size import Size
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 half = float16
 float = float32

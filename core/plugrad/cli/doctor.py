@@ -29,9 +29,12 @@ from plugrad.plugins.config.current import current_config, without_errors
 from plugrad.plugins.kernels.conflicts import kernels_of_others
 from plugrad.plugins.loading.failures import mend_of, place_of
 from plugrad.plugins.loading.manager import Plugin
-from plugrad.plugins.loading.messages import nearest
+from plugrad.plugins.loading.messages import mend_of_unfit, nearest, unfit
 
-DEPENDENCIES = ("numpy", "pluggy", "ml_dtypes", "typer", "rich", "PyYAML", "safetensors")
+DEPENDENCIES = (
+    *("numpy", "pluggy", "packaging", "ml_dtypes"),
+    *("typer", "rich", "PyYAML", "safetensors"),
+)
 
 # In tables; errors are told once, below them.
 _SEE_BELOW = "see below"
@@ -145,6 +148,9 @@ def _examine_plugins(report: Report) -> None:
             report.notes.append(f"{where} is disabled by {plugin.disabled}.")
         elif plugin.problem and not _has_preferred_namesake(plugin):
             report.problems.append(_told(f"{where}: {plugin.problem}", plugin.place, mend))
+        elif plugin.misfit and not plugin.set_aside:
+            text = f"Plugin {plugin.name}: {unfit(plugin)}"
+            report.problems.append(_told(text, "", mend_of_unfit(plugin)))
 
 
 def _told(problem: str, place: str, mend: str) -> str:

@@ -59,6 +59,23 @@ def test_a_failing_plugin_is_a_problem(run: Run, healthy: FakeSite) -> None:
     assert "Problem: Plugin foo (plugrad-foo 2.0): ModuleNotFoundError" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("", "Plugin foo: plugrad-foo 2.0 requires plugrad<0.0.2, and this is plugrad"),
+        ("import no_such_library", "Plugin foo (plugrad-foo 2.0): ModuleNotFoundError"),
+    ],
+)
+def test_a_plugin_for_other_releases_is_a_problem_with_its_mend(
+    run: Run, healthy: FakeSite, source: str, told: str
+) -> None:
+    healthy.add("plugrad-foo", "2.0", "foo", source, requires="plugrad<0.0.2")
+    (problem,) = examined(run)["problems"]
+    assert problem.startswith(told)
+    assert "\n  to mend it: `pip install --upgrade plugrad plugrad-foo` installs rel" in problem
+    assert run("doctor").exit_code == 1
+
+
 def test_settings_are_listed_with_their_sources(
     run: Run, healthy: FakeSite, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import plugrad
 from plugrad.cli.new import commands, package
+from plugrad.plugins.releases import fitting_range
 from tests.core.cli.conftest import Run
 from tests.core.plugins.conftest import FakeSite
 
@@ -87,7 +89,7 @@ def test_a_terminal_is_asked_for_everything(run: Run, project: Path, terminal: N
         "requires-python": ">=3.11",
         "keywords": [],
         "classifiers": [],
-        "dependencies": ["plugrad>=0.1", "numpy>=2.1"],
+        "dependencies": [f"plugrad{fitting_range(plugrad.__version__)}", "numpy>=2.1"],
         "optional-dependencies": project_of(project / "there")["optional-dependencies"],
         "entry-points": {"plugrad": {"zz_foo": "zz_arrays.plugin"}},
     }

@@ -54,18 +54,22 @@ class FakeSite:
         source: str,
         adds_to: str = "",
         target: str = "",
+        requires: str = "",
     ) -> str:
         """A distribution with one plugin, whose module has the given source; returns its name.
 
         With `adds_to`, it announces kernels for the operators of that namespace; without a name
-        for the plugin, nothing else. With `target`, its entry point names another module.
+        for the plugin, nothing else. With `target`, its entry point names another module. With
+        `requires`, it says which releases of plugrad it wants.
         """
         package = distribution.replace("-", "_")
         module = f"{package}.plugin"
         self.module(module, source)
         info = self.folder / f"{package}-{version}.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
+        metadata = f"Name: {distribution}\nVersion: {version}\n"
+        metadata += f"Requires-Dist: {requires}\n" if requires else ""
+        (info / "METADATA").write_text(metadata)
         entries = f"[plugrad]\n{plugin} = {target or module}\n" if plugin else ""
         entries += f"[plugrad.kernels]\n{adds_to} = {module}\n" if adds_to else ""
         (info / "entry_points.txt").write_text(entries)

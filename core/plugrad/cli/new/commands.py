@@ -21,6 +21,7 @@ from plugrad.cli.new.names import ScaffoldError
 from plugrad.cli.new.questions import Questions, git_author, is_terminal
 from plugrad.cli.output import fail, print_line
 from plugrad.dispatch.backends.api_version import API_VERSION
+from plugrad.plugins.releases import fitting_range
 
 HELP: Final = """
 Write a package for a **backend**, for **operators** of your own, or with **kernels** alone: it
@@ -336,7 +337,7 @@ def _values(
         "license_fields": f'license = "{spdx}"\nlicense-files = ["LICENSE"]\n' if spdx else "",
         "license_line": f"License: {spdx}." if spdx else "No license is given yet.",
         "api_version": repr(API_VERSION),
-        "plugrad_version": ".".join(core_version().split(".")[:2]),
+        "plugrad_range": fitting_range(core_version()),
     }
 
 

@@ -39,6 +39,7 @@ def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
     for plugin in found:
         before = by_key.pop(plugin.identity, plugin)
         before.version = plugin.version
+        before.requires = plugin.requires
         before.adds_to = plugin.adds_to
         plugins.append(before)
     plugins += [one for one in by_key.values() if one.by_hand is not None or one.module is not None]
@@ -46,10 +47,8 @@ def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
 
 
 def _plugin(entry: importlib.metadata.EntryPoint, name: str) -> Plugin:
-    distribution = entry.dist
-    return Plugin(
-        name,
-        entry.value,
-        "" if distribution is None else distribution.name,
-        "" if distribution is None else distribution.version,
-    )
+    if entry.dist is None:
+        return Plugin(name, entry.value)
+    metadata = entry.dist.metadata  # read from its file each time it is asked for
+    requires = tuple(metadata.get_all("Requires-Dist") or ())
+    return Plugin(name, entry.value, metadata["Name"], metadata["Version"], requires)

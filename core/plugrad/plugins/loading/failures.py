@@ -8,6 +8,7 @@ import traceback
 from plugrad.codegen.model import EntryError
 from plugrad.errors import PluginConflictError, PluginError
 from plugrad.plugins.loading.load import HOOKS
+from plugrad.plugins.loading.messages import mend_of_unfit, unfit
 from plugrad.plugins.loading.plugin import Plugin
 
 
@@ -42,6 +43,8 @@ def mend_of(error: BaseException, plugin: Plugin) -> str:
     name = plugin.distribution or plugin.name
     if isinstance(error, PluginConflictError):
         return ""
+    if plugin.misfit:
+        return f"{mend_of_unfit(plugin)}: {unfit(plugin)}"
     if isinstance(error, PluginError):
         text = str(error)
         if text.startswith("its entry point is"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import PathFinder
 from inspect import isfunction
@@ -19,9 +20,10 @@ from plugrad.dispatch.backends.active import active_backends, check_name, deacti
 from plugrad.dispatch.backends.api_version import check_api_version
 from plugrad.dispatch.backends.backend import Backend
 from plugrad.dispatch.scope import Locked
-from plugrad.errors import DuplicateDefinitionError, PluginError
+from plugrad.errors import DuplicateDefinitionError, PluginError, PluginWarning
 from plugrad.plugins import hookspecs
 from plugrad.plugins.loading.conflicts import conflict
+from plugrad.plugins.loading.messages import mend_of_unfit, unfit
 from plugrad.plugins.loading.plugin import Plugin
 from plugrad.plugins.loading.registrations import REGISTRATIONS, made_by
 
@@ -113,6 +115,10 @@ def take_up(plugin: Plugin, module: object, hooks: Hooks) -> None:
         if hasattr(module, "plugrad_api_version"):
             version, who = module.plugrad_api_version, f"plugin {plugin.name!r}"
             check_api_version(version, who, plugin.distribution)
+        if plugin.misfit:
+            # It may work: what it was written for is the contract's version.
+            text = f"{unfit(plugin)}: it may not work. {mend_of_unfit(plugin)}."
+            warnings.warn(text, PluginWarning, stacklevel=2)
         hooks.register(plugin, module)
         for operators in hooks.items(module, "plugrad_ops"):
             plugin.libraries.append(_load_operators(operators, plugin, module))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -38,10 +39,21 @@ def chosen_by(wanted_by: str) -> str:
 
 def unusable(what: str, plugin: Plugin) -> str:
     """The message about something whose plugin cannot be used."""
-    return (
-        f"{what} is provided by {plugin.origin}, which cannot be used: {plugin.problem}\n"
-        "Run `plugrad doctor` for details."
-    )
+    lines = [f"{what} is provided by {plugin.origin}, which cannot be used: {plugin.problem}"]
+    if plugin.misfit:
+        lines.append(f"{unfit(plugin)}: {mend_of_unfit(plugin)}.")
+    return "\n".join([*lines, "Run `plugrad doctor` for details."])
+
+
+def unfit(plugin: Plugin) -> str:
+    """That a plugin's distribution requires another release of plugrad than this one."""
+    here = sys.modules["plugrad"].__version__
+    return f"{plugin.origin} requires {plugin.misfit}, and this is plugrad {here}"
+
+
+def mend_of_unfit(plugin: Plugin) -> str:
+    """The command after which a plugin and plugrad fit: pip chooses a release of each."""
+    return f"`pip install --upgrade plugrad {plugin.distribution}` installs releases that fit"
 
 
 def missing_backend(

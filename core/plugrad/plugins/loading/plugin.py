@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from plugrad.dispatch.backends.backend import Backend
+from plugrad.plugins.releases import misfit
 
 
 @dataclass(eq=False)
@@ -19,6 +21,7 @@ class Plugin:
         target: the module that implements the hooks.
         distribution: what to pip install, empty for a plugin registered by hand.
         version: of the distribution.
+        requires: what the distribution requires, as its metadata says it.
         adds_to: namespaces of operators whose loading loads this plugin, too: it brings kernels.
         module: the imported module, once it is loaded.
         error: why it cannot be used.
@@ -36,6 +39,7 @@ class Plugin:
     target: str
     distribution: str = ""
     version: str = ""
+    requires: tuple[str, ...] = ()
     adds_to: tuple[str, ...] = ()
     module: object | None = None
     error: BaseException | None = None
@@ -90,6 +94,11 @@ class Plugin:
         if error is None:
             return ""
         return f"{type(error).__name__}: {error}"
+
+    @property
+    def misfit(self) -> str:
+        """What its distribution requires of plugrad that this plugrad is not, empty if it fits."""
+        return misfit(self.requires, sys.modules["plugrad"].__version__)
 
     @property
     def is_settled(self) -> bool:
