@@ -6,7 +6,7 @@ export PLUGRAD_PURE ORACLE BACKENDS MINUTES SEED
 
 WORKSPACE = $(PYTHON) tools/workspace.py
 
-.PHONY: help demo test torture lint docs bench compare packages install clean
+.PHONY: help demo test torture lint docs bench compare packages dist install clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -43,6 +43,9 @@ compare: ## Measure against JAX, HIPS autograd and others; writes docs/compariso
 
 packages: ## Build wheels, install them far from the checkout, certify the backends there
 	@$(PYTHON) tools/packages.py $(ARGS)
+
+dist: ## Build every sdist and wheel into dist/ and check them (docs/releasing.md)
+	@$(PYTHON) tools/dist.py $(ARGS)
 
 install: ## Only install into .venv
 	@$(WORKSPACE) install

@@ -2,7 +2,8 @@
 
 A fresh virtual environment in a temporary folder gets the wheels of every distribution and of the
 example backends. In it the conformance kit runs against the backends, the demo trains on two, and
-each scaffold is made, built, installed and tested. Nothing there can see the sources. plugrad-cuda
+each scaffold is made, built, installed and tested. Nothing there can see the sources. Beside that,
+sdists are made, and wheels from them elsewhere: tools/dist.py. plugrad-cuda
 is there without CuPy: a backend that cannot be used must not disturb the others.
 
 JAX compiles a program for nearly every test, so its kit takes longer than all the rest together:
@@ -21,7 +22,17 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from workspace import BACKENDS, BUILD_WHEEL, DISTRIBUTIONS, EXAMPLES, PYTHON, ROOT, Workspace, say
+from workspace import (
+    BACKENDS,
+    BUILD_WHEEL,
+    DISTRIBUTIONS,
+    EXAMPLES,
+    PYTHON,
+    ROOT,
+    Workspace,
+    pure,
+    say,
+)
 
 SCAFFOLDS = (
     ("backend", "acme"),
@@ -142,6 +153,12 @@ def kit(
     return Check(" ".join(("the kit:", backend, "level", level, *options)), command, environment)
 
 
+def sdists(away: Away) -> Check:
+    """An sdist of every distribution, and a wheel from each that is like the one from here."""
+    command = (away.python, ROOT / "tools" / "dist.py", "--check", away.folder / "dist")
+    return Check("sdists, and wheels from them", command, {"PLUGRAD_PURE": str(int(pure()))})
+
+
 def main(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install()
@@ -152,7 +169,7 @@ def main(arguments: Sequence[str]) -> int:
         folders = (*DISTRIBUTIONS, *optional, *EXAMPLES)
         away.install("pytest", *(workspace.wheel(folder, workspace.mode()) for folder in folders))
         # The wheels are there: now what their extras want.
-        away.install("hypothesis", "pytest-xdist", *DISTRIBUTIONS.values())
+        away.install("hypothesis", "pytest-xdist", "twine", *DISTRIBUTIONS.values())
         reports = ROOT / "build" / "certificates"
         shutil.rmtree(reports, ignore_errors=True)
         reports.mkdir(parents=True)
@@ -166,6 +183,7 @@ def main(arguments: Sequence[str]) -> int:
             kit(away, reports, "cpu", "full"),
             kit(away, reports, "numbers", "core"),
             kit(away, reports, "strict", "core"),
+            sdists(away),
             Check("an operator of a plugin: special::gammaln", of_plugin, {}),
             *(
                 Check(
