@@ -49,6 +49,7 @@ ONE_CORE = {
     "tests/core/test_types.py": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/nn/test_demo.py": "compiled",
+    "tests/releases": "compiled",
     "tests/nn/test_examples.py": "compiled",
     "tests/docs": "compiled",
     # What operators are made of, asked of backends that have next to nothing.

@@ -17,16 +17,24 @@ from pathlib import Path
 import plugrad
 from plugrad.tensor import base
 
+# Of each kind of file that is no module, one.
+DATA = (
+    "py.typed",
+    "__init__.pyi",
+    "ops/needs.json",
+    "ops/views.yaml",
+    "codegen/public.pyi.in",
+    "cli/new/templates/backend/pyproject.toml.tmpl",
+)
+
 
 def check_installation(kind: str) -> None:
     origin = str(base.__file__)
     found = "pure" if origin.endswith(".py") else "compiled"
     assert found == kind, f"the core is {found}: {origin}"
     assert plugrad.__version__ == version("plugrad"), (plugrad.__version__, version("plugrad"))
-    for data in ("py.typed", "__init__.pyi", "ops/needs.json", "ops/views.yaml"):
+    for data in DATA:
         assert files("plugrad").joinpath(data).is_file(), data
-    template = files("plugrad.cli.new").joinpath("templates/backend/pyproject.toml.tmpl")
-    assert template.is_file()
 
 
 def check_gradients() -> None:
