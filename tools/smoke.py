@@ -42,6 +42,7 @@ def check_gradients() -> None:
     (first,) = plugrad.autograd.grad((x**3).sum(), x, create_graph=True)
     assert first.tolist() == [3.0, 12.0, 27.0]
     first.sum().backward()
+    assert x.grad is not None
     assert x.grad.tolist() == [6.0, 12.0, 18.0]
     with plugrad.no_grad():
         x.mul_(2)
@@ -56,6 +57,7 @@ def check_long_graph() -> None:
     for _ in range(50_000):
         y = y + 0.0
     y.backward()
+    assert x.grad is not None
     assert x.grad.item() == 1.0
 
 
@@ -64,7 +66,7 @@ def check_threads() -> None:
         x = plugrad.ones(8, requires_grad=True)
         for _ in range(50):
             (x.sin() * x).sum().backward()
-        done.append(x.grad.shape == (8,))
+        done.append(x.grad is not None and x.grad.shape == (8,))
 
     done: list[bool] = []
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -53,7 +53,10 @@ def misfit(requirements: Iterable[str], version: str) -> str:
     fits = set(fitting_range(version).split(","))
     for line in requirements:
         found = _REQUIRES_CORE.fullmatch(line.strip())
-        if found is None or set(found[1].split(",")) == fits:
+        if found is None:
+            continue
+        clauses = found[1].partition(";")[0]
+        if {clause.strip() for clause in clauses.split(",")} == fits:
             continue
         # Takes longer to import than a plugin takes to load, so only for other ranges than ours.
         from packaging.requirements import InvalidRequirement, Requirement

@@ -125,7 +125,8 @@ def test_a_new_release_of_a_plugin_is_looked_at_anew(
 def test_ranges_of_our_own_are_compared_without_packaging() -> None:
     program = (
         "import sys, plugrad; from plugrad.plugins.releases import *; "
-        "misfit(['plugrad' + fitting_range(plugrad.__version__)], plugrad.__version__); "
+        "ours = 'plugrad[cpu]' + fitting_range(plugrad.__version__); "
+        "misfit([ours, ours + '; extra == \"demo\"'], plugrad.__version__); "
         "assert 'packaging' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
