@@ -246,7 +246,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"backends": {"cpu": {3: 1}}}, ConfigError, r"keys must be strings, got 3 \(int\)"),
         ({"kernels": nested(3000)}, ConfigError, "must be the name of a plugin or distribution"),
         ({"backends": nested(3000)}, None, ""),
-        ({"device": nested(3000)}, ConfigError, r"must be a string, got a value \(dict\)"),
+        ({"device": nested(30_000)}, ConfigError, r"must be a string, got a value \(dict\)"),
         ({"device": 10**5000}, ConfigError, r"must be a string, got a value \(int\)"),
         ({"disable": "x" * 10**6}, ConfigError, r"must be a list of strings, got '.{199}\.\.\. \("),
         ("device", TypeError, r"settings must be a mapping, got 'device' \(str\)"),
