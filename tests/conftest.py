@@ -33,14 +33,14 @@ for _name, _value in JAX_SETTINGS.items():
 ONE_CORE = {
     "tests/cuda/fused": "interpreted",
     "tests/cuda/test_kernels_against_cpu.py": "compiled",
-    "tests/core/ops/test_needs.py": "compiled",
-    "tests/core/ops/test_math_bits.py": "compiled",
+    "tests/core/ops/decompositions/test_needs.py": "compiled",
+    "tests/core/ops/rules/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",
     # `make torture` runs schedules and random programs on the compiled core.
     "tests/core/autograd/explorer": "interpreted",
     "tests/core/autograd/random/test_random_programs.py": "interpreted",
     "tests/core/cli": "compiled",
-    "tests/core/ops/test_against_torch.py": "compiled",
+    "tests/core/ops/against_torch/test_against_torch.py": "compiled",
     # A process for each test, to import plugrad afresh.
     "tests/core/overrides/test_tensor_likes.py": "compiled",
     "tests/core/plugins/test_fork_at_first_use.py": "compiled",
@@ -54,15 +54,15 @@ ONE_CORE = {
     "tests/docs": "compiled",
     # What operators are made of, asked of backends that have next to nothing.
     "tests/core/backends/test_namespace_operators.py": "interpreted",
-    "tests/core/ops/test_bare_backends.py": "interpreted",
-    "tests/core/ops/test_bare_edges.py": "interpreted",
+    "tests/core/ops/decompositions/test_bare_backends.py": "interpreted",
+    "tests/core/ops/decompositions/test_bare_edges.py": "interpreted",
     "tests/examples": "interpreted",
     # Captures and batching rules are interpreted in either case.
     "tests/core/transforms/test_capture_operators.py": "interpreted",
     "tests/core/transforms/test_capture_programs.py": "interpreted",
-    "tests/core/ops/test_batching.py": "compiled",
-    "tests/core/ops/test_batching_random.py": "compiled",
-    "tests/core/ops/test_batching_shapes.py": "compiled",
+    "tests/core/ops/rules/test_batching.py": "compiled",
+    "tests/core/ops/rules/test_batching_random.py": "compiled",
+    "tests/core/ops/rules/test_batching_shapes.py": "compiled",
     "tests/core/transforms/func/test_vmap_operators.py": "compiled",
     "tests/jax/test_batching.py": "compiled",
     "tests/special": "compiled",

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from plugrad.testing.cases import FAMILIES, Arguments, OpCase, core_cases, family_cases
-from tests.core.ops.batching_harness import OpCall, calls_of, check, on_device
 from tests.core.ops.harness import _finite_differences
-from tests.core.ops.tangents import _forward, _leaf_samples, _random_like
+from tests.core.ops.rules.batching_harness import OpCall, calls_of, check, on_device
+from tests.core.ops.rules.tangents import _forward, _leaf_samples, _random_like
 
 _CASES = [case for case in core_cases() if case.gradient and _leaf_samples(case)]
 

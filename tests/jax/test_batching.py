@@ -5,7 +5,7 @@ from __future__ import annotations
 import plugrad
 from plugrad.func import grad, vmap
 from plugrad.testing.cases import family_cases
-from tests.core.ops.batching_harness import OpCall, calls_of, check, in_place_twin, on_device
+from tests.core.ops.rules.batching_harness import OpCall, calls_of, check, in_place_twin, on_device
 
 _WANTED = {
     "add.Tensor", "where.self", "sum", "amax", "view", "permute", "expand", "slice.Tensor",

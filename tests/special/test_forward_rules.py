@@ -6,7 +6,7 @@ import pytest
 
 from plugrad.testing.cases import OpCase
 from plugrad_special.cases import CASES
-from tests.core.ops.tangents import assert_tangents_match_double_reverse
+from tests.core.ops.rules.tangents import assert_tangents_match_double_reverse
 
 DIFFERENTIABLE = [case for case in CASES if case.gradient]
 

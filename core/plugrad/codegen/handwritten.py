@@ -54,7 +54,7 @@ class Sources:
             if text := self._property_text(file, cls, name, entries):
                 return text
         # The generator writes the rest, from functions of these names.
-        return self.function_text(name, "tensor/creation/interop.py")
+        return self.function_text(name, "tensor/interop/values.py")
 
     def tensor_text(self) -> str:
         return self._scope(self._package / _TENSOR[0][0]).classes["Tensor"].text or ""

@@ -42,6 +42,9 @@ def fitting_range(version: str) -> str:
 def misfit(requirements: Iterable[str], version: str) -> str:
     """What a distribution requires of plugrad that this version is not; empty if it fits.
 
+    Ranges other than those of `fitting_range` are read by `packaging`, which `plugrad[cli]` brings.
+    Without it they are taken to fit.
+
     Args:
         requirements: lines of a distribution's metadata, such as ``plugrad<0.3,>=0.2``.
         version: of the plugrad that is there.
@@ -59,8 +62,10 @@ def misfit(requirements: Iterable[str], version: str) -> str:
         if {clause.strip() for clause in clauses.split(",")} == fits:
             continue
         # Takes longer to import than a plugin takes to load, so only for other ranges than ours.
-        from packaging.requirements import InvalidRequirement, Requirement
-
+        try:
+            from packaging.requirements import InvalidRequirement, Requirement
+        except ImportError:
+            return ""
         try:
             wanted = Requirement(line)
         except InvalidRequirement:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import plugrad
+from tests.core.ops.against_torch.oracle import to_numpy
 from tests.core.ops.harness import needs_torch, torch
-from tests.core.ops.oracle import to_numpy
 
 
 def cast_of(weight: Any) -> Any:

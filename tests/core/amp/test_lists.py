@@ -20,8 +20,8 @@ from plugrad.testing.cases import (
     resolve,
     seed_of,
 )
+from tests.core.ops.against_torch.oracle import TorchArguments, dtype_name, is_tensor
 from tests.core.ops.harness import needs_torch, torch
-from tests.core.ops.oracle import TorchArguments, dtype_name, is_tensor
 
 # Parts of operators that PyTorch has on its lists, under plugrad's names.
 PARTS = {

@@ -21,7 +21,13 @@ import plugrad
 from plugrad.tensor.math_bits import as_stored
 from plugrad.testing import gradcheck, gradgradcheck
 from plugrad.testing.cases import Arguments, OpCase, OpError, OpSample, flatten, resolve, seed_of
-from tests.core.ops.oracle import TorchArguments, dtype_name, is_tensor, to_numpy, torch
+from tests.core.ops.against_torch.oracle import (
+    TorchArguments,
+    dtype_name,
+    is_tensor,
+    to_numpy,
+    torch,
+)
 
 __all__ = ["OpSuite", "needs_torch", "torch"]
 

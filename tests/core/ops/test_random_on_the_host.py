@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import plugrad
-from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.decompositions.bare_backend import bare_backend
 
 
 @pytest.fixture(scope="module", autouse=True)

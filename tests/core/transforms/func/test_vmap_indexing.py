@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import plugrad
-from tests.core.ops.oracle import torch
+from tests.core.ops.against_torch.oracle import torch
 from tests.core.transforms.func.outcomes import outcome
 
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")

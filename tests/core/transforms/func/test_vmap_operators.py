@@ -27,8 +27,8 @@ from plugrad.testing.cases import (
     resolve,
     seed_of,
 )
+from tests.core.ops.against_torch.oracle import is_tensor, to_numpy, torch
 from tests.core.ops.harness import needs_torch
-from tests.core.ops.oracle import is_tensor, to_numpy, torch
 
 # They look at elements and raise, as PyTorch's do; the last ones look at strides.
 _REFUSED = {

@@ -10,7 +10,7 @@ import pytest
 
 import plugrad
 from plugrad.testing import gradcheck
-from tests.core.ops.edges import INF, check, described, gradients
+from tests.core.ops.against_torch.edges import INF, check, described, gradients
 
 
 def overlapping(name: str, *args: Any) -> Callable[[Any], Any]:

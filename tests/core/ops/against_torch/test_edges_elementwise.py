@@ -9,7 +9,7 @@ import pytest
 
 import plugrad
 from plugrad.testing import gradcheck, gradgradcheck
-from tests.core.ops.edges import EDGES, INF, NAN, check, gradients, outcome
+from tests.core.ops.against_torch.edges import EDGES, INF, NAN, check, gradients, outcome
 
 
 def pairs(lib: Any) -> tuple[Any, Any]:

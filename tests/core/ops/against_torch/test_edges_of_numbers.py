@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.core.ops.edges import EDGES, check
+from tests.core.ops.against_torch.edges import EDGES, check
 
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     "linspace": lambda L: L.linspace(0, 1e10, 5, dtype=L.int32),

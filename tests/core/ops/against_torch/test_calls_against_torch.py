@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from tests.core.ops.edges import gradients, outcome
+from tests.core.ops.against_torch.edges import gradients, outcome
 
 HUGE: Final = 1 << 40
 

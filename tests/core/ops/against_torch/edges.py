@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import plugrad
-from tests.core.ops.oracle import dtype_name, is_tensor, to_numpy
+from tests.core.ops.against_torch.oracle import dtype_name, is_tensor, to_numpy
 
 Program = Callable[[Any], Any]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.core.ops.edges import check
+from tests.core.ops.against_torch.edges import check
 
 
 def bools_among_ints(lib: Any) -> Any:

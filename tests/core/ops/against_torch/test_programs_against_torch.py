@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 import plugrad
-from tests.core.ops.edges import outcome
+from tests.core.ops.against_torch.edges import outcome
 
 # By topic; statements before the last `;` run first, the last is what is compared.
 PROGRAMS: Final[dict[str, str]] = {

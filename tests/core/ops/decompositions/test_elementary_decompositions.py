@@ -11,7 +11,7 @@ import pytest
 
 import plugrad
 from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
-from tests.core.ops.bare_backend import BareBackend, bare_backend, primitives_of
+from tests.core.ops.decompositions.bare_backend import BareBackend, bare_backend, primitives_of
 
 CORNERS = [
     *(0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 22.0, 0.46875, 0.9999999, 1.0000001),

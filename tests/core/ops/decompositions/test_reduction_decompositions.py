@@ -11,7 +11,7 @@ import pytest
 
 import plugrad
 from plugrad.testing.cases import flatten
-from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.decompositions.bare_backend import bare_backend
 
 
 @pytest.fixture(scope="module", autouse=True)

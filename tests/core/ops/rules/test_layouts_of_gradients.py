@@ -12,7 +12,7 @@ import plugrad
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.testing.cases import OpCase, OpSample, core_cases, flatten, resolve, seed_of
 from plugrad.testing.conformance.kit.subject import DeviceArguments
-from tests.core.ops.oracle import to_numpy
+from tests.core.ops.against_torch.oracle import to_numpy
 
 # The gradient of a floored quotient is refused.
 CASES = [case for case in core_cases() if not re.search("floor_?div", case.op)]

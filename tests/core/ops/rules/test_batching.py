@@ -13,7 +13,7 @@ from plugrad.dispatch.operator import all_operators, find_operator
 from plugrad.ops.batching import VmapInfo, rule_of
 from plugrad.ops.batching.table import FAMILIES as RULE_FAMILIES
 from plugrad.testing.cases import FAMILIES, family_cases
-from tests.core.ops.batching_harness import OpCall, calls_of, check, in_place_twin
+from tests.core.ops.rules.batching_harness import OpCall, calls_of, check, in_place_twin
 
 # Calls of one operator that are tried for one family of cases, the first ones.
 _ENOUGH = 4

@@ -10,7 +10,7 @@ import pytest
 
 import plugrad
 from plugrad.testing import gradcheck, gradgradcheck
-from tests.core.ops.edges import check
+from tests.core.ops.against_torch.edges import check
 
 
 def integers(name: str, *shapes: tuple[int, ...], **factors: Any) -> Callable[[Any], Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.decompositions.bare_backend import bare_backend
 
 F: Final = plugrad.nn.functional
 SHAPE: Final = (4, 8)

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 import plugrad
-from tests.core.ops.edges import INF, NAN, check, gradients
-from tests.core.ops.oracle import dtype_name
+from tests.core.ops.against_torch.edges import INF, NAN, check, gradients
+from tests.core.ops.against_torch.oracle import dtype_name
 
 
 def loss_at_edges(name: str, dtype: str) -> Callable[[Any], Any]:

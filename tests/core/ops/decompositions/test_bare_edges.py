@@ -17,8 +17,8 @@ from plugrad.testing.cases import (
     resolve,
     seed_of,
 )
-from tests.core.ops.bare_backend import bare_backend
-from tests.core.ops.test_bare_backends import assert_equal_outcomes, outcome
+from tests.core.ops.decompositions.bare_backend import bare_backend
+from tests.core.ops.decompositions.test_bare_backends import assert_equal_outcomes, outcome
 
 FAMILIES = ("indexing", "linalg", "linear_systems", "nn", "shape", "views")
 CASES = [case for family in FAMILIES for case in family_cases(family)]

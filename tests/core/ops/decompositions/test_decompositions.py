@@ -11,7 +11,7 @@ import pytest
 import plugrad
 from plugrad.errors import OperatorNotFoundError
 from plugrad.testing import assert_close
-from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.decompositions.bare_backend import bare_backend
 
 DEVICE = "bare_core"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 import plugrad
-from tests.core.ops.edges import INF, check, gradients, outcome
+from tests.core.ops.against_torch.edges import INF, check, gradients, outcome
 
 
 def least_pool(dtype: str) -> Callable[[Any], Any]:

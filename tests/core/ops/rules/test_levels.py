@@ -9,7 +9,7 @@ from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.backends.availability import availability
 from plugrad.dispatch.backends.primitives import core_primitives, functional_of, is_primitive
 from plugrad.dispatch.operator import all_operators, find_operator
-from tests.core.ops.bare_backend import bare_backend
+from tests.core.ops.decompositions.bare_backend import bare_backend
 
 ENTRY = {"func": "f(Tensor self) -> Tensor", "differentiable": False, "doc": "Nothing."}
 

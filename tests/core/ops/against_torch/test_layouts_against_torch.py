@@ -9,8 +9,8 @@ import pytest
 
 import plugrad
 from plugrad.testing.cases import FAMILIES, OpCase, OpSample, T, family_cases, flatten, resolve
-from tests.core.ops.oracle import is_tensor
-from tests.core.ops.test_against_torch import arguments
+from tests.core.ops.against_torch.oracle import is_tensor
+from tests.core.ops.against_torch.test_against_torch import arguments
 
 # The order of the contractions decides, which neither library promises.
 OTHER_ORDER = frozenset(["einsum"])

@@ -26,8 +26,8 @@ from plugrad.testing.cases import (
     resolve,
     seed_of,
 )
+from tests.core.ops.against_torch.oracle import TorchArguments, dtype_name, is_tensor, torch
 from tests.core.ops.harness import needs_torch
-from tests.core.ops.oracle import TorchArguments, dtype_name, is_tensor, torch
 
 pytestmark = needs_torch
 

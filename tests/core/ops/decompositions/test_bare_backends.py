@@ -22,8 +22,8 @@ from plugrad.testing.cases import (
     resolve,
     seed_of,
 )
-from tests.core.ops.bare_backend import bare_backend
-from tests.core.ops.oracle import dtype_name, is_tensor, to_numpy
+from tests.core.ops.against_torch.oracle import dtype_name, is_tensor, to_numpy
+from tests.core.ops.decompositions.bare_backend import bare_backend
 
 # Relative to the largest element, since sums are made in another order.
 TOLERANCE = {

@@ -8,7 +8,7 @@ import plugrad
 from plugrad.dispatch.operator import all_operators
 from plugrad.graph.forward_rule import ForwardRule
 from plugrad.testing.cases import OpCase, core_cases
-from tests.core.ops.tangents import (
+from tests.core.ops.rules.tangents import (
     assert_tangents_match_differences,
     assert_tangents_match_double_reverse,
     assert_tangents_of_gradients_match,
