@@ -53,6 +53,37 @@ def test_every_member_of_tensor_has_a_text(name: str) -> None:
         inspect.signature(member)
 
 
+# Modules that users and authors of plugins import from.
+PUBLIC = (
+    *("plugrad", "plugrad.amp", "plugrad.autograd", "plugrad.autograd.forward_ad"),
+    *("plugrad.autograd.function", "plugrad.autograd.functional", "plugrad.autograd.grad_mode"),
+    *("plugrad.autograd.graph", "plugrad.autograd.profiler", "plugrad.autograd.checkpoint"),
+    *("plugrad.config", "plugrad.dispatch", "plugrad.errors", "plugrad.func", "plugrad.library"),
+    *("plugrad.linalg", "plugrad.overrides", "plugrad.plugins", "plugrad.plugins.allocation"),
+    *("plugrad.plugins.arguments", "plugrad.plugins.array_namespace", "plugrad.plugins.cases"),
+    *("plugrad.plugins.error_function", "plugrad.plugins.generators", "plugrad.plugins.hookspecs"),
+    *("plugrad.plugins.kernel_errors", "plugrad.plugins.protocols", "plugrad.plugins.scopes"),
+    *("plugrad.plugins.spacing", "plugrad.plugins.strides", "plugrad.plugins.tracing"),
+    *("plugrad.plugins.windows", "plugrad.profiler", "plugrad.random", "plugrad.testing"),
+    *("plugrad.testing.cases", "plugrad.testing.gradcheck", "plugrad.testing.opcheck"),
+    *("plugrad.nn", "plugrad.nn.functional", "plugrad.nn.init", "plugrad.nn.utils"),
+    *("plugrad.optim", "plugrad.optim.lr_scheduler", "plugrad.utils", "plugrad.utils.data"),
+    *("plugrad.utils.checkpoint", "plugrad.special"),
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_modules_say_what_they_offer(name: str) -> None:
+    if name.startswith(("plugrad.nn", "plugrad.optim", "plugrad.utils")):
+        pytest.importorskip("plugrad_nn")
+    elif name == "plugrad.special":
+        pytest.importorskip("plugrad_special")
+    module = importlib.import_module(name)
+    assert (module.__doc__ or "").strip()
+    assert module.__all__
+    assert [item for item in module.__all__ if not hasattr(module, item)] == []
+
+
 def modules_in_source() -> list[str]:
     """The modules that may be compiled: packages and modules that are loaded by now."""
     return sorted(

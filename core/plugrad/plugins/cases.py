@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+__all__ = ["ALL_DTYPES", "COMPLEX", "FLOATS", "INTEGERS", "D", "OpCase", "OpError", "OpSample", "T"]
+
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 FLOATS = ("float32", "float16", "bfloat16")
 COMPLEX = ("complex64", "complex128")

@@ -11,6 +11,8 @@ import numpy as np
 
 _WORD: Final = 1 << 64
 
+__all__ = ["SeededGenerator"]
+
 
 class SeededGenerator:
     """A stream that starts from a seed, and whose state is the seed and a few words of 64 bits.

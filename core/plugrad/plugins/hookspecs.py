@@ -27,6 +27,18 @@ if TYPE_CHECKING:
     from plugrad.plugins.cases import OpCase
     from plugrad.plugins.protocols import KernelSource
 
+__all__ = [
+    "hookimpl",
+    "plugrad_backends",
+    "plugrad_backward_begin",
+    "plugrad_backward_end",
+    "plugrad_cases",
+    "plugrad_cli",
+    "plugrad_kernels",
+    "plugrad_namespaces",
+    "plugrad_ops",
+]
+
 PROJECT: Final = "plugrad"
 
 hookspec: Final = pluggy.HookspecMarker(PROJECT)

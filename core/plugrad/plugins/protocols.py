@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+__all__ = ["Array", "CapturedStep", "Generator", "Kernel", "KernelSource"]
+
 
 @runtime_checkable
 class Array(Protocol):

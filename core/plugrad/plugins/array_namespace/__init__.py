@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-from plugrad.plugins.array_namespace.backend import ArrayNamespaceBackend as ArrayNamespaceBackend
+from plugrad.plugins.array_namespace.backend import ArrayNamespaceBackend
+
+__all__ = ["ArrayNamespaceBackend"]

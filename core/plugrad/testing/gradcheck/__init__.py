@@ -27,6 +27,8 @@ from plugrad.testing.gradcheck.jacobians import (
 )
 from plugrad.testing.host_values import from_host
 
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
 FAST_FAIL_SLOW_OK = (
     "Fast gradcheck failed but element-wise differences are small. This means that the test "
     "might've passed in slow_mode! Pass fast_mode=False to compare element by element."
