@@ -13,12 +13,17 @@ from tests.core.frozen import immutable_backends, immutable_device
 
 
 @pytest.fixture(params=["plugrad", "torch"])
-def lib(request: pytest.FixtureRequest) -> ModuleType:
+def lib(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
     """plugrad; and PyTorch where it is installed, which keeps what the test expects true."""
-    if request.param == "torch":
-        oracle: ModuleType = request.getfixturevalue("torch_oracle")
-        return oracle
-    return importlib.import_module(request.param)
+    if request.param != "torch":
+        yield importlib.import_module(request.param)
+        return
+    oracle = request.getfixturevalue("torch_oracle")
+    # PyTorch gives some warnings once in a process, and another test may have had them.
+    before = oracle.is_warn_always_enabled()
+    oracle.set_warn_always(True)
+    yield oracle
+    oracle.set_warn_always(before)
 
 
 # Modules whose tests hold for any engine; they run on the naive one, too. Tests of how the real one
