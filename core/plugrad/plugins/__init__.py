@@ -36,7 +36,7 @@ from plugrad.errors import (
     PluginWarning,
 )
 from plugrad.plugins import namespaces, selection
-from plugrad.plugins.config.current import set_configuration_hooks
+from plugrad.plugins.config_hooks import set_configuration_hooks
 from plugrad.plugins.loading.process import get_manager
 from plugrad.plugins.namespaces import claimed_names, load_namespace
 

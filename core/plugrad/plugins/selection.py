@@ -21,7 +21,6 @@ from plugrad.device import (
 from plugrad.dispatch.backends.active import canonical_device, find_backend
 from plugrad.dispatch.first_use import InFirstUse
 from plugrad.errors import BackendNotFoundError, PluginError
-from plugrad.plugins.config.current import current_config, forget
 from plugrad.plugins.loading.process import get_manager
 
 
@@ -120,6 +119,8 @@ def configured_choice() -> Choice:
 
 def forget_configuration() -> None:
     """Read environment and configuration file again at the next use."""
+    from plugrad.plugins.config.current import forget
+
     forget()
 
 
@@ -148,6 +149,9 @@ _BUILT_IN: Final = "the built-in default"
 
 
 def _read_configuration() -> Choice:
+    # Loading what reads it takes milliseconds, which `import plugrad` need not pay.
+    from plugrad.plugins.config.current import current_config
+
     config = current_config()
     for name in config.plugins:
         get_manager().load(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import Locked, Scope, SetAtOnce
 from plugrad.plugins.config.keys import ConfigError, Setting, checked, flattened, nearest, shown
 from plugrad.plugins.config.read import Config, load_config
+from plugrad.plugins.config_hooks import tell_changed, tell_forgotten
 
 
 class _Current:
@@ -22,8 +23,6 @@ class _Current:
         self.lock = threading.Lock()
         self.read: Config | None = None
         self.from_code: tuple[Mapping[str, Setting], ...] = ()
-        self.changed: Callable[[], None] | None = None
-        self.forgotten: Callable[[], None] | None = None
 
 
 _current: Final = _Current()
@@ -43,23 +42,10 @@ def current_config() -> Config:
     return replace(read, from_code=_current.from_code[::-1])
 
 
-def set_configuration_hooks(changed: Callable[[], None], forgotten: Callable[[], None]) -> None:
-    """Install what follows the configuration: `changed()` is called after `set` and when its block
-    ends, `forgotten()` when environment and file are to be read again."""
-    _current.changed = changed
-    _current.forgotten = forgotten
-
-
-def _changed() -> None:
-    if _current.changed is not None:
-        _current.changed()
-
-
 def forget() -> None:
     """Read environment and file again at the next use; what `set` said stays."""
     _current.read = None
-    if _current.forgotten is not None:
-        _current.forgotten()
+    tell_forgotten()
 
 
 class without_errors(Scope):
@@ -133,14 +119,14 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
         with Locked(_current.lock):
             if all(layer is not self._layer for layer in _current.from_code):
                 _current.from_code = (*_current.from_code, self._layer)
-        _changed()
+        tell_changed()
 
     def restore(self, state: LocalState, before: Any) -> None:
         with Locked(_current.lock):
             _current.from_code = tuple(
                 [layer for layer in _current.from_code if layer is not self._layer]
             )
-        _changed()
+        tell_changed()
 
     def value(self) -> set:
         return self
