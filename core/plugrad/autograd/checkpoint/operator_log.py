@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Any, final
 
 from mypy_extensions import i64
@@ -32,6 +31,8 @@ class OperatorLog(Trace):
         if kind == "call":
             given = ", ".join([_describe(value) for value in args])
             self.lines.append(f"{op.qualified_name}({given})")
+            import traceback
+
             frames = traceback.extract_stack()
             self.stacks.append(
                 [f"{frame.filename}:{frame.lineno}:{frame.name}" for frame in frames]

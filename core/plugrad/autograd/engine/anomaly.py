@@ -6,7 +6,6 @@ The mode belongs to the process, as in PyTorch: a node is made on one thread and
 from __future__ import annotations
 
 import sys
-import traceback
 import warnings
 from typing import Any, Final, final
 
@@ -98,6 +97,8 @@ def _format_stack() -> list[str]:
     """The calling thread's stack, outermost first, up to the last line outside plugrad; nothing on
     a thread of a device, unless a function of the user's runs there."""
     frame = caller_outside_plugrad()
+    import traceback
+
     # Without a frame, extract_stack would take this very one.
     return [] if frame is None else traceback.format_list(traceback.extract_stack(frame))
 

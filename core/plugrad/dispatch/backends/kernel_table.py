@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # Interpreted: it runs once per backend, and marks functions.
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar
@@ -124,6 +123,8 @@ def package_kernels(package: str) -> dict[str, Callable[..., Any]]:
     """
     if not isinstance(package, str):
         raise TypeError(f"package_kernels(): package must be a name, not {type(package).__name__}")
+    import pkgutil
+
     found = importlib.import_module(package)
     modules = [
         importlib.import_module(f"{package}.{info.name}")

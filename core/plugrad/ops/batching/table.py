@@ -5,7 +5,6 @@ from __future__ import annotations
 # Interpreted: a rule runs once for a whole batch.
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -22,7 +21,6 @@ NO_RANDOMNESS: Final = (
 )
 
 
-@dataclass(frozen=True)
 class VmapInfo:
     """What a rule is told beside the arguments.
 
@@ -32,8 +30,15 @@ class VmapInfo:
             random numbers, and whether they draw the same ones.
     """
 
-    batch_size: int
-    randomness: str = "error"
+    # No dataclass: importing plugrad would import what makes them.
+    __slots__ = ("batch_size", "randomness")
+
+    def __init__(self, batch_size: int, randomness: str = "error") -> None:
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+    def __repr__(self) -> str:
+        return f"VmapInfo(batch_size={self.batch_size}, randomness={self.randomness!r})"
 
 
 # The modules of this package that have a table RULES: by full name ("sum", "add.Tensor"), or by

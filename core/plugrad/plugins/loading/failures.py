@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 
 from plugrad.codegen.model import EntryError
 from plugrad.errors import PluginConflictError, PluginError
@@ -22,6 +21,8 @@ def place_of(
         module: its module, if that was imported.
         hook: the one that gave what is wrong, if that is known.
     """
+    import traceback
+
     if isinstance(error, EntryError) and error.place:
         return error.place
     if isinstance(error, SyntaxError) and error.filename:
