@@ -17,6 +17,7 @@ import yaml
 
 import plugrad
 from plugrad.codegen import Entry, parse_entries
+from plugrad.codegen.on_demand import family_files
 from plugrad.dispatch.backends.active import (
     ActiveBackend,
     activate_backend,
@@ -87,7 +88,7 @@ def _backends() -> Iterator[dict[str, ActiveBackend]]:
 def _families() -> dict[str, list[Entry]]:
     return {
         file.stem: parse_entries(file.stem, yaml.safe_load(file.read_text("utf-8")))
-        for file in sorted(OPS.glob("*.yaml"))
+        for file in family_files(OPS)
     }
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+from plugrad.codegen.on_demand import family_files
+
 ROOT = Path(__file__).resolve().parents[1]
 OPERATORS = ROOT / "core" / "plugrad" / "ops"
 SPECIAL = ROOT / "plugins" / "special" / "plugrad_special" / "ops"
@@ -74,7 +76,7 @@ def _is_property(node: ast.FunctionDef) -> bool:
 def families(folder: Path = OPERATORS) -> list[Family]:
     """The operators of a folder, by default the core's, family by family."""
     found = []
-    for path in sorted(folder.glob("*.yaml")):
+    for path in family_files(folder):
         text = path.read_text(encoding="utf-8")
         family = Family(path.stem, text.partition("\n")[0].lstrip("# ").rstrip("."))
         for entry in yaml.safe_load(text):

@@ -25,6 +25,8 @@ from plugrad import graph as _graph  # before the layers that build on it
 
 # isort: split
 from plugrad import levels as _levels  # installs the kernels of its key
+from plugrad._generated import functions as _functions
+from plugrad._generated import on_demand as _on_demand
 from plugrad._generated.functions import *
 from plugrad._tensor.classes import Tensor, device
 from plugrad._torch_names.storage import TypedStorage, UntypedStorage
@@ -262,6 +264,10 @@ _OBJECTS = frozenset({"capture", "default_generator", "vmap"})
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _on_demand.FUNCTIONS:
+        found = getattr(_functions, name)
+        globals()[name] = found
+        return found
     if name in _AUTOCAST:
         return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
     if name in _MODULES:
@@ -286,7 +292,10 @@ def _is_public(name: str) -> _builtins.bool:
 
 def __dir__() -> list[str]:
     own = {name for name in globals() if _is_public(name) or name.endswith("__")}
-    loaded_later = {*_AUTOCAST, *_MODULES, *_OBJECTS, *plugins.claimed_names()}
+    loaded_later = {
+        *(*_AUTOCAST, *_MODULES, *_OBJECTS, *_on_demand.FUNCTIONS),
+        *plugins.claimed_names(),
+    }
     return sorted(own | {name for name in loaded_later if _is_public(name)})
 
 
@@ -297,4 +306,4 @@ __all__ = [
     if _is_public(name)
     and not isinstance(value, type(_builtins))
     and name not in ("bool", "float", "int")
-]
+] + [name for name in _on_demand.FUNCTIONS if _is_public(name)]

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, Final
 
-from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.dispatch.families import load_family_of
+from plugrad.dispatch.operator import Operator, all_operators, declared_operators
 
 _classes: Final[dict[tuple[str, tuple[str, ...]], Any]] = {}
 
@@ -75,7 +76,8 @@ def _rebuild(name: str, fields: tuple[str, ...], results: tuple[Any, ...]) -> An
 
 
 def __getattr__(name: str) -> Any:
-    for op in all_operators():
+    load_family_of(f"plugrad::{name}")
+    for op in declared_operators():
         if op.name == name and op.namespace == "plugrad":
             found = result_type_of(op)
             if found is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from plugrad._generated import calls, functions
 from plugrad._generated.methods import TensorMethods
 from plugrad._tensor import numpy_functions as _numpy_functions
+from plugrad._tensor.on_demand import OnDemandMethods
 from plugrad._torch_names.attributes import TensorAttributes
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
 from plugrad.autograd.run_backward import backward
@@ -46,7 +47,7 @@ class AccumulateGrad(accumulate_grad.AccumulateGradBase):
 
 
 @explain_receivers
-class Tensor(TensorAttributes, TensorMethods):
+class Tensor(TensorAttributes, OnDemandMethods, TensorMethods):
     """A multi-dimensional array of one dtype on one device, which autograd can follow."""
 
     __module__ = "plugrad"

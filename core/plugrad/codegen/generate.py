@@ -21,17 +21,16 @@ from plugrad.codegen.kernel import (
 )
 from plugrad.codegen.methods import emit_methods
 from plugrad.codegen.model import Entry, EntryError, parse_entries
+from plugrad.codegen.on_demand import (
+    FUNCTIONS_LATER,
+    ON_DEMAND,
+    family_files,
+    made_later,
+    on_demand_module,
+)
+from plugrad.codegen.parts import HEADER, PYTHON_NAMES, check_forward, defined_functions
 from plugrad.codegen.signature import returns_one_tensor, takes_out
 from plugrad.codegen.source import Source
-
-HEADER = '''"""{title}. Generated from {origin}; not to be edited."""
-
-# mypy: disable-error-code="no-any-return, redundant-cast, unused-ignore, misc"
-# mypy: disable-error-code="overload-cannot-match"
-# ruff: noqa
-from __future__ import annotations
-
-'''
 
 IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final, overload
 
@@ -153,8 +152,9 @@ def generate(source: Path, target: Path) -> list[Path]:
 
     families = [
         (path.stem, parse_entries(path.stem, yaml.safe_load(path.read_text()) or []))
-        for path in sorted(source.glob("*.yaml"))
+        for path in family_files(source)
     ]
+    later = {path.stem for path in family_files(source) if path.parent.name == ON_DEMAND}
     groups = group_entries([entry for _, entries in families for entry in entries])
     documentation.check_documented(groups)
     stub.check_typed(groups)
@@ -166,17 +166,21 @@ def generate(source: Path, target: Path) -> list[Path]:
         "__init__.py": '"""Written by plugrad.codegen from ops/*.yaml."""\n',
         "unpack.py": UNPACK,
         "settings.py": _settings_module(),
-        "functions.py": _functions_module(by_family),
-        "calls.py": _calls_module(by_family),
-        "methods.py": _methods_module(by_family),
+        "functions.py": _functions_module(by_family, later),
+        "calls.py": _calls_module(_without(by_family, later)),
+        "methods.py": _methods_module(_without(by_family, later)),
         "signatures.py": _signatures_module(groups),
-        "forward_rules.py": _forward_module(source, families),
+        "forward_rules.py": _forward_module(
+            source, [family for family in families if family[0] not in later]
+        ),
+        "on_demand.py": on_demand_module({family: by_family[family] for family in sorted(later)}),
     }
     for family, entries in families:
-        functions = _defined_functions(source / "formulas" / f"{family}.py")
-        files[f"{family}.py"] = generate_family(
-            family, entries, by_family[family], functions, "plugrad"
-        )
+        functions = defined_functions(source / "formulas" / f"{family}.py")
+        text = generate_family(family, entries, by_family[family], functions, "plugrad")
+        if family in later:
+            text = made_later(text, source, family, entries, by_family[family])
+        files[f"{family}.py"] = text
     target.mkdir(parents=True, exist_ok=True)
     for old in target.glob("*.py"):
         if old.name not in files:
@@ -194,17 +198,13 @@ def generate(source: Path, target: Path) -> list[Path]:
     return [target / name for name in files]
 
 
+def _without(by_family: dict[str, list[Group]], later: set[str]) -> dict[str, list[Group]]:
+    return {family: groups for family, groups in by_family.items() if family not in later}
+
+
 def _write_if_changed(path: Path, text: str) -> None:
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
-
-
-def _defined_functions(path: Path) -> set[str]:
-    """Names of the functions that a formula module defines."""
-    if not path.exists():
-        return set()
-    tree = ast.parse(path.read_text())
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def generate_family(
@@ -322,15 +322,10 @@ def _forward_module(source: Path, families: list[tuple[str, list[Entry]]]) -> st
     out.line("from plugrad._generated import functions as F")
     out.line("from plugrad._generated import settings")
     for family, entries in families:
-        for entry in entries:
-            if entry.derivatives and entry.forward is None:
-                raise EntryError(
-                    f"{family}.yaml: {entry.schema}: an operator with 'derivatives:' needs a "
-                    "'forward:' rule"
-                )
+        check_forward(family, entries)
         places[family] = {}
         for folder in ("formulas", "tangents"):
-            functions = _defined_functions(source / folder / f"{family}.py")
+            functions = defined_functions(source / folder / f"{family}.py")
             if functions:
                 out.line(f"from plugrad.ops.{folder} import {family} as {folder}_{family}")
             places[family].update({name: f"{folder}_{family}.{name}" for name in functions})
@@ -344,16 +339,6 @@ def _forward_module(source: Path, families: list[tuple[str, list[Entry]]]) -> st
         forward.emit_forward(out, entries, qualify, family + "_operators.OP_{}")
     header = HEADER.format(title="Forward rules", origin="ops/*.yaml")
     return header + "# Interpreted: it is loaded when somebody uses forward mode.\n" + out.text()
-
-
-# What expressions may use beside operators: functions of Python's, and what generated modules
-# import. `sum`, `max` and others mean the operators.
-PYTHON_NAMES = frozenset(
-    {
-        *("len", "tuple", "list", "range", "zip", "enumerate", "isinstance", "int"),
-        *("not_implemented", "settings"),
-    }
-)
 
 
 def _node_names(entries: list[Entry]) -> dict[str, str]:
@@ -391,17 +376,26 @@ def _node_names(entries: list[Entry]) -> dict[str, str]:
     return names
 
 
-def _functions_module(by_family: dict[str, list[Group]]) -> str:
+def _functions_module(by_family: dict[str, list[Group]], later: set[str]) -> str:
     out = Source()
     exported: list[str] = []
+    out.line("from typing import TYPE_CHECKING, Any")
+    out.line()
     for family, groups in by_family.items():
         names = [g.name for g in groups if any(e.is_function for e in g.entries)]
-        exported += names
-        if names:
-            out.line(f"from plugrad._generated.{family} import (")
-            for name in names:
-                out.line(f"    {name} as {name},")
-            out.line(")")
+        if not names:
+            continue
+        indent = "    " if family in later else ""
+        if family in later:
+            out.line("if TYPE_CHECKING:")
+        else:
+            exported += names
+        out.line(f"{indent}from plugrad._generated.{family} import (")
+        for name in names:
+            out.line(f"{indent}    {name} as {name},")
+        out.line(f"{indent})")
+    out.line()
+    out.lines(FUNCTIONS_LATER)
     out.line()
     out.line("__all__ = [")
     for name in sorted(exported):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from plugrad.codegen.formula import analyse
 from plugrad.codegen.forward import terms_of
-from plugrad.codegen.generate import PYTHON_NAMES, entries_of, generate_family
+from plugrad.codegen.generate import entries_of, generate_family
 from plugrad.codegen.groups import group_entries
 from plugrad.codegen.model import Entry, EntryError
+from plugrad.codegen.parts import PYTHON_NAMES
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.plugin_hooks import note
 from plugrad.dispatch.scope import Locked

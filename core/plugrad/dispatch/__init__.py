@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrad.dispatch import fork  # asks to be told of forks
 from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key, dispatch_keys
-from plugrad.dispatch.operator import Operator, all_operators, find_operator
+from plugrad.dispatch.operator import Operator, all_operators, declared_operators, find_operator
 from plugrad.dispatch.schema import FunctionSchema, SchemaError, parse_schema
 from plugrad.dispatch.scope import ExcludeKeys, IncludeKeys
 from plugrad.dispatch.trace import TraceEvent, record_dispatch_trace, show_dispatch_trace
@@ -20,6 +20,7 @@ __all__ = [
     "TraceEvent",
     "all_keys",
     "all_operators",
+    "declared_operators",
     "dispatch_key",
     "dispatch_keys",
     "find_operator",

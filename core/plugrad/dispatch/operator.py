@@ -24,6 +24,7 @@ from plugrad.dispatch.backends.active import (
     set_operator_names,
 )
 from plugrad.dispatch.binding import bind
+from plugrad.dispatch.families import load_families, load_family_of, set_undo, waiting
 from plugrad.dispatch.kernel_hooks import KERNEL_HOOKS, keyset_of_arguments
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import current_state
@@ -419,12 +420,14 @@ def _forget_resolved() -> None:
 set_change_listener(_forget_resolved)
 
 
-def _core_names() -> set[str]:
-    core = [op for op in list(_operators.values()) if op.namespace == "plugrad"]
-    return {op.name for op in core} | {op.full_name for op in core}
+def operator_names() -> set[str]:
+    """The names of the core's operators, with and without overload, declared or not."""
+    names = {name.partition("::")[2] for name in waiting()}
+    names |= {op.full_name for op in list(_operators.values()) if op.namespace == "plugrad"}
+    return names | {name.partition(".")[0] for name in names}
 
 
-set_operator_names(_core_names)
+set_operator_names(operator_names)
 
 
 def declare(op: Operator) -> Operator:
@@ -465,13 +468,31 @@ def find_or_load(qualified_name: str) -> Operator | None:
 
 
 def find_operator(qualified_name: str) -> Operator | None:
-    """The operator called ``ns::name.overload``, or None."""
-    return _operators.get(qualified_name)
+    """The operator called ``ns::name.overload``, or None; its family is loaded if need be."""
+    op = _operators.get(qualified_name)
+    if op is None and load_family_of(qualified_name):
+        op = _operators.get(qualified_name)
+    return op
+
+
+def declared_operators() -> list[Operator]:
+    """The operators that are declared so far, in the order of declaration."""
+    return list(_operators.values())
 
 
 def all_operators() -> list[Operator]:
-    """Every operator that has been declared, in the order of declaration."""
+    """Every operator, those of families on demand too, which are loaded."""
+    load_families()
     return list(_operators.values())
+
+
+def _forget_declared(qualified_names: set[str]) -> None:
+    with LOCK:
+        for name in qualified_names:
+            _operators.pop(name, None)
+
+
+set_undo(_forget_declared)
 
 
 def register_fallback(

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from plugrad.dispatch.backends.active import find_key
 from plugrad.dispatch.binding import default_of
+from plugrad.dispatch.families import load_family_of
 from plugrad.dispatch.keys import DispatchKey
-from plugrad.dispatch.operator import Operator, all_operators, find_operator
+from plugrad.dispatch.operator import Operator, all_operators, declared_operators, find_operator
 from plugrad.dispatch.plugin_hooks import load_operators
 from plugrad.dispatch.schema import Argument, FunctionSchema
 from plugrad.ops.arguments import (
@@ -206,7 +207,8 @@ def call_overload_of(*args: Any, **kwargs: Any) -> Any:
 
 def find_packet(namespace: str, name: str) -> OpOverloadPacket:
     """The overloads of an operator; AttributeError if nobody defined any."""
-    found = [op for op in all_operators() if op.namespace == namespace and op.name == name]
+    load_family_of(f"{namespace}::{name}")
+    found = [op for op in declared_operators() if op.namespace == namespace and op.name == name]
     if not found:
         raise AttributeError(f"there is no operator {namespace}::{name}")
     return OpOverloadPacket(namespace, name, found)
@@ -222,7 +224,7 @@ def find_overload(qualified_name: str) -> OpOverload:
 
 def known_namespaces() -> list[str]:
     """The namespaces that operators are defined in, sorted."""
-    return sorted({op.namespace for op in all_operators()})
+    return sorted({op.namespace for op in declared_operators()})
 
 
 def find_namespace(name: str) -> OpNamespace:

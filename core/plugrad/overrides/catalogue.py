@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad import autograd
-from plugrad._generated import functions
+from plugrad._generated import functions, on_demand
+from plugrad._tensor.on_demand import load_methods
 from plugrad.ops.composite.broadcasting import broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.tensor.base import tensor_class
@@ -45,6 +46,10 @@ IGNORED = (
 )
 
 
+def _function_names() -> list[str]:
+    return [*functions.__all__, *on_demand.FUNCTIONS]
+
+
 def _of_tensors(func: Any) -> bool:
     """Whether a public function takes tensors; factories do not."""
     from plugrad._generated import signatures
@@ -61,6 +66,7 @@ def _of_tensors(func: Any) -> bool:
 def _tensor_attributes() -> dict[str, Any]:
     """Name -> attribute of Tensor, for those that are methods or properties."""
     OVERRIDES.activate()
+    load_methods()
     cls = tensor_class()
     found: dict[str, Any] = {}
     for name in dir(cls):
@@ -80,7 +86,7 @@ def _names() -> dict[Any, str]:
         found[func] = f"plugrad.{func.__name__}"
     for func in OF_AUTOGRAD:
         found[func] = f"plugrad.autograd.{func.__name__}"
-    for name in functions.__all__:
+    for name in _function_names():
         found[getattr(functions, name)] = f"plugrad.{name}"
     for name, value in _tensor_attributes().items():
         public = f"plugrad.Tensor.{name}"
@@ -124,7 +130,7 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     found: dict[Any, list[Any]] = {
         package: [
             func
-            for name in functions.__all__
+            for name in _function_names()
             if not name.startswith("_") and _of_tensors(func := getattr(functions, name))
         ],
         cls: [],
@@ -151,7 +157,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
     cls = tensor_class()
     factories = {
-        func for name in functions.__all__ if not _of_tensors(func := getattr(functions, name))
+        func for name in _function_names() if not _of_tensors(func := getattr(functions, name))
     }
     attributes = {getattr(cls, name) for name in NOT_OVERRIDABLE}
     attributes |= {getattr(object, name) for name in dir(object) if name != "__doc__"}

@@ -75,7 +75,7 @@ def _close_to(name: str, known: int) -> str:
     again and again."""
     from plugrad.plugins.loading.messages import nearest
 
-    return nearest(name, [*vars(sys.modules["plugrad"]), *PUBLISHED])
+    return nearest(name, [*dir(sys.modules["plugrad"]), *PUBLISHED])
 
 
 def _claimed(name: str) -> str | None:

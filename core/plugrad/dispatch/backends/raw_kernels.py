@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.backends.active import ActiveBackend
-from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.dispatch.operator import Operator, declared_operators
 
 
 def raw_kernel_of(op: Operator, active: ActiveBackend) -> Any:
@@ -21,6 +21,6 @@ def raw_kernel_of(op: Operator, active: ActiveBackend) -> Any:
         return raw
     if op.overload and f"{op.kernel_name}.{op.overload}" in active.kernels:
         return raw
-    beside = [other for other in all_operators() if other.kernel_name == op.kernel_name]
+    beside = [other for other in declared_operators() if other.kernel_name == op.kernel_name]
     composed = [o.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is not None for o in beside]
     return raw if all(composed) else None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad.dispatch.backends.backend import Backend
-from plugrad.dispatch.operator import all_operators
+from plugrad.dispatch.operator import operator_names
 from plugrad.dtype import DType
 from plugrad.dtype import from_numpy as dtype_from_numpy
 from plugrad.tensor.meta import shapes, views
@@ -25,7 +25,7 @@ class MetaBackend(Backend):
         super().__init__("meta", array_type=MetaArray, key_name="Meta")
 
     def kernels(self) -> dict[str, Callable[..., Any]]:
-        known = {name for op in all_operators() for name in (op.name, op.full_name)}
+        known = operator_names()
         table = {**shapes.structured_kernels(), **shapes.KERNELS, **views.KERNELS}
         return {name: kernel for name, kernel in table.items() if name in known}
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn
 
-from plugrad.dispatch.operator import Operator, all_operators
+from plugrad.dispatch.families import elementwise_on_demand
+from plugrad.dispatch.operator import Operator, declared_operators, find_operator
 from plugrad.dtype import DType, bool_, int64
 from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.memory_layout import (
@@ -65,12 +66,26 @@ def structured(op: Operator) -> Kernel:
 
 def structured_kernels() -> dict[str, Kernel]:
     """Of all elementwise operators of the core that say they are."""
-    return {
+    found = {
         op.full_name: structured(op)
-        for op in all_operators()
+        for op in declared_operators()
         if op.namespace == "plugrad" and op.structure in ("unary", "binary", "binary_alpha")
         if not op.schema.is_inplace
     }
+    for name in elementwise_on_demand():
+        found.setdefault(name.partition("::")[2], _structured_later(name))
+    return found
+
+
+def _structured_later(name: str) -> Kernel:
+    """Of an operator whose family may not be loaded yet."""
+
+    def kernel(*operands: Any) -> Any:
+        op = find_operator(name)
+        assert op is not None
+        return structured(op)(*operands)
+
+    return kernel
 
 
 def reduced(shape: Shape, dims: Iterable[int], keepdim: bool) -> Shape:
