@@ -13,7 +13,7 @@ from typing import Final
 
 from plugrad.codegen.groups import Group
 from plugrad.codegen.model import Entry, EntryError
-from plugrad.codegen.signature import Parameter, parameters, takes_out
+from plugrad.codegen.signature import Parameter, parameters, returns_tensors, takes_out
 from plugrad.dispatch.schema import SchemaType
 
 # One and several of each type of a schema.
@@ -97,7 +97,7 @@ def method_text(group: Group) -> str:
 def _out(entry: Entry) -> list[str]:
     if not takes_out(entry):
         return []
-    several = len(entry.schema.returns) > 1
+    several = len(entry.schema.returns) > 1 or returns_tensors(entry)
     given = "tensors, one for each result" if several else "a tensor"
     return [f"out: {given}, or None; the result is written there"]
 

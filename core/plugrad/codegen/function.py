@@ -271,6 +271,10 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
                 out.line("resume_autocast(former)")
             if returns_one_tensor(entry):
                 out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
+            elif returns_tensors(entry):
+                # As in PyTorch, whose operators of this kind return nothing then.
+                out.line(f"write_outs({group.name!r}, out, result)")
+                out.line("return None")
             else:
                 out.line(f"return write_outs({group.name!r}, out, result)")
     _emit_call(out, entry, group, module)

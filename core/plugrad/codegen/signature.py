@@ -149,8 +149,7 @@ def _return_type(type: SchemaType) -> str:
 
 def takes_out(entry: Entry) -> bool:
     """Whether the public function takes `out=`: a tensor, or a tuple of one for each result."""
-    returns = entry.schema.returns
-    tensors = all(item.type.base == "Tensor" and not item.type.is_list for item in returns)
+    tensors = all(item.type.base == "Tensor" for item in entry.schema.returns)
     return "out" in entry.variants and tensors
 
 

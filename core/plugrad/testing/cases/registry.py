@@ -15,7 +15,8 @@ from plugrad.plugins.cases import OpCase
 # The modules of `plugrad.testing.cases.tables`, each with a list CASES.
 FAMILIES: Final = (
     "activation", "composites", "creation", "indexing", "linalg", "linear_systems", "loss", "nn",
-    "pointwise", "reductions", "shape", "views",
+    "pointwise", "reductions", "shape", "view_copies",
+    "views",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []
