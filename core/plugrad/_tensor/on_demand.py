@@ -38,10 +38,14 @@ def _load(family: str) -> None:
     made = sys.modules[_PREFIX + family].Methods
     if not isinstance(vars(OnDemandMethods)[_first_of(family)], _Later):
         return
+    for name, method in list(vars(made).items()):
+        if on_demand.METHODS.get(name) == family:
+            # What errors and `help()` call it.
+            method.__qualname__ = f"Tensor.{name}"
+            method.__code__ = method.__code__.replace(co_qualname=method.__qualname__)
     guard_receivers(made)
     for name, method in list(vars(made).items()):
         if on_demand.METHODS.get(name) == family:
-            method.__qualname__ = f"Tensor.{name}"
             setattr(OnDemandMethods, name, method)
 
 
