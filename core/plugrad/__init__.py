@@ -253,11 +253,20 @@ _AUTOCAST = {
 }
 
 
+# Operators that are wrapped in functions of Python.
+_FUNCTIONAL = frozenset(
+    {
+        *("block_diag", "cartesian_prod", "chain_matmul", "histogramdd", "unique"),
+        *("unique_consecutive", "unravel_index"),
+    }
+)
+
+
 # Modules and objects that are loaded when they are first used.
 _MODULES = frozenset(
     {
-        *("_C", "amp", "config", "func", "library", "linalg", "overrides", "profiler"),
-        *("return_types", "testing"),
+        *("_C", "amp", "config", "func", "functional", "library", "linalg", "overrides"),
+        *("profiler", "return_types", "testing"),
     }
 )
 _OBJECTS = frozenset({"capture", "default_generator", "vmap"})
@@ -270,6 +279,8 @@ def __getattr__(name: str) -> _Any:
         return found
     if name in _AUTOCAST:
         return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
+    if name in _FUNCTIONAL:
+        return getattr(_importlib.import_module("plugrad.functional"), name)
     if name in _MODULES:
         return _importlib.import_module(f"plugrad.{name}")
     if name == "vmap":
@@ -293,7 +304,7 @@ def _is_public(name: str) -> _builtins.bool:
 def __dir__() -> list[str]:
     own = {name for name in globals() if _is_public(name) or name.endswith("__")}
     loaded_later = {
-        *(*_AUTOCAST, *_MODULES, *_OBJECTS, *_on_demand.FUNCTIONS),
+        *(*_AUTOCAST, *_FUNCTIONAL, *_MODULES, *_OBJECTS, *_on_demand.FUNCTIONS),
         *plugins.claimed_names(),
     }
     return sorted(own | {name for name in loaded_later if _is_public(name)})

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from plugrad import linalg_det as det
     from plugrad import linalg_inv as inv
     from plugrad import linalg_solve as solve
+    from plugrad import linalg_vander as vander
     from plugrad import linalg_vector_norm as vector_norm
 else:
     from plugrad._generated.functions import linalg_cross as cross
     from plugrad._generated.functions import linalg_det as det
     from plugrad._generated.functions import linalg_inv as inv
     from plugrad._generated.functions import linalg_solve as solve
+    from plugrad._generated.functions import linalg_vander as vander
     from plugrad._generated.functions import linalg_vector_norm as vector_norm
     from plugrad._generated.functions import matmul, matrix_power
 
@@ -46,6 +48,7 @@ __all__ = [
     "multi_dot",
     "norm",
     "solve",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # Interpreted: it is mixed into an interpreted class.
+import importlib
 import warnings
 from typing import Any
 
@@ -30,6 +31,10 @@ from plugrad.tensor.math_bits import is_conj, is_neg
 
 def _never(doc: str) -> property:
     return property(lambda self: False, doc=doc)
+
+
+def _functional() -> Any:
+    return importlib.import_module("plugrad.functional")
 
 
 def _format(value: Any, function: str) -> MemoryFormat | None:
@@ -74,6 +79,22 @@ class TensorAttributes:
     def is_nonzero(self: Any) -> bool:
         """`bool(tensor)`; RuntimeError unless there is exactly one element."""
         return bool(self)
+
+    def unique(
+        self: Any,
+        sorted: bool = True,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        dim: int | None = None,
+    ) -> Any:
+        """`plugrad.unique(tensor)`: the different elements, or slices along `dim`, in order."""
+        return _functional().unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(
+        self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    ) -> Any:
+        """`plugrad.unique_consecutive(tensor)`: the first of each run of equal elements."""
+        return _functional().unique_consecutive(self, return_inverse, return_counts, dim)
 
     def get_device(self: Any) -> int:
         """The index of the device; -1 for the host, and for `meta`."""

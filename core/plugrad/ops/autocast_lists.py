@@ -42,6 +42,7 @@ _CPU: Final = _by_operator(
     binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss
     inverse kl_div l1_loss linalg_inv linalg_solve mse_loss nll_loss polar prod smooth_l1_loss
     trace view_as_complex
+    nanquantile nanquantile.scalar quantile quantile.scalar
     """,
         "promote": """
     cat index_copy stack
@@ -61,6 +62,7 @@ _ACCELERATOR: Final = _by_operator(
     kl_div l1_loss layer_norm log log10 log1p log2 logsumexp mse_loss native_layer_norm nll_loss
     norm.str pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor reciprocal rms_norm rsqrt sinh
     smooth_l1_loss softplus tan
+    pdist renorm
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
@@ -84,6 +86,9 @@ _WHOLE: Final = _names(
     normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor scatter.reduce
     scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor
     where
+
+    _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
+    histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim pdist renorm
     """
 )
 
@@ -111,6 +116,12 @@ PARTS_DECIDE: Final = _names(
     tensor_split.tensor_indices_or_sections tile to.device to.dtype to.other true_divide.Scalar
     true_divide.Tensor type_as unflatten.int unsafe_chunk var var.dim var_mean var_mean.dim
     view_as vsplit.array vsplit.int vstack
+
+    _block_diag _cartesian_prod _chain_matmul _unravel_index combinations corrcoef cov
+    cumulative_trapezoid.dx cumulative_trapezoid.x gradient.array gradient.scalararray
+    gradient.scalarint gradient.scalarrayarray gradient.scalarrayint gradient.tensorarray
+    gradient.tensorarrayint linalg_vander nanquantile nanquantile.scalar quantile quantile.scalar
+    trapezoid.dx trapezoid.x trapz.dx trapz.x vander
     """
 )
 
@@ -154,6 +165,8 @@ UNTOUCHED: Final = _names(
     unfold unsafe_split.Tensor unsafe_split_with_sizes unsqueeze var.correction
     var_mean.correction view view_as_real where.Scalar where.ScalarOther where.ScalarSelf
     where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros zeros_like
+
+    _unique2 _unique_consecutive bincount logcumsumexp nanmedian unique_dim
     """
 )
 

@@ -241,6 +241,15 @@ def median_with_indices(a: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return values.squeeze(dim), indices.squeeze(dim)
 
 
+def logcumsumexp(a: Array, dim: int) -> Any:
+    if a.dtype.kind == "c":
+        return NotImplemented
+    if a.ndim == 0:
+        return a.copy()
+    result = np.logaddexp.accumulate(a.astype(accumulator(a.dtype), copy=False), dim)
+    return np.ascontiguousarray(result).astype(a.dtype, copy=False)
+
+
 KERNELS: Final[dict[str, Kernel]] = {
     "sum": sum_over,
     "nansum": nansum,
@@ -263,6 +272,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "linalg_vector_norm": vector_norm,
     "cumsum": _scan(np.add),
     "cumprod": _scan(np.multiply),
+    "logcumsumexp": logcumsumexp,
     "any": _logical(np.logical_or.reduce),
     "all": _logical(np.logical_and.reduce),
     "count_nonzero": count_nonzero,

@@ -171,6 +171,17 @@ def _scan(function: Kernel) -> Kernel:
     return program(kernel, 1, 2)
 
 
+_cumlogsumexp: Final = program(
+    lambda a, dim: lax.cumlogsumexp(a.astype(accumulator(a.dtype)), dim).astype(a.dtype), 1
+)
+
+
+def _logcumsumexp(a: Array, dim: int) -> Any:
+    if a.ndim == 0:
+        return a
+    return NotImplemented if a.dtype.kind == "c" else _cumlogsumexp(a, dim)
+
+
 def _logical(function: Kernel) -> Kernel:
     def kernel(a: Array, dims: Dims, keepdim: bool) -> Array:
         result = function(a, dims, keepdims=keepdim)
@@ -233,6 +244,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "linalg_vector_norm": program(_vector_norm, 1, 2, 3),
     "cumsum": _scan(jnp.cumsum),
     "cumprod": _scan(jnp.cumprod),
+    "logcumsumexp": _logcumsumexp,
     "any": _logical(jnp.any),
     "all": _logical(jnp.all),
     "count_nonzero": program(_count_nonzero, 1),

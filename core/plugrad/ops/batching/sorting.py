@@ -75,7 +75,9 @@ def _running(function: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _running_extremum(function: Callable[..., Any]) -> Rule:
+def running_extremum(function: Callable[..., Any]) -> Rule:
+    """The rule of an operator that runs along a dimension and takes nothing else."""
+
     def rule(info: VmapInfo, dims: Dims, self: Tensor, dim: int) -> tuple[Any, Any]:
         return _along(self, dims[0], dim, function)
 
@@ -83,8 +85,8 @@ def _running_extremum(function: Callable[..., Any]) -> Rule:
 
 
 RULES: Final[dict[str, Rule]] = {
-    "cummax": _running_extremum(F.cummax),
-    "cummin": _running_extremum(F.cummin),
+    "cummax": running_extremum(F.cummax),
+    "cummin": running_extremum(F.cummin),
     "cumprod": _running(F.cumprod),
     "cumsum": _running(F.cumsum),
     "median": median,

@@ -47,7 +47,7 @@ class VmapInfo:
 FAMILIES: Final = (
     "convolution", "creation", "elementwise", "embedding", "index_tensors", "indexing",
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
-    "shape", "slices", "sorting", "views",
+    "shape", "slices", "sorting", "statistics", "views",
 )  # fmt: skip
 
 

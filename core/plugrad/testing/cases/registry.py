@@ -17,6 +17,7 @@ FAMILIES: Final = (
     "activation", "composites", "creation", "indexing", "linalg", "linear_systems", "loss", "nn",
     "pointwise", "reductions", "shape", "view_copies",
     "views",
+    "sequences", "statistics",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []

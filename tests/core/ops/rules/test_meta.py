@@ -28,9 +28,15 @@ NEEDS_DATA = {
     "nonzero",
     "scatter_reduce",
     "Tensor.cpu",
+    "Tensor.unique",
+    "bincount",
+    "unique",
+    "unique_consecutive",
 }
 # These need it for some of their arguments: masks, repeats, another device, nothing but a mask.
 MAY_NEED_DATA = {"index", "repeat_interleave", "tensor_split", "Tensor.to", "where"}
+# Weights, and ranges that nobody gave.
+MAY_NEED_DATA |= {"cov", "histc", "histogram", "histogramdd"}
 
 
 def _on_meta(value: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Counts of numbers, and histograms."""

@@ -1,0 +1,14 @@
+"""Tangents of statistics."""
+
+from __future__ import annotations
+
+# Interpreted: it is loaded when somebody uses forward mode.
+from typing import Any
+
+from plugrad.ops.formulas.statistics import evenly_distribute as evenly_distribute
+from plugrad.ops.tangents import reductions
+
+
+def along(t: Any, gradient: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    """The tangent of a reduction, each of whose results has the elements of one group."""
+    return reductions.along(t, gradient, result, dim, keepdim)
