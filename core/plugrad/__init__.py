@@ -267,6 +267,7 @@ _MODULES = frozenset(
     {
         *("_C", "amp", "config", "func", "functional", "library", "linalg", "overrides"),
         *("profiler", "return_types", "testing"),
+        *("fft", "signal"),
     }
 )
 _OBJECTS = frozenset({"capture", "default_generator", "vmap"})

@@ -43,6 +43,8 @@ _CPU: Final = _by_operator(
     inverse kl_div l1_loss linalg_inv linalg_solve mse_loss nll_loss polar prod smooth_l1_loss
     trace view_as_complex
     nanquantile nanquantile.scalar quantile quantile.scalar
+    fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft
+    fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn stft.center
     """,
         "promote": """
     cat index_copy stack
@@ -122,6 +124,9 @@ PARTS_DECIDE: Final = _names(
     gradient.scalarint gradient.scalarrayarray gradient.scalarrayint gradient.tensorarray
     gradient.tensorarrayint linalg_vander nanquantile nanquantile.scalar quantile quantile.scalar
     trapezoid.dx trapezoid.x trapz.dx trapz.x vander
+    fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2
+    fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn
+    fft_rfft fft_rfft2 fft_rfftn istft stft.center
     """
 )
 
@@ -167,6 +172,8 @@ UNTOUCHED: Final = _names(
     where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros zeros_like
 
     _unique2 _unique_consecutive bincount logcumsumexp nanmedian unique_dim
+    _fft_c2c _fft_c2r _fft_r2c bartlett_window blackman_window fft_fftfreq fft_rfftfreq
+    hamming_window hann_window kaiser_window
     """
 )
 

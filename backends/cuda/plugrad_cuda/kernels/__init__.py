@@ -25,6 +25,7 @@ from plugrad_cuda.kernels.pooling import Pooling
 from plugrad_cuda.kernels.reductions import Reductions
 from plugrad_cuda.kernels.shape import Reordering
 from plugrad_cuda.kernels.slices import Slices
+from plugrad_cuda.kernels.spectral import Spectral
 from plugrad_cuda.kernels.views import Views
 
 FAMILIES: Final[tuple[type[Family], ...]] = (
@@ -42,6 +43,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Tokens,
     Convolution,
     Pooling,
+    Spectral,
 )
 
 

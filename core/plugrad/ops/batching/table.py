@@ -48,6 +48,7 @@ FAMILIES: Final = (
     "convolution", "creation", "elementwise", "embedding", "index_tensors", "indexing",
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
     "shape", "slices", "sorting", "statistics", "views",
+    "spectral",
 )  # fmt: skip
 
 

@@ -123,6 +123,29 @@ SEQUENCES: Final = frozenset(("arange", "linspace", "logspace", "range"))
 # Of these only the results of a reduction, which are several.
 EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 
+# Fourier transforms look at the category of `out` only: complex, or real and no integer.
+SPECTRAL: Final = {
+    **dict.fromkeys(("fft_fft2", "fft_fftn"), "fftn"),
+    **dict.fromkeys(("fft_ifft2", "fft_ifftn"), "ifftn"),
+    **dict.fromkeys(("fft_rfft2", "fft_rfftn"), "rfftn"),
+    **dict.fromkeys(("fft_ihfft2", "fft_ihfftn"), "ihfftn"),
+    **dict.fromkeys(("fft_irfft2", "fft_irfftn"), "irfftn"),
+    **dict.fromkeys(("fft_hfft2", "fft_hfftn"), "hfftn"),
+    **{"fft_" + name: name for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+}
+
+
+def _check_spectral(function: str, out: TensorBase, result: TensorBase) -> None:
+    if result.dtype.is_complex:
+        wanted, fits = "complex", out.dtype.is_complex
+    else:
+        wanted, fits = "floating point", out.dtype.is_floating_point
+    if not fits:
+        raise RuntimeError(
+            f"{SPECTRAL[function]} expects a {wanted} output tensor, but got "
+            f"{out.dtype.scalar_name}"
+        )
+
 
 def write_out(function: str, out: Any, result: TensorBase, several: bool = False) -> TensorBase:
     """Put a result into the tensor given as `out=`, resizing it if its shape differs.
@@ -151,6 +174,8 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             f"Attempting to copy from device {result.device} to device {out.device}, but "
             "cross-device copies are not allowed!"
         )
+    if function in SPECTRAL:
+        _check_spectral(function, out, result)
     exact = function in EXACT or (several and function in EXACT_IF_SEVERAL)
     if function in TRUTHS and out.dtype is not result.dtype:
         if out.dtype is not uint8 and out.dtype is not bool_:

@@ -348,6 +348,17 @@ def needs_data(*args: Any) -> NoReturn:
     )
 
 
+def half_spectrum(a: MetaArray, dims: Shape, mode: int, onesided: bool) -> MetaArray:
+    last = dims[-1]
+    count = a.shape[last] // 2 + 1 if onesided else a.shape[last]
+    return a.new((*a.shape[:last], count, *a.shape[last + 1 :]), a.dtype.to_complex())
+
+
+def signal(a: MetaArray, dims: Shape, mode: int, last_dim_size: int) -> MetaArray:
+    last = dims[-1]
+    return a.new((*a.shape[:last], last_dim_size, *a.shape[last + 1 :]), a.dtype.to_real())
+
+
 KERNELS: Final[dict[str, Kernel]] = {
     **dict.fromkeys(("sum", "nansum", "mean", "prod"), accumulated),
     **dict.fromkeys(("var", "std"), variance),
@@ -387,6 +398,9 @@ KERNELS: Final[dict[str, Kernel]] = {
     "repeat_interleave.Tensor": repeat_interleave,
     "_linalg_solve": solve,
     "linalg_det": det,
+    "_fft_c2c": like,
+    "_fft_r2c": half_spectrum,
+    "_fft_c2r": signal,
     **dict.fromkeys(("empty", "zeros", "ones", "full", "rand", "randn"), filled),
     "arange": counted,
     **dict.fromkeys(("linspace", "logspace"), spaced),

@@ -18,6 +18,7 @@ FAMILIES: Final = (
     "pointwise", "reductions", "shape", "view_copies",
     "views",
     "sequences", "statistics",
+    "spectral",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []

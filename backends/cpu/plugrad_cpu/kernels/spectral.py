@@ -1,0 +1,97 @@
+"""Kernels of Fourier transforms: SciPy's where it is installed, which are faster, else NumPy's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+Array = Any
+Dims = tuple[int, ...]
+
+# What one thread does in the time that it takes to wake another.
+_ENOUGH: Final = 1 << 16
+
+
+@cache
+def _library() -> tuple[Any, bool]:
+    """The module with the transforms, and whether it takes a number of threads."""
+    try:
+        from scipy import fft
+    except ImportError:
+        return np.fft, False
+    return fft, True
+
+
+@cache
+def _threads() -> int:
+    """As many as BLAS may use."""
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    if allowed.isdigit():
+        return max(1, int(allowed))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _transform(name: str, a: Array, dims: Dims, norm: str, lengths: Any = None) -> Array:
+    """A transform of an array with elements, in the array's precision."""
+    library, takes_workers = _library()
+    # NumPy keeps the order of the memory, where results are to be in the row-major one.
+    options: dict[str, Any] = {"axes": dims, "norm": norm}
+    if lengths is not None:
+        options["s"] = lengths
+    if takes_workers:
+        options["workers"] = _threads() if a.size >= _ENOUGH else 1
+    return getattr(library, name)(np.ascontiguousarray(a), **options)
+
+
+def _norm(mode: int, forward: bool) -> str:
+    if mode == 1:
+        return "ortho"
+    return "backward" if (mode == 0) == forward else "forward"
+
+
+def c2c(a: Array, dims: Dims, mode: int, forward: bool) -> Array:
+    if a.size == 0 or not dims:
+        return a.copy()
+    return _transform("fftn" if forward else "ifftn", a, dims, _norm(mode, forward))
+
+
+def r2c(a: Array, dims: Dims, mode: int, onesided: bool) -> Array:
+    if a.size == 0:
+        shape = list(a.shape)
+        if onesided:
+            shape[dims[-1]] = shape[dims[-1]] // 2 + 1
+        return np.empty(shape, np.result_type(a.dtype, np.complex64))
+    found = _transform("rfftn" if onesided else "fftn", a, dims, _norm(mode, True))
+    if not onesided and len(dims) == 1:
+        # SciPy, which mirrors the half, makes them -0.
+        found[_real_elements(found, dims[0])].imag = 0
+    return found
+
+
+def _real_elements(a: Array, dim: int) -> tuple[slice, ...]:
+    """Where the spectrum of real numbers is real: the sum, and for an even length the middle."""
+    count = a.shape[dim]
+    step = count // 2 if count % 2 == 0 else count
+    return (*[slice(None)] * dim, slice(None, None, step))
+
+
+def c2r(a: Array, dims: Dims, mode: int, last_dim_size: int) -> Array:
+    if a.size == 0:
+        shape = list(a.shape)
+        shape[dims[-1]] = last_dim_size
+        return np.empty(shape, a.real.dtype)
+    lengths = [*[a.shape[dim] for dim in dims[:-1]], last_dim_size]
+    return _transform("irfftn", a, dims, _norm(mode, False), lengths)
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "_fft_c2c": c2c,
+    "_fft_r2c": r2c,
+    "_fft_c2r": c2r,
+}
