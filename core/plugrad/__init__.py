@@ -70,6 +70,8 @@ from plugrad.dtype import (
     complex64,
     complex128,
     finfo,
+    float8_e4m3fn,
+    float8_e5m2,
     float16,
     float32,
     float64,
@@ -82,6 +84,9 @@ from plugrad.dtype import (
     promote_types,
     set_default_dtype,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from plugrad.dtype import bool_ as bool
 from plugrad.memory_format import MemoryFormat as memory_format

@@ -24,6 +24,7 @@ class DType:
         scalar_name: PyTorch's name in error messages, ``"Float"``.
         itemsize: bytes per element.
         category: 0 bool, 1 integer, 2 floating point, 3 complex.
+        is_float8: one of the 8-bit floats, which are for storage and promote with nothing.
     """
 
     def __init__(
@@ -46,16 +47,17 @@ class DType:
         self.is_complex: bool = category == COMPLEX
         self.is_signed = is_signed
         self.is_differentiable: bool = category >= FLOATING
+        self.is_float8: bool = category == FLOATING and itemsize == 1
         self._numpy: Any = None
 
     @property
     def numpy(self) -> Any:
-        """The `numpy.dtype` with this layout (bfloat16 comes from ml_dtypes)."""
+        """The `numpy.dtype` with this layout (those that NumPy lacks come from ml_dtypes)."""
         if self._numpy is None:
             import numpy
 
-            if self.name == "bfloat16":
-                self._numpy = numpy.dtype(_ml_dtypes().bfloat16)
+            if self.name == "bfloat16" or self.is_float8:
+                self._numpy = numpy.dtype(getattr(_ml_dtypes(self.name), self.name))
             else:
                 self._numpy = numpy.dtype(self.name)
         return self._numpy
@@ -70,6 +72,8 @@ class DType:
         """The complex dtype that holds this one: float64 gives complex128."""
         if self.category == COMPLEX:
             return self
+        if self.is_float8:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
         return complex128 if self is float64 else complex64
 
     def __repr__(self) -> str:
@@ -88,13 +92,13 @@ class DType:
         return self
 
 
-def _ml_dtypes() -> Any:
+def _ml_dtypes(name: str) -> Any:
     """The library of NumPy's narrow floats: a dependency of backends, not of the core."""
     try:
         return importlib.import_module("ml_dtypes")
     except ImportError as error:
         raise RuntimeError(
-            "plugrad.bfloat16 on NumPy needs ml_dtypes: pip install ml_dtypes"
+            f"plugrad.{name} on NumPy needs ml_dtypes: pip install ml_dtypes"
         ) from error
 
 
@@ -110,6 +114,11 @@ complex64: Final = DType("complex64", "ComplexFloat", 8, COMPLEX, 8)
 complex128: Final = DType("complex128", "ComplexDouble", 16, COMPLEX, 9)
 bool_: Final = DType("bool", "Bool", 1, BOOL, 10, is_signed=False)
 bfloat16: Final = DType("bfloat16", "BFloat16", 2, FLOATING, 11)
+uint16: Final = DType("uint16", "UInt16", 2, INTEGER, 12, is_signed=False)
+uint32: Final = DType("uint32", "UInt32", 4, INTEGER, 13, is_signed=False)
+uint64: Final = DType("uint64", "UInt64", 8, INTEGER, 14, is_signed=False)
+float8_e4m3fn: Final = DType("float8_e4m3fn", "Float8_e4m3fn", 1, FLOATING, 15)
+float8_e5m2: Final = DType("float8_e5m2", "Float8_e5m2", 1, FLOATING, 16)
 
 ALL_DTYPES: Final[tuple[DType, ...]] = (
     uint8,
@@ -124,6 +133,11 @@ ALL_DTYPES: Final[tuple[DType, ...]] = (
     complex128,
     bool_,
     bfloat16,
+    uint16,
+    uint32,
+    uint64,
+    float8_e4m3fn,
+    float8_e5m2,
 )
 _sealed.append("all")
 _BY_NAME: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
@@ -157,13 +171,21 @@ def from_numpy(numpy_dtype: Any) -> DType:
     return found
 
 
-def _promotion_table() -> list[list[DType]]:
+# PyTorch promotes these to a real floating point dtype, and with nothing else.
+_WIDE_UNSIGNED: Final = (uint16, uint32, uint64)
+
+
+def _promotion_table() -> list[list[DType | None]]:
     width = {BOOL: 0, INTEGER: 1, FLOATING: 2, COMPLEX: 3}
 
-    def promote(a: DType, b: DType) -> DType:
+    def promote(a: DType, b: DType) -> DType | None:
         if a is b:
             return a
+        if a.is_float8 or b.is_float8:
+            return None
         low, high = (a, b) if width[a.category] <= width[b.category] else (b, a)
+        if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and high.category != FLOATING:
+            return None
         if low.category != high.category:
             if high.category == COMPLEX and low is float64:
                 return complex128
@@ -186,14 +208,37 @@ def _promotion_table() -> list[list[DType]]:
 _PROMOTION: Final = _promotion_table()
 
 
+def promote_or_none(type1: DType, type2: DType) -> DType | None:
+    """`promote_types`, or None where that raises."""
+    return _PROMOTION[type1.index][type2.index]
+
+
 def promote_types(type1: DType, type2: DType) -> DType:
     """The smallest dtype that holds both, by PyTorch's table.
+
+    Raises:
+        RuntimeError: PyTorch's table has none: uint16, uint32 and uint64 promote to nothing but
+            real floating point dtypes, the 8-bit floats to nothing but themselves.
 
     >>> import plugrad
     >>> plugrad.promote_types(plugrad.int32, plugrad.float16)
     plugrad.float16
     """
-    return _PROMOTION[type1.index][type2.index]
+    found = _PROMOTION[type1.index][type2.index]
+    if found is None:
+        raise no_promotion(type1, type2)
+    return found
+
+
+def no_promotion(type1: DType, type2: DType) -> RuntimeError:
+    """PyTorch's error for two dtypes that do not promote."""
+    kinds = "uint16, uint32, uint64 types"
+    if type1.is_float8 or type2.is_float8:
+        kinds = "Float8 Types"
+    return RuntimeError(
+        f"Promotion for {kinds} is not supported, attempted to promote {type1.scalar_name} and "
+        f"{type2.scalar_name}"
+    )
 
 
 class _Default:
@@ -213,6 +258,8 @@ def set_default_dtype(d: DType) -> None:
     """Set the dtype that Python floats become; it must be a floating point dtype."""
     if not isinstance(d, DType) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    if d.is_float8:
+        raise TypeError(f"{d!r} is for storage and cannot be the default dtype")
     _default.dtype = d
 
 
@@ -234,6 +281,17 @@ def _meant(function: str, given: object) -> DType:
     )
 
 
+# Binary digits, exponent of the smallest normal number, largest number, exact decimal digits.
+_FLOATS: Final[dict[str, tuple[int, int, float, int]]] = {
+    "float8_e4m3fn": (4, -6, 448.0, 0),
+    "float8_e5m2": (3, -14, 57344.0, 0),
+    "float16": (11, -14, 65504.0, 3),
+    "bfloat16": (8, -126, (2.0 - 2.0**-7) * 2.0**127, 2),
+    "float32": (24, -126, (2.0 - 2.0**-23) * 2.0**127, 6),
+    "float64": (53, -1022, (2.0 - 2.0**-52) * 2.0**1023, 15),
+}
+
+
 @final
 class finfo:
     """Limits of a floating point dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
@@ -246,20 +304,16 @@ class finfo:
                 "Use plugrad.iinfo for integer types."
             )
         real = dtype.to_real()
-        if real is bfloat16:
-            info: Any = _ml_dtypes().finfo(real.numpy)
-        else:
-            import numpy
-
-            info = numpy.finfo(real.numpy)
+        digits, exponent, largest, decimals = _FLOATS[real.name]
+        tiny = 2.0**exponent
         self.dtype: str = real.name
         self.bits: int = real.itemsize * 8
-        self.eps: float = float(info.eps)
-        self.max: float = float(info.max)
-        self.min: float = float(info.min)
-        self.tiny: float = float(info.smallest_normal)
-        self.smallest_normal: float = float(info.smallest_normal)
-        self.resolution: float = float(info.resolution)
+        self.eps: float = 2.0 ** (1 - digits)
+        self.max: float = largest
+        self.min: float = -largest
+        self.tiny: float = tiny
+        self.smallest_normal: float = tiny
+        self.resolution: float = 1.0 / 10.0**decimals
 
     def __reduce__(self) -> Any:
         return (finfo, (dtype_by_name(self.dtype),))

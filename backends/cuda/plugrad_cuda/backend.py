@@ -18,7 +18,7 @@ from plugrad_cuda.queue import CudaQueue
 Kernel = Callable[..., Any]
 
 DTYPES: Final = (
-    *("bool", "uint8", "int8", "int16", "int32", "int64"),
+    *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
 # DLPack's numbers for memory of a GPU, and for managed memory.

@@ -13,6 +13,9 @@ from plugrad.dtype import (
     DType,
     bfloat16,
     bool_,
+    dtype_by_name,
+    float8_e4m3fn,
+    float8_e5m2,
     float16,
     float32,
     float64,
@@ -21,6 +24,9 @@ from plugrad.dtype import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.arguments import is_length
@@ -109,6 +115,10 @@ TYPE_NAMES = {
     **{name: cls.__name__ for name, cls in CLASSES.items()},
     "complex64": "ComplexFloatTensor",
     "complex128": "ComplexDoubleTensor",
+    **{
+        dtype.name: f"{dtype.scalar_name}Tensor"
+        for dtype in (uint16, uint32, uint64, float8_e4m3fn, float8_e5m2)
+    },
 }
 
 
@@ -136,5 +146,8 @@ def dtype_of(type_: Any) -> DType:
             if cls.__name__ == wanted:
                 dtype: DType = cls.dtype
                 return dtype
+        for name, shown in TYPE_NAMES.items():
+            if shown == wanted:
+                return dtype_by_name(name)
         raise ValueError(f"invalid type: '{type_}'")
     raise TypeError("dtype must be a type, str, or dtype object")

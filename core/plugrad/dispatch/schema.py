@@ -34,7 +34,7 @@ _INT_NAMES: Final = ("Mean", "Sum")
 _FLOAT_NAMES: Final = ("inf", "nan")
 _SCALAR_TYPE_NAMES: Final = _words(
     "bool uint8 int8 int16 short int32 int int64 long float16 half bfloat16 float32 float float64"
-    " double complex64 cfloat complex128 cdouble"
+    " double complex64 cfloat complex128 cdouble uint16 uint32 uint64 float8_e4m3fn float8_e5m2"
 )
 _LAYOUT_NAMES: Final = ("strided", "sparse_coo", "sparse_csr")
 _MEMORY_FORMAT_NAMES: Final = _words(

@@ -14,8 +14,8 @@ import plugrad
 
 GRAD_ERROR = r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\)"
 
-INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
 DTYPES = (*INTEGERS, *FLOATS, "complex64", "complex128", "bool")
 
 
@@ -63,7 +63,7 @@ class TestNumpy:
             (np.float32(1), TypeError, r"expected np.ndarray \(got numpy.float32\)"),
             (np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_. The only"),
             (np.array([None]), TypeError, "can't convert np.ndarray of type numpy.object_"),
-            (np.array([1], dtype=np.uint16), TypeError, "can't convert np.ndarray of type numpy.u"),
+            (np.zeros(1, np.longdouble), TypeError, "can't convert np.ndarray of type numpy.long"),
             (np.arange(3)[::-1], ValueError, "At least one stride in the given numpy array is neg"),
             (np.array([1], dtype=">i4"), ValueError, "byte order different from the native byte"),
         ],

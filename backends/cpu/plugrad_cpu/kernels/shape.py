@@ -116,8 +116,15 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
     """Complex to real drops the imaginary part; what does not fit an integer is undefined."""
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
+    if dtype.kind == "V" and dtype.itemsize == 1:
+        array = _saturated(array)
     result: Array = array.astype(dtype, copy_order(array))
     return result
+
+
+def _saturated(array: Array) -> Array:
+    """For float8_e4m3fn, which has no infinity: what is too large becomes its largest number."""
+    return np.clip(array.astype(np.float32), -448, 448)
 
 
 def copy_(target: Array, source: Array) -> Array:
@@ -125,6 +132,8 @@ def copy_(target: Array, source: Array) -> Array:
     if source.dtype is not target.dtype:
         if source.dtype.kind == "c" and kind not in "cb":
             source = source.real
+        if kind == "V" and target.itemsize == 1:
+            source = _saturated(source)
         _copy_casting(target, source)
     else:
         np.copyto(target, source)

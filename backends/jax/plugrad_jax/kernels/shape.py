@@ -121,6 +121,9 @@ def cast(array: Array, dtype: Any) -> Array:
         array = lax.real(array)
     if dtype == jnp.bool_:
         return array != 0
+    if dtype == jnp.float8_e4m3fn:
+        # It has no infinity: what is too large becomes its largest number.
+        array = jnp.clip(lax.convert_element_type(array, jnp.float32), -448, 448)
     return lax.convert_element_type(array, dtype)
 
 

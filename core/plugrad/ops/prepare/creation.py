@@ -223,7 +223,7 @@ def triu_indices(
 
 
 def _check_floating(dtype: DType, kernel: str) -> None:
-    if dtype.category < FLOATING:
+    if dtype.category < FLOATING or dtype.is_float8:
         raise not_implemented(kernel, dtype)
 
 
@@ -384,6 +384,8 @@ def random_to_(self: TensorBase, to: int, generator: object) -> Prepared:
 
 
 def random_(self: TensorBase, generator: object) -> Prepared:
+    if self.dtype.is_float8 or (self.dtype.category == INTEGER and self.dtype.index > int64.index):
+        raise not_implemented("random_kernel_cpu", self.dtype)
     return random_from_(self, 0, None, generator)
 
 

@@ -24,9 +24,15 @@ from plugrad.dtype import (
     INTEGER,
     DType,
     bool_,
+    float8_e4m3fn,
     get_default_dtype,
     int64,
+    no_promotion,
+    promote_or_none,
     promote_types,
+    uint8,
+    uint16,
+    uint32,
 )
 from plugrad.tensor.base import TensorBase, wrap
 from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
@@ -41,19 +47,38 @@ _KIND_OF_NUMPY: Final[dict[str, int]] = {
 }
 
 
-def _yield_to(higher: DType, lower: DType) -> DType:
-    """The result of a higher category's dtype and a lower category's."""
+def _yield_to(higher: DType, lower: DType) -> DType | None:
+    """The result of a higher category's dtype and a lower category's; None if there is none."""
     if higher.category == COMPLEX:
         return higher
     if higher.category == FLOATING:
-        return higher.to_complex() if lower.category == COMPLEX else higher
+        if lower.category != COMPLEX:
+            return higher
+        return None if higher.is_float8 else higher.to_complex()
+    if lower.category == COMPLEX:
+        return lower if higher.category == INTEGER else promote_or_none(higher, lower)
     if higher.category == BOOL or lower.category >= FLOATING:
-        return promote_types(higher, lower)
+        return promote_or_none(higher, lower)
     return higher
 
 
-_PAIR: Final[list[list[DType]]] = [[promote_types(a, b) for b in ALL_DTYPES] for a in ALL_DTYPES]
-_YIELD: Final[list[list[DType]]] = [[_yield_to(a, b) for b in ALL_DTYPES] for a in ALL_DTYPES]
+# None stands for pairs that do not promote.
+_PAIR: Final[list[list[DType | None]]] = [
+    [promote_or_none(a, b) for b in ALL_DTYPES] for a in ALL_DTYPES
+]
+_YIELD: Final[list[list[DType | None]]] = [
+    [_yield_to(a, b) for b in ALL_DTYPES] for a in ALL_DTYPES
+]
+
+
+def _yielding(higher: DType, lower: DType) -> DType:
+    """`_yield_to`, raising PyTorch's RuntimeError for a pair that does not promote."""
+    found = _YIELD[higher.index][lower.index]
+    if found is not None:
+        return found
+    if higher.is_float8:
+        return higher.to_complex()  # which raises
+    raise no_promotion(higher, lower)
 
 
 def is_scalar(value: object) -> bool:
@@ -94,10 +119,13 @@ def promote_pair(a: TensorBase, b: TensorBase) -> DType:
         return left
     a_is_0_dim = a.ndim == 0
     if a_is_0_dim == (b.ndim == 0):
-        return _PAIR[left.index][right.index]
+        found = _PAIR[left.index][right.index]
+        if found is None:
+            raise no_promotion(left, right)
+        return found
     if a_is_0_dim:
-        return _YIELD[right.index][left.index]
-    return _YIELD[left.index][right.index]
+        return _yielding(right, left)
+    return _yielding(left, right)
 
 
 def promote_with_scalar(a: TensorBase, scalar: object) -> DType:
@@ -109,7 +137,7 @@ def promote_with_scalar(a: TensorBase, scalar: object) -> DType:
             return dtype
     elif dtype.category >= INTEGER and isinstance(scalar, int):
         return dtype
-    return _YIELD[dtype.index][scalar_dtype(scalar).index]
+    return _yielding(dtype, scalar_dtype(scalar))
 
 
 def float_result(dtype: DType) -> DType:
@@ -183,7 +211,7 @@ def combine_categories(
     result: DType | None = None
     for category in (number, zero_dim, dimensioned):
         if category is not None:
-            result = category if result is None else _YIELD[category.index][result.index]
+            result = category if result is None else _yielding(category, result)
     return result
 
 
@@ -219,6 +247,11 @@ _CPP_NAMES: Final[dict[str, str]] = {
     "int16": "int16_t",
     "int32": "int",
     "int64": "int64_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "float8_e4m3fn": "c10::Float8_e4m3fn",
+    "float8_e5m2": "c10::Float8_e5m2",
     "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
     "float32": "float",
@@ -229,6 +262,8 @@ _CPP_NAMES: Final[dict[str, str]] = {
 _LARGEST_FLOAT: Final[dict[str, float]] = {
     "float16": 65504.0,
     "bfloat16": 3.3895313892515355e38,
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
     "float32": 3.4028234663852886e38,
     "complex64": 3.4028234663852886e38,
 }
@@ -260,7 +295,10 @@ def scalar_fits(value: Any, dtype: DType) -> bool:
 
 def _float_fits(value: Any, dtype: DType) -> bool:
     largest = _LARGEST_FLOAT.get(dtype.name)
-    return largest is None or not largest < abs(value) < inf
+    if largest is None or not abs(value) > largest:
+        return True
+    # float8_e4m3fn has no infinity.
+    return bool(abs(value) == inf) and dtype is not float8_e4m3fn
 
 
 def check_scalar_fits(value: Any, dtype: DType) -> None:
@@ -279,6 +317,16 @@ def stored_scalar(value: Any, dtype: DType) -> Any:
     return value
 
 
+# Unsigned types that a negative float wraps around in by way of int64; uint64 does so directly.
+_WRAPPING: Final = (uint8, uint16, uint32)
+_LARGEST_E4M3FN: Final = 448.0
+
+
+def saturated(array: Any) -> Any:
+    """Elements for float8_e4m3fn, which has no infinity: what is too large becomes its largest."""
+    return np.clip(array, -_LARGEST_E4M3FN, _LARGEST_E4M3FN)
+
+
 def convert_array(array: Any, found: DType, wanted: DType) -> Any:
     """A copy of a NumPy array in another dtype by PyTorch's conversion."""
     if found is wanted:
@@ -286,9 +334,10 @@ def convert_array(array: Any, found: DType, wanted: DType) -> Any:
     if found.category == COMPLEX and wanted.category < COMPLEX and wanted.category != BOOL:
         array = array.real
     with np.errstate(all="ignore"):
-        if wanted.category == FLOATING and wanted.itemsize == 2:
-            return array.astype(np.float32).astype(wanted.numpy)
-        if wanted.category == INTEGER and not wanted.is_signed and found.category == FLOATING:
+        if wanted.category == FLOATING and wanted.itemsize <= 2:
+            single = array.astype(np.float32)
+            return (saturated(single) if wanted is float8_e4m3fn else single).astype(wanted.numpy)
+        if wanted in _WRAPPING and found.category == FLOATING:
             return array.astype(np.int64).astype(wanted.numpy)
         return array.astype(wanted.numpy)
 

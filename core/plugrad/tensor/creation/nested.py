@@ -16,15 +16,17 @@ from plugrad.dtype import (
     INTEGER,
     DType,
     bool_,
+    float8_e4m3fn,
     float32,
     float64,
     get_default_dtype,
     int64,
     promote_types,
+    uint64,
 )
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.arguments import type_name
-from plugrad.tensor.calls.promotion import convert_array
+from plugrad.tensor.calls.promotion import convert_array, saturated
 from plugrad.tensor.interop.arrays import numpy_dtype
 from plugrad.tensor.interop.values import index as tensor_index
 from plugrad.tensor.interop.values import to_complex, to_float
@@ -173,6 +175,8 @@ def _int_array(values: list[Any], plain: bool, dtype: DType) -> Any:
         except OverflowError:
             raise _overflow(dtype) from None
         plain = True
+    if dtype is uint64:
+        return _uint64_array(values)
     try:
         wide = np.array(values, dtype=np.int64)
     except OverflowError:
@@ -188,6 +192,15 @@ def _int_array(values: list[Any], plain: bool, dtype: DType) -> Any:
     return wide.astype(dtype.numpy)
 
 
+def _uint64_array(values: list[Any]) -> Any:
+    """Integers up to 2**64 - 1, which int64 has no room for."""
+    if values and max(values) >= 1 << 64:
+        raise OverflowError("int too big to convert")
+    if values and min(values) < 0:
+        raise OverflowError("can't convert negative int to unsigned")
+    return np.array(values, dtype=np.uint64)
+
+
 def _real_array(values: list[Any], dtype: DType) -> Any:
     if dtype is float64:
         return np.array(values, dtype=np.float64)
@@ -196,8 +209,8 @@ def _real_array(values: list[Any], dtype: DType) -> Any:
     if dtype is float32:
         return single
     with np.errstate(over="ignore"):
-        # The half types round from float32, as PyTorch's conversion from double does.
-        return single.astype(dtype.numpy)
+        # The narrow types round from float32, as PyTorch's conversion from double does.
+        return (saturated(single) if dtype is float8_e4m3fn else single).astype(dtype.numpy)
 
 
 def array_of(values: list[Any], dtype: DType) -> Any:

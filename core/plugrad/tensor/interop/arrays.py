@@ -53,7 +53,8 @@ def numpy_dtype(array: Any) -> DType:
         raise TypeError(
             f"can't convert np.ndarray of type {dtype.type.__module__}.{dtype.type.__name__}. The "
             "only supported types are: float64, float32, float16, bfloat16, complex64, "
-            "complex128, int64, int32, int16, int8, uint8, and bool."
+            "complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, float8_e4m3fn, "
+            "float8_e5m2, and bool."
         )
     if not dtype.isnative:
         raise ValueError(

@@ -44,7 +44,7 @@ def tolist(self: TensorBase) -> Any:
     """The elements as nested lists of Python numbers; one number if there are no dimensions."""
     host = host_array(self)
     try:
-        if self.dtype is bfloat16:
+        if self.dtype is bfloat16 or self.dtype.is_float8:
             host = host.astype(np.float32)
         return host.tolist()
     except MemoryError:
