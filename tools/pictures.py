@@ -156,6 +156,7 @@ PARTS = {
     "_tensor": "the class Tensor",
     "_torch_names": "names of PyTorch's",
     "amp": "autocast, scaler",
+    "array_api": "the standard",
     "autograd": "engine, backward",
     "cli": "the command plugrad",
     "codegen": "the generator",

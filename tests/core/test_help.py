@@ -55,6 +55,7 @@ def test_every_member_of_tensor_has_a_text(name: str) -> None:
 
 # Modules that users and authors of plugins import from.
 PUBLIC = (
+    *("plugrad.array_api", "plugrad.array_api.fft", "plugrad.array_api.linalg"),
     *("plugrad", "plugrad.amp", "plugrad.autograd", "plugrad.autograd.forward_ad"),
     *("plugrad.autograd.function", "plugrad.autograd.functional", "plugrad.autograd.grad_mode"),
     *("plugrad.autograd.graph", "plugrad.autograd.profiler", "plugrad.autograd.checkpoint"),

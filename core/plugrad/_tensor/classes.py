@@ -11,6 +11,7 @@ from typing import Any
 
 from plugrad._generated import calls, functions
 from plugrad._generated.methods import TensorMethods
+from plugrad._tensor import namespace
 from plugrad._tensor import numpy_functions as _numpy_functions
 from plugrad._tensor.on_demand import OnDemandMethods
 from plugrad._torch_names.attributes import TensorAttributes
@@ -291,11 +292,36 @@ class Tensor(TensorAttributes, OnDemandMethods, TensorMethods):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return arrays.array_wrap(self, array, context, return_scalar)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        given = {
+            "stream": stream,
+            "max_version": max_version,
+            "dl_device": dl_device,
+            "copy": copy,
+        }
+        # An older array takes no option that it does not know.
+        options = {name: value for name, value in given.items() if value is not None}
         return dlpack.dlpack(self, **options)
 
     def __dlpack_device__(self) -> Any:
         return dlpack.dlpack_device(self)
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The functions of the Python array API standard; see `plugrad.array_api`."""
+        return namespace.array_namespace(api_version)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The tensor on another device, as the array API standard calls `to`."""
+        if stream is not None:
+            raise ValueError("to_device(): stream must be None, devices have queues of their own")
+        return self.to(device)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return copying.reduce_ex(self, protocol)

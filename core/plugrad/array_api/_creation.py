@@ -1,0 +1,167 @@
+"""Functions of the standard that make arrays."""
+
+from __future__ import annotations
+
+# Interpreted: loaded on demand.
+from math import ceil
+from typing import Any
+
+from plugrad.array_api._manipulation import stack
+from plugrad.array_api._operators import F, Tensor
+from plugrad.dtype import DType
+from plugrad.tensor.creation import from_data
+from plugrad.tensor.interop import dlpack
+
+Shape = int | tuple[int, ...]
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def _has_tensors(obj: Any) -> bool:
+    return isinstance(obj, (list, tuple)) and any(
+        isinstance(each, Tensor) or _has_tensors(each) for each in obj
+    )
+
+
+def asarray(
+    obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None
+) -> Tensor:
+    """An array of numbers, nested sequences of numbers and arrays, a buffer, or another array.
+
+    Arrays in a sequence stay in the graph: their gradients flow through the result.
+
+    Args:
+        copy: True always copies, False raises ValueError instead, None copies where it must.
+    """
+    if _has_tensors(obj):
+        if copy is False:
+            raise ValueError("asarray(): a sequence of arrays cannot become one without a copy")
+        made = stack([asarray(each, device=device) for each in obj])
+        return made if dtype is None else made.to(dtype)
+    if isinstance(obj, (bool, int, float, complex)) and copy is False:
+        raise ValueError("asarray(): a number cannot become an array without a copy")
+    array: Tensor = from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
+    return array
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Numbers from `start` to before `stop`; from 0 to before `start` if that is all."""
+    if stop is None:
+        start, stop = 0, start
+    if ceil((stop - start) / step) <= 0:
+        whole = all(isinstance(number, int) for number in (start, stop, step))
+        if dtype is None and whole:
+            return F.arange(0, device=device)
+        return F.empty((0,), dtype=dtype, device=device)
+    return F.arange(start, stop, step, dtype=dtype, device=device)
+
+
+def empty(shape: Shape, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """An array of any values."""
+    return F.empty(_sizes(shape), dtype=dtype, device=device)
+
+
+def zeros(shape: Shape, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """An array of zeros."""
+    return F.zeros(_sizes(shape), dtype=dtype, device=device)
+
+
+def ones(shape: Shape, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """An array of ones."""
+    return F.ones(_sizes(shape), dtype=dtype, device=device)
+
+
+def full(
+    shape: Shape, fill_value: complex, *, dtype: DType | None = None, device: Any = None
+) -> Tensor:
+    """An array of one number."""
+    return F.full(_sizes(shape), fill_value, dtype=dtype, device=device)
+
+
+def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """An array of the same shape and dtype, of any values."""
+    return F.empty_like(x, dtype=dtype, device=device)
+
+
+def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """An array of the same shape and dtype, of zeros."""
+    return F.zeros_like(x, dtype=dtype, device=device)
+
+
+def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """An array of the same shape and dtype, of ones."""
+    return F.ones_like(x, dtype=dtype, device=device)
+
+
+def full_like(
+    x: Tensor, /, fill_value: complex, *, dtype: DType | None = None, device: Any = None
+) -> Tensor:
+    """An array of the same shape and dtype, of one number."""
+    return F.full_like(x, fill_value, dtype=dtype, device=device)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DType | None = None,
+    device: Any = None,
+) -> Tensor:
+    """A matrix of zeros, with ones on its `k`-th diagonal."""
+    columns = n_rows if n_cols is None else n_cols
+    if k == 0:
+        return F.eye(n_rows, columns, dtype=dtype, device=device)
+    rows = F.arange(n_rows, device=device).unsqueeze(1) + k
+    kind = F.zeros((), dtype=dtype).dtype
+    return (rows == F.arange(columns, device=device)).to(kind)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` numbers in equal steps from `start` to `stop`, or to one step before it."""
+    if endpoint:
+        return F.linspace(start, stop, num, dtype=dtype, device=device)
+    return F.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Arrays of the coordinates of a grid, from those of its axes."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid(): indexing must be 'xy' or 'ij', got {indexing!r}")
+    return tuple(F.meshgrid(arrays, indexing=indexing)) if arrays else ()
+
+
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The lower triangle of matrices, up to the `k`-th diagonal; zeros elsewhere."""
+    return F.tril(x, k)
+
+
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The upper triangle of matrices, from the `k`-th diagonal on; zeros elsewhere."""
+    return F.triu(x, k)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """An array that shares the memory of another library's."""
+    made: Any = dlpack.from_dlpack(x, device=device, copy=copy)
+    return made  # type: ignore[no-any-return]  # a TensorBase that is a Tensor
