@@ -6,6 +6,7 @@ __all__ = [
     "BackendNotFoundError",
     "DuplicateDefinitionError",
     "HostFallbackWarning",
+    "LinAlgError",
     "OperatorNotFoundError",
     "PluginConflictError",
     "PluginDeprecationWarning",
@@ -14,6 +15,10 @@ __all__ = [
 ]
 
 # Interpreted: mypyc subclasses no built-in exception.
+
+
+class LinAlgError(RuntimeError):
+    """A matrix cannot be inverted or decomposed; also `plugrad.linalg.LinAlgError`."""
 
 
 class BackendNotFoundError(RuntimeError):

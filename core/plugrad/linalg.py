@@ -13,6 +13,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from plugrad.errors import LinAlgError
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explains
@@ -23,32 +24,89 @@ from plugrad.tensor.calls.promotion import is_scalar
 if TYPE_CHECKING:
     # The same functions, with the types that users see.
     from plugrad import Tensor, matmul, matrix_power
+    from plugrad import linalg_cholesky as cholesky
+    from plugrad import linalg_cholesky_ex as cholesky_ex
     from plugrad import linalg_cross as cross
     from plugrad import linalg_det as det
+    from plugrad import linalg_eig as eig
+    from plugrad import linalg_eigh as eigh
+    from plugrad import linalg_eigvals as eigvals
+    from plugrad import linalg_eigvalsh as eigvalsh
+    from plugrad import linalg_householder_product as householder_product
     from plugrad import linalg_inv as inv
+    from plugrad import linalg_inv_ex as inv_ex
+    from plugrad import linalg_ldl_factor as ldl_factor
+    from plugrad import linalg_ldl_factor_ex as ldl_factor_ex
+    from plugrad import linalg_ldl_solve as ldl_solve
+    from plugrad import linalg_lu as lu
+    from plugrad import linalg_lu_factor as lu_factor
+    from plugrad import linalg_lu_factor_ex as lu_factor_ex
+    from plugrad import linalg_lu_solve as lu_solve
+    from plugrad import linalg_qr as qr
+    from plugrad import linalg_slogdet as slogdet
     from plugrad import linalg_solve as solve
     from plugrad import linalg_vander as vander
+    linalg_solve_ex solve_ex linalg_solve_triangular solve_triangular linalg_svd svd
+    linalg_svdvals svdvals
     from plugrad import linalg_vector_norm as vector_norm
 else:
+    from plugrad._generated.functions import linalg_cholesky as cholesky
+    from plugrad._generated.functions import linalg_cholesky_ex as cholesky_ex
     from plugrad._generated.functions import linalg_cross as cross
     from plugrad._generated.functions import linalg_det as det
+    from plugrad._generated.functions import linalg_eig as eig
+    from plugrad._generated.functions import linalg_eigh as eigh
+    from plugrad._generated.functions import linalg_eigvals as eigvals
+    from plugrad._generated.functions import linalg_eigvalsh as eigvalsh
+    from plugrad._generated.functions import linalg_householder_product as householder_product
     from plugrad._generated.functions import linalg_inv as inv
+    from plugrad._generated.functions import linalg_inv_ex as inv_ex
+    from plugrad._generated.functions import linalg_ldl_factor as ldl_factor
+    from plugrad._generated.functions import linalg_ldl_factor_ex as ldl_factor_ex
+    from plugrad._generated.functions import linalg_ldl_solve as ldl_solve
+    from plugrad._generated.functions import linalg_lu as lu
+    from plugrad._generated.functions import linalg_lu_factor as lu_factor
+    from plugrad._generated.functions import linalg_lu_factor_ex as lu_factor_ex
+    from plugrad._generated.functions import linalg_lu_solve as lu_solve
+    from plugrad._generated.functions import linalg_qr as qr
+    from plugrad._generated.functions import linalg_slogdet as slogdet
     from plugrad._generated.functions import linalg_solve as solve
     from plugrad._generated.functions import linalg_vander as vander
+    linalg_solve_ex solve_ex linalg_solve_triangular solve_triangular linalg_svd svd
+    linalg_svdvals svdvals
     from plugrad._generated.functions import linalg_vector_norm as vector_norm
     from plugrad._generated.functions import matmul, matrix_power
 
 __all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
     "cross",
     "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "householder_product",
     "inv",
+    "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
     "matrix_norm",
     "matrix_power",
     "multi_dot",
     "norm",
+    "qr",
+    "slogdet",
     "solve",
     "vander",
+    "solve_ex", "solve_triangular", "svd", "svdvals",
     "vecdot",
     "vector_norm",
 ]

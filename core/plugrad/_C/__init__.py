@@ -16,8 +16,10 @@ from plugrad.autograd.engine.callbacks import execution_order as _current_graph_
 from plugrad.autograd.engine.callbacks import will_engine_execute_node as _will_engine_execute_node
 from plugrad.autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from plugrad.dispatch import dispatch_keys as _dispatch_keys
+from plugrad.errors import LinAlgError as _LinAlgError
 
 __all__ = [
+    "_LinAlgError",
     "_WeakTensorRef",
     "_autograd",
     "_current_autograd_node",

@@ -45,6 +45,10 @@ _CPU: Final = _by_operator(
     nanquantile nanquantile.scalar quantile quantile.scalar
     fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft
     fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn stft.center
+    _lu_with_info cholesky cholesky_inverse cholesky_solve geqrf linalg_cholesky
+    linalg_cholesky_ex linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh
+    linalg_householder_product linalg_inv_ex linalg_qr linalg_svd linalg_svdvals lu_solve orgqr
+    ormqr qr svd triangular_solve
     """,
         "promote": """
     cat index_copy stack
@@ -91,6 +95,7 @@ _WHOLE: Final = _names(
 
     _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
     histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim pdist renorm
+    linalg_householder_product orgqr ormqr
     """
 )
 
@@ -127,6 +132,10 @@ PARTS_DECIDE: Final = _names(
     fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2
     fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn
     fft_rfft fft_rfft2 fft_rfftn istft stft.center
+    _lu_with_info cholesky linalg_cholesky linalg_cholesky_ex linalg_eigh linalg_eigvals
+    linalg_eigvalsh linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_lu
+    linalg_lu_factor linalg_lu_factor_ex linalg_solve_ex linalg_svd linalg_svdvals lu lu_solve
+    lu_unpack qr slogdet svd triangular_solve
     """
 )
 
@@ -174,6 +183,9 @@ UNTOUCHED: Final = _names(
     _unique2 _unique_consecutive bincount logcumsumexp nanmedian unique_dim
     _fft_c2c _fft_c2r _fft_r2c bartlett_window blackman_window fft_fftfreq fft_rfftfreq
     hamming_window hann_window kaiser_window
+    _check_matrices _linalg_cholesky _linalg_eigh _linalg_eigvals _linalg_ldl_factor
+    _linalg_lu_factor _linalg_svd _lu_permutation linalg_ldl_solve linalg_lu_solve linalg_slogdet
+    linalg_solve_triangular
     """
 )
 

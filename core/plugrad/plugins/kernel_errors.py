@@ -19,6 +19,7 @@ from plugrad.dispatch.backends.kernel_errors import (
     unlike_indices,
     unlike_values,
 )
+from plugrad.dispatch.backends.matrix_errors import check_info, matrix_error
 
 __all__ = [
     "NEGATIVE_REPEATS",
@@ -29,6 +30,8 @@ __all__ = [
     "OUTSIDE_EMPTY",
     "OUTSIDE_TABLE",
     "TOO_FEW_ELEMENTS",
+    "check_info",
+    "matrix_error",
     "no_class",
     "no_one_hot_class",
     "no_signs",

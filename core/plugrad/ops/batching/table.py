@@ -45,7 +45,8 @@ class VmapInfo:
 # base name for all overloads without one of their own. Their rules call operators, so that they are
 # imported when the first rule is asked for.
 FAMILIES: Final = (
-    "convolution", "creation", "elementwise", "embedding", "index_tensors", "indexing",
+    "convolution", "creation", "decompositions", "elementwise", "embedding", "index_tensors",
+    "indexing",
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
     "shape", "slices", "sorting", "statistics", "views",
     "spectral",

@@ -19,9 +19,46 @@ from plugrad.tensor.calls.arguments import dtype_argument, type_name
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import can_cast
 
+# Decompositions, and what is solved by them.
+MATRICES: Final = (
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "geqrf",
+    "linalg_cholesky",
+    "linalg_cholesky_ex",
+    "linalg_eig",
+    "linalg_eigh",
+    "linalg_eigvals",
+    "linalg_eigvalsh",
+    "linalg_householder_product",
+    "linalg_inv_ex",
+    "linalg_ldl_factor",
+    "linalg_ldl_factor_ex",
+    "linalg_ldl_solve",
+    "linalg_lu",
+    "linalg_lu_factor",
+    "linalg_lu_factor_ex",
+    "linalg_lu_solve",
+    "linalg_qr",
+    "linalg_slogdet",
+    "linalg_solve_ex",
+    "linalg_solve_triangular",
+    "linalg_svd",
+    "linalg_svdvals",
+    "lu_solve",
+    "lu_unpack",
+    "orgqr",
+    "ormqr",
+    "qr",
+    "slogdet",
+    "svd",
+    "triangular_solve",
+)
 # Functions that PyTorch computes without promotion: `out` must have the dtype of the result.
 EXACT: Final = frozenset(
     [
+        *MATRICES,
         "absolute",
         "addmm",
         "addmv",

@@ -10,7 +10,7 @@ from plugrad.dispatch.backends.backend import Backend
 from plugrad.dispatch.operator import operator_names
 from plugrad.dtype import DType
 from plugrad.dtype import from_numpy as dtype_from_numpy
-from plugrad.tensor.meta import shapes, views
+from plugrad.tensor.meta import decompositions, shapes, views
 from plugrad.tensor.meta.array import MetaArray
 
 
@@ -27,6 +27,7 @@ class MetaBackend(Backend):
     def kernels(self) -> dict[str, Callable[..., Any]]:
         known = operator_names()
         table = {**shapes.structured_kernels(), **shapes.KERNELS, **views.KERNELS}
+        table.update(decompositions.KERNELS)
         return {name: kernel for name, kernel in table.items() if name in known}
 
     def from_host(self, array: Any, index: int) -> MetaArray:

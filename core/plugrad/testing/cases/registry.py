@@ -19,6 +19,7 @@ FAMILIES: Final = (
     "views",
     "sequences", "statistics",
     "spectral",
+    "decompositions",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []

@@ -1,0 +1,188 @@
+"""LU and LDL decompositions under their public names, and on the host."""
+
+# Tensor dunders may return NotImplemented: Any.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+# Interpreted: loaded on demand.
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrad._generated import functions as F
+from plugrad.dtype import int32, int64
+from plugrad.ops.composite.decompositions import named, to_device
+from plugrad.ops.factorizations import ldl, lu
+from plugrad.ops.prepare import lu as prepare
+from plugrad.ops.prepare.linear_systems import check_square
+from plugrad.ops.prepare.triangular_systems import check_right_side
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.interop.arrays import host_array
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def lu_factor_on_host(A: TensorBase, pivot: bool) -> Any:
+    prepare.lu_factor(A, pivot)
+    factors, pivots, info = lu.lu_factor(host_array(A), pivot)
+    return to_device(factors, A), to_device(pivots, A, int32), to_device(info, A, int32)
+
+
+def lu_factor_ex(A: Tensor, pivot: bool, check_errors: bool) -> Any:
+    factors, pivots, info = F._linalg_lu_factor(A, pivot)
+    if check_errors:
+        info = F._check_matrices(info, "linalg.lu_factor_ex")
+    return named("linalg_lu_factor_ex", factors, pivots, info)
+
+
+def lu_factor(A: Tensor, pivot: bool) -> Any:
+    factors, pivots, info = F._linalg_lu_factor(A, pivot)
+    F._check_matrices(info, "linalg.lu_factor")
+    return named("linalg_lu_factor", factors, pivots)
+
+
+def lu_with_info(self: Tensor, pivot: bool, check_errors: bool) -> Any:
+    factors, pivots, info = F._linalg_lu_factor(self, pivot)
+    return factors, pivots, info
+
+
+def former_lu(self: Tensor, pivot: bool, get_infos: bool) -> Any:
+    found = lu_with_info(self, pivot, not get_infos)
+    return found if get_infos else found[:2]
+
+
+def linalg_lu(A: Tensor, pivot: bool) -> Any:
+    prepare.check_dimensions(A, "linalg.lu")
+    factors, pivots, _ = F._linalg_lu_factor(A, pivot)
+    L, U = unpacked(factors)
+    P = permutation_matrix(pivots, factors) if pivot else factors.new_empty((0,))
+    return named("linalg_lu", P, L, U)
+
+
+def unpacked(LU: Tensor) -> tuple[Tensor, Tensor]:
+    """L and U, of (*, m, n)."""
+    count = min(sizes_of(LU)[-2:])
+    left = LU[..., :count].tril(-1)
+    ones = F.eye(sizes_of(LU)[-2], count, dtype=LU.dtype, device=LU.device)
+    return left + ones, LU[..., :count, :].triu()
+
+
+def permutation_matrix(pivots: Tensor, LU: Tensor) -> Tensor:
+    """P of (*, k) pivots, in the dtype of the factors."""
+    rows = sizes_of(LU)[-2]
+    order = F._lu_permutation(pivots, rows)
+    places = F.arange(rows, device=LU.device).unsqueeze(-1)
+    # Row order[j] of P has its one in column j.
+    return (places == order.unsqueeze(-2)).to(LU.dtype)
+
+
+def lu_permutation_on_host(pivots: TensorBase, rows: int) -> TensorBase:
+    host = host_array(pivots)
+    if host.size and (host.min() < 1 or host.max() > rows):
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you "
+            "properly pass the result of lu_factor?"
+        )
+    return to_device(lu.permutation(host, rows), pivots, int64)
+
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
+    if unpack_pivots:
+        prepare.check_pivots(LU_pivots, "lu_unpack")
+    prepare.check_dimensions(LU_data, "lu_unpack")
+    empty = LU_data.new_empty((0,))
+    P = permutation_matrix(LU_pivots, LU_data) if unpack_pivots else empty
+    L, U = unpacked(LU_data) if unpack_data else (LU_data.new_empty((0,)), LU_data.new_empty((0,)))
+    return named("lu_unpack", P, L, U)
+
+
+def lu_solve_by_parts(
+    LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool
+) -> TensorBase:
+    """By a permutation and two triangular systems."""
+    prepare.lu_solve(LU, pivots, B, left, adjoint)
+    if not left:
+        # (X @ A)^H = A^H @ X^H
+        return F.mH(lu_solve_by_parts(LU, pivots, F.mH(B), True, not adjoint)).resolve_conj()
+    P = permutation_matrix(pivots, LU)
+    if adjoint:
+        half = F.linalg_solve_triangular(F.mH(LU), B, upper=False)
+        last = F.linalg_solve_triangular(F.mH(LU), half, upper=True, unitriangular=True)
+        return F.matmul(P, last)
+    half = F.linalg_solve_triangular(LU, F.matmul(F.mT(P), B), upper=False, unitriangular=True)
+    return F.linalg_solve_triangular(LU, half, upper=True)
+
+
+def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    return F.linalg_lu_solve(LU_data, LU_pivots, self)
+
+
+def solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any:
+    check_square(A, "linalg.solve")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{A.dtype.scalar_name} and B of type {B.dtype.scalar_name} instead"
+        )
+    is_vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and sizes_of(B) == sizes_of(A)[:-1])
+    right = B.unsqueeze(-1) if is_vector else B
+    check_right_side(A, right, left, "linalg.solve")
+    factors, pivots, info = F._linalg_lu_factor(A, True)
+    if check_errors:
+        info = F._check_matrices(info, "linalg.solve_ex")
+    solution = F.linalg_lu_solve(factors, pivots, right, left=left)
+    return named("linalg_solve_ex", solution.squeeze(-1) if is_vector else solution, info)
+
+
+def inv_ex(A: Tensor, check_errors: bool) -> Any:
+    check_square(A, "linalg.inv")
+    factors, pivots, info = F._linalg_lu_factor(A, True)
+    if check_errors:
+        info = F._check_matrices(info, "linalg.inv_ex")
+    identity = F.eye(sizes_of(A)[-1], dtype=A.dtype, device=A.device)
+    return named("linalg_inv_ex", F.linalg_lu_solve(factors, pivots, identity), info)
+
+
+def slogdet_on_host(A: TensorBase) -> Any:
+    prepare.slogdet(A)
+    sign, logabsdet = np.linalg.slogdet(host_array(A))
+    found = to_device(sign, A), to_device(logabsdet, A, A.dtype.to_real())
+    return named("linalg_slogdet", *found)
+
+
+def slogdet(self: Tensor) -> Any:
+    return named("slogdet", *F.linalg_slogdet(self))
+
+
+def ldl_factor_on_host(A: TensorBase, hermitian: bool) -> Any:
+    prepare.ldl_factor(A, hermitian)
+    LD, pivots, info = ldl.ldl_factor(host_array(A), hermitian)
+    return to_device(LD, A), to_device(pivots, A, int32), to_device(info, A, int32)
+
+
+def ldl_factor_ex(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
+    LD, pivots, info = F._linalg_ldl_factor(self, hermitian)
+    if check_errors:
+        info = F._check_matrices(info, "linalg.ldl_factor_ex")
+    return named("linalg_ldl_factor_ex", LD, pivots, info)
+
+
+def ldl_factor(self: Tensor, hermitian: bool) -> Any:
+    LD, pivots, info = F._linalg_ldl_factor(self, hermitian)
+    F._check_matrices(info, "linalg.ldl_factor")
+    return named("linalg_ldl_factor", LD, pivots)
+
+
+def ldl_solve_on_host(
+    LD: TensorBase, pivots: TensorBase, B: TensorBase, hermitian: bool
+) -> TensorBase:
+    prepare.ldl_solve(LD, pivots, B, hermitian)
+    blocks = host_array(pivots)
+    if blocks.size and np.abs(blocks).min() < 1:
+        raise RuntimeError(
+            "Pivots given to ldl_solve must all satisfy |pivot| >= 1. Did you properly pass the "
+            "result of ldl_factor?"
+        )
+    return to_device(ldl.ldl_solve(host_array(LD), blocks, host_array(B), hermitian), B)

@@ -1,0 +1,4 @@
+"""Factorizations of matrices on the host that NumPy lacks, for backends without kernels for them.
+
+They work on NumPy arrays: batches (*, m, n), column by column, all matrices of a batch at once.
+"""
