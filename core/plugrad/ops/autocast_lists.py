@@ -49,6 +49,7 @@ _CPU: Final = _by_operator(
     linalg_cholesky_ex linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh
     linalg_householder_product linalg_inv_ex linalg_qr linalg_svd linalg_svdvals lu_solve orgqr
     ormqr qr svd triangular_solve
+    grid_sampler grid_sampler_2d grid_sampler_3d
     """,
         "promote": """
     cat index_copy stack
@@ -69,12 +70,16 @@ _ACCELERATOR: Final = _by_operator(
     norm.str pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor reciprocal rms_norm rsqrt sinh
     smooth_l1_loss softplus tan
     pdist renorm
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d
+    _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d
+    upsample_trilinear3d upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
     """,
         "promote": """
     _tensordot addcdiv addcmul atan2 cross dot index_put scatter_add vdot
+    grid_sampler
     """,
         "banned": """
     binary_cross_entropy
@@ -136,6 +141,19 @@ PARTS_DECIDE: Final = _names(
     linalg_eigvalsh linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_lu
     linalg_lu_factor linalg_lu_factor_ex linalg_solve_ex linalg_svd linalg_svdvals lu lu_solve
     lu_unpack qr slogdet svd triangular_solve
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d
+    _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d
+    upsample_trilinear3d upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
+    _upsample_lanczos2d_aa upsample_nearest1d.vec upsample_nearest2d.vec upsample_nearest3d.vec
+    _upsample_nearest_exact1d.vec _upsample_nearest_exact2d.vec _upsample_nearest_exact3d.vec
+    upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec upsample_bicubic2d.vec
+    _upsample_bilinear2d_aa.vec _upsample_bicubic2d_aa.vec _upsample_lanczos2d_aa.vec
+    upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward
+    _upsample_nearest_exact1d_backward _upsample_nearest_exact2d_backward
+    _upsample_nearest_exact3d_backward upsample_linear1d_backward upsample_bilinear2d_backward
+    upsample_trilinear3d_backward upsample_bicubic2d_backward _upsample_bilinear2d_aa_backward
+    _upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa_backward affine_grid_generator
+    grid_sampler_2d grid_sampler_3d
     """
 )
 
@@ -186,6 +204,7 @@ UNTOUCHED: Final = _names(
     _check_matrices _linalg_cholesky _linalg_eigh _linalg_eigvals _linalg_ldl_factor
     _linalg_lu_factor _linalg_svd _lu_permutation linalg_ldl_solve linalg_lu_solve linalg_slogdet
     linalg_solve_triangular
+    _resample _resample_backward
     """
 )
 

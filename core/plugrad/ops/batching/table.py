@@ -50,6 +50,7 @@ FAMILIES: Final = (
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
     "shape", "slices", "sorting", "statistics", "views",
     "spectral",
+    "resampling",
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ FAMILIES: Final = (
     "sequences", "statistics",
     "spectral",
     "decompositions",
+    "resampling",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []

@@ -30,9 +30,16 @@ from plugrad_nn.nn.activation_functions import tanh as tanh
 from plugrad_nn.nn.activation_functions import threshold as threshold
 from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
+from plugrad_nn.nn.resampling import affine_grid as affine_grid
+from plugrad_nn.nn.resampling import grid_sample as grid_sample
+from plugrad_nn.nn.resampling import interpolate as interpolate
+from plugrad_nn.nn.resampling import upsample as upsample
+from plugrad_nn.nn.resampling import upsample_bilinear as upsample_bilinear
+from plugrad_nn.nn.resampling import upsample_nearest as upsample_nearest
 
 __all__ = [
     "adaptive_avg_pool2d",
+    "affine_grid",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
@@ -47,11 +54,13 @@ __all__ = [
     "embedding",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "huber_loss",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -78,6 +87,9 @@ __all__ = [
     "softplus",
     "tanh",
     "threshold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 IntOrPair: TypeAlias = int | Sequence[int]

@@ -1,0 +1,58 @@
+"""Images of another size, places of a grid: the shared suite, and the edges it does not reach."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite, needs_torch, torch
+
+
+class TestResampling(OpSuite):
+    cases = family_cases("resampling")
+
+
+def test_infinite_pixels_stay_where_they_are() -> None:
+    x = plugrad.tensor([[[math.inf, 1.0, 2.0, 3.0]]])
+    assert plugrad.upsample_nearest1d(x, [8]).tolist()[0][0][2:] == [1, 1, 2, 2, 3, 3]
+    shrunk = plugrad.upsample_linear1d(x, [2], False)
+    assert shrunk.tolist() == [[[math.inf, 2.5]]]
+
+
+def test_infinite_gradient_reaches_its_own_pixel_only() -> None:
+    x = plugrad.ones(1, 1, 3, requires_grad=True)
+    plugrad.upsample_nearest1d(x, [7]).backward(plugrad.tensor([[[math.inf] + [1.0] * 6]]))
+    assert x.grad is not None
+    assert x.grad.tolist() == [[[math.inf, 2, 2]]]
+
+
+@needs_torch
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("align_corners", [True, False])
+def test_grid_at_pixels_and_edges_matches_torch(
+    mode: int, padding: int, align_corners: bool
+) -> None:
+    pixels = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
+    places = np.stack(np.meshgrid(np.arange(-3, 4) / 2, np.arange(-2, 3)), -1)[None] * 1.0
+    found = []
+    for library in (plugrad, torch):
+        image = library.tensor(pixels, requires_grad=True)
+        grid = library.tensor(places, requires_grad=True)
+        out = library.grid_sampler(image, grid, mode, padding, align_corners)
+        (out * out).sum().backward()
+        found.append([value.detach().numpy() for value in (out, image.grad, grid.grad)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_upsampling_under_vmap_checks_logical_dimensions() -> None:
+    x = plugrad.ones(3, 1, 2, 4)
+    out = plugrad.vmap(lambda t: plugrad.upsample_linear1d(t, [6], False))(x)
+    assert tuple(out.shape) == (3, 1, 2, 6)
+    with pytest.raises(RuntimeError, match="It is expected input_size equals to 3, but got size 2"):
+        plugrad.vmap(lambda t: plugrad.upsample_linear1d(t, [6], False))(x[0])
