@@ -37,6 +37,7 @@ _CPU: Final = _by_operator(
         "lower_precision_fp": """
     _matmul_hn _matmul_nh addbmm addmm baddbmm bmm conv1d conv1d.padding conv2d conv2d.padding
     conv_transpose2d.input linear matmul mm prelu
+    scaled_dot_product_attention
     """,
         "fp32": """
     binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss
@@ -63,6 +64,7 @@ _ACCELERATOR: Final = _by_operator(
         "lower_precision_fp": """
     _einsum _matmul_hn _matmul_nh addbmm addmm addmv addr baddbmm bmm conv1d conv2d
     conv_transpose2d.input convolution linear matmul mm mv prelu
+    scaled_dot_product_attention
     """,
         "fp32": """
     acos asin binary_cross_entropy_with_logits cdist cosh dist exp expm1 group_norm huber_loss
@@ -205,6 +207,7 @@ UNTOUCHED: Final = _names(
     _linalg_lu_factor _linalg_svd _lu_permutation linalg_ldl_solve linalg_lu_solve linalg_slogdet
     linalg_solve_triangular
     _resample _resample_backward
+    _scaled_dot_product_attention _scaled_dot_product_attention_backward
     """
 )
 

@@ -47,6 +47,7 @@ class VmapInfo:
 FAMILIES: Final = (
     "convolution", "creation", "decompositions", "elementwise", "embedding", "index_tensors",
     "indexing",
+    "attention",
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
     "shape", "slices", "sorting", "statistics", "views",
     "spectral",

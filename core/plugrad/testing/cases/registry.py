@@ -21,6 +21,7 @@ FAMILIES: Final = (
     "spectral",
     "decompositions",
     "resampling",
+    "attention",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []
