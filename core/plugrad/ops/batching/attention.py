@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 Dims = tuple[Any, ...]
 
 
-def _in_front(
-    info: VmapInfo, dims: Dims, tensors: tuple[Any, ...]
-) -> tuple[list[Any], int]:
+def _in_front(info: VmapInfo, dims: Dims, tensors: tuple[Any, ...]) -> tuple[list[Any], int]:
     """The tensors with the batch's dimension first and as many others, and how many these are."""
     given = [(t, dim) for t, dim in zip(tensors, dims, strict=True) if t is not None]
     rank = max(logical_rank(t, dim) for t, dim in given)

@@ -44,9 +44,7 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     _check(query, key, value, attn_mask)
     if not 0.0 <= dropout_p <= 1.0:
-        raise RuntimeError(
-            f"dropout probability has to be between 0 and 1, but got {dropout_p}"
-        )
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     width = sizes_of(query)[-1]
     factor = 1 / math.sqrt(max(width, 1)) if scale is None else scale
     if enable_gqa:
@@ -199,9 +197,7 @@ def attention_by_blocks(
     shape = (*leading, rows, 1)
     most: Any = F.full(shape, -math.inf, dtype=wide.dtype, device=wide.device)
     total: Any = F.zeros(shape, dtype=wide.dtype, device=wide.device)
-    sums: Any = F.zeros(
-        (*leading, rows, sizes_of(value)[-1]), dtype=wide.dtype, device=wide.device
-    )
+    sums: Any = F.zeros((*leading, rows, sizes_of(value)[-1]), dtype=wide.dtype, device=wide.device)
     for start, size in _blocks(rows, columns, is_causal):
         scores = masked_scores(
             wide,

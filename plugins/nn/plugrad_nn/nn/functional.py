@@ -28,6 +28,12 @@ from plugrad_nn.nn.activation_functions import softmax as softmax
 from plugrad_nn.nn.activation_functions import softplus as softplus
 from plugrad_nn.nn.activation_functions import tanh as tanh
 from plugrad_nn.nn.activation_functions import threshold as threshold
+from plugrad_nn.nn.attention_functions import (
+    multi_head_attention_forward as multi_head_attention_forward,
+)
+from plugrad_nn.nn.attention_functions import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
 from plugrad_nn.nn.resampling import affine_grid as affine_grid
@@ -71,6 +77,7 @@ __all__ = [
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -79,6 +86,7 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",
