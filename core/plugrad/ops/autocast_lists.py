@@ -51,6 +51,9 @@ _CPU: Final = _by_operator(
     linalg_householder_product linalg_inv_ex linalg_qr linalg_svd linalg_svdvals lu_solve orgqr
     ormqr qr svd triangular_solve
     grid_sampler grid_sampler_2d grid_sampler_3d
+    cosine_embedding_loss ctc_loss.IntList ctc_loss.Tensor hinge_embedding_loss
+    margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward
+    poisson_nll_loss soft_margin_loss triplet_margin_loss
     """,
         "promote": """
     cat index_copy stack
@@ -75,6 +78,8 @@ _ACCELERATOR: Final = _by_operator(
     upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d
     _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d
     upsample_trilinear3d upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
+    cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss
+    multilabel_margin_loss poisson_nll_loss soft_margin_loss triplet_margin_loss
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
@@ -103,6 +108,7 @@ _WHOLE: Final = _names(
     _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
     histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim pdist renorm
     linalg_householder_product orgqr ormqr
+    rrelu rrelu_with_noise multilabel_margin_loss_forward
     """
 )
 
@@ -156,6 +162,8 @@ PARTS_DECIDE: Final = _names(
     upsample_trilinear3d_backward upsample_bicubic2d_backward _upsample_bilinear2d_aa_backward
     _upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa_backward affine_grid_generator
     grid_sampler_2d grid_sampler_3d
+    _ctc_loss.Tensor alpha_dropout feature_alpha_dropout feature_dropout ctc_loss.IntList
+    ctc_loss.Tensor
     """
 )
 
@@ -208,6 +216,7 @@ UNTOUCHED: Final = _names(
     linalg_solve_triangular
     _resample _resample_backward
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
+    _ctc_loss _ctc_loss_backward hardshrink hardshrink_backward softshrink softshrink_backward
     """
 )
 

@@ -154,6 +154,7 @@ _NAMES: Final = frozenset([
     "imag", "leaky_relu", "leaky_relu_backward", "lerp", "log_sigmoid", "logit", "nan_to_num",
     "native_dropout_backward", "round", "rsub.Scalar", "silu", "silu_backward",
     "softplus", "softplus_backward", "threshold", "threshold_backward", "where", "zero",
+    "hardshrink", "hardshrink_backward", "softshrink", "softshrink_backward",
 ])  # fmt: skip
 # Made of others, but one operator to a backend that has a kernel for it: mapped as one, so that
 # the kernel runs.

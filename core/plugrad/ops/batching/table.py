@@ -48,6 +48,7 @@ FAMILIES: Final = (
     "convolution", "creation", "decompositions", "elementwise", "embedding", "index_tensors",
     "indexing",
     "attention",
+    "ctc",
     "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
     "shape", "slices", "sorting", "statistics", "views",
     "spectral",

@@ -22,6 +22,7 @@ FAMILIES: Final = (
     "decompositions",
     "resampling",
     "attention",
+    "ctc", "margin_losses", "shrinkage",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []

@@ -33,6 +33,35 @@ from plugrad_nn.nn.attention_functions import (
 )
 from plugrad_nn.nn.attention_functions import (
     scaled_dot_product_attention as scaled_dot_product_attention,
+from plugrad_nn.nn.dropout_functions import alpha_dropout as alpha_dropout
+from plugrad_nn.nn.dropout_functions import dropout as dropout
+from plugrad_nn.nn.dropout_functions import dropout1d as dropout1d
+from plugrad_nn.nn.dropout_functions import dropout2d as dropout2d
+from plugrad_nn.nn.dropout_functions import dropout3d as dropout3d
+from plugrad_nn.nn.dropout_functions import feature_alpha_dropout as feature_alpha_dropout
+from plugrad_nn.nn.dropout_functions import hardshrink as hardshrink
+from plugrad_nn.nn.dropout_functions import rrelu as rrelu
+from plugrad_nn.nn.dropout_functions import softmin as softmin
+from plugrad_nn.nn.dropout_functions import softshrink as softshrink
+from plugrad_nn.nn.dropout_functions import softsign as softsign
+from plugrad_nn.nn.dropout_functions import tanhshrink as tanhshrink
+from plugrad_nn.nn.margin_loss_functions import cosine_embedding_loss as cosine_embedding_loss
+from plugrad_nn.nn.margin_loss_functions import ctc_loss as ctc_loss
+from plugrad_nn.nn.margin_loss_functions import gaussian_nll_loss as gaussian_nll_loss
+from plugrad_nn.nn.margin_loss_functions import hinge_embedding_loss as hinge_embedding_loss
+from plugrad_nn.nn.margin_loss_functions import linear_cross_entropy as linear_cross_entropy
+from plugrad_nn.nn.margin_loss_functions import margin_ranking_loss as margin_ranking_loss
+from plugrad_nn.nn.margin_loss_functions import multi_margin_loss as multi_margin_loss
+from plugrad_nn.nn.margin_loss_functions import multilabel_margin_loss as multilabel_margin_loss
+from plugrad_nn.nn.margin_loss_functions import (
+    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
+)
+from plugrad_nn.nn.margin_loss_functions import poisson_nll_loss as poisson_nll_loss
+from plugrad_nn.nn.margin_loss_functions import reduction_named as _reduction
+from plugrad_nn.nn.margin_loss_functions import soft_margin_loss as soft_margin_loss
+from plugrad_nn.nn.margin_loss_functions import triplet_margin_loss as triplet_margin_loss
+from plugrad_nn.nn.margin_loss_functions import (
+    triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
 from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
@@ -46,6 +75,7 @@ from plugrad_nn.nn.resampling import upsample_nearest as upsample_nearest
 __all__ = [
     "adaptive_avg_pool2d",
     "affine_grid",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
@@ -54,17 +84,26 @@ __all__ = [
     "celu",
     "conv1d",
     "conv2d",
+    "cosine_embedding_loss",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
     "embedding",
+    "feature_alpha_dropout",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
     "grid_sample",
     "group_norm",
+    "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hinge_embedding_loss",
     "huber_loss",
     "interpolate",
     "kl_div",
@@ -72,32 +111,43 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "linear",
+    "linear_cross_entropy",
     "log_softmax",
     "logsigmoid",
+    "margin_ranking_loss",
     "max_pool2d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
     "rms_norm",
     "scaled_dot_product_attention",
+    "rrelu",
     "selu",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
+    "softmin",
     "softplus",
+    "softshrink",
+    "softsign",
     "tanh",
+    "tanhshrink",
     "threshold",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]
 
 IntOrPair: TypeAlias = int | Sequence[int]
@@ -339,17 +389,6 @@ def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 
 
 @overridable
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p)."""
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    dropped = plugrad.dropout(input, p, training)
-    return input.copy_(dropped) if inplace else dropped
-
-
-@overridable
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(||x||_p, eps) along `dim`."""
     return input / input.norm(p, dim=dim, keepdim=True).clamp(min=eps).expand_as(input)
@@ -542,15 +581,6 @@ def binary_cross_entropy_with_logits(
         pos_weight=pos_weight,
         reduction=_reduction(size_average, reduce, reduction),
     )
-
-
-def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that PyTorch's older pair of flags, where given, stands for."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
 
 
 def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:

@@ -37,6 +37,7 @@ NEEDS_DATA = {
 MAY_NEED_DATA = {"index", "repeat_interleave", "tensor_split", "Tensor.to", "where"}
 # Weights, and ranges that nobody gave.
 MAY_NEED_DATA |= {"cov", "histc", "histogram", "histogramdd"}
+MAY_NEED_DATA = {"ctc_loss", "index", "repeat_interleave", "tensor_split", "Tensor.to", "where"}
 
 
 def _on_meta(value: Any) -> Any:
