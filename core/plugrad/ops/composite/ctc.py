@@ -104,17 +104,17 @@ class _States:
         last: at which times a sequence ends, (T, N, 1).
     """
 
-    classes: Tensor
-    skips: Tensor
-    ends: Tensor
-    valid: Tensor
-    emitted: Tensor
-    last: Tensor
+    classes: Any
+    skips: Any
+    ends: Any
+    valid: Any
+    emitted: Any
+    last: Any
 
 
 def _states(
     log_probs: Tensor,
-    targets: Tensor,
+    targets: Any,
     input_lengths: Lengths,
     target_lengths: Lengths,
     blank: int,
@@ -125,9 +125,9 @@ def _states(
     labels = F._to_copy(_padded(targets, target_lengths, longest), int64)
     known = mask_tensor(np.arange(longest) < lengths, log_probs)
     labels = F.where(known, labels, blank)
-    blanks = F.full((batch, longest + 1, 1), blank, dtype=int64, device=log_probs.device)
+    blanks: Any = F.full((batch, longest + 1, 1), blank, dtype=int64, device=log_probs.device)
     pairs = F.cat([blanks[:, :-1], labels.unsqueeze(2)], 2).reshape((batch, 2 * longest))
-    classes = F.cat([pairs, blanks[:, -1]], 1)
+    classes: Any = F.cat([pairs, blanks[:, -1]], 1)
     places = np.arange(2 * longest + 1)
     is_label = np.broadcast_to(places % 2 == 1, (batch, 2 * longest + 1))
     unlike = F.ne(classes[:, 2:], classes[:, :-2])
@@ -145,7 +145,7 @@ def _states(
     )
 
 
-def _padded(targets: Tensor, lengths: Lengths, longest: int) -> Tensor:
+def _padded(targets: Any, lengths: Lengths, longest: int) -> Any:
     """The labels of each sequence in a row, (N, longest), with anything behind them."""
     if targets.ndim == 2:
         return targets[:, :longest]
@@ -168,7 +168,7 @@ def _log_sum(terms: list[Tensor]) -> Tensor:
     return F.log(total) + shift
 
 
-def _shifted(x: Tensor, count: int, size: int) -> Tensor:
+def _shifted(x: Any, count: int, size: int) -> Tensor:
     """Along the states: x[:, s - count], and minus infinity where there is none."""
     filled = F.full(
         (sizes_of(x)[0], min(abs(count), size)), -math.inf, dtype=x.dtype, device=x.device
