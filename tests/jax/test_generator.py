@@ -37,7 +37,7 @@ def test_the_key_is_threefrys_own(seed: int) -> None:
 
 
 def test_a_seed_outside() -> None:
-    with pytest.raises(RuntimeError, match="Overflow when unpacking long long"):
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         JaxGenerator(0, 2**64)
 
 

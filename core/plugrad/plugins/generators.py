@@ -64,13 +64,13 @@ class SeededGenerator:
     def manual_seed(self, seed: int) -> Self:
         """Start again from a seed in [-2**63, 2**64); returns the generator.
 
-        Raises RuntimeError for a seed outside, or that is no number.
+        Raises ValueError for a seed outside, and RuntimeError for one that is no integer.
         """
-        if not hasattr(type(seed), "__int__"):
+        if not hasattr(type(seed), "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         number = int(seed)
         if not -(_WORD // 2) <= number < _WORD:
-            raise RuntimeError(
+            raise ValueError(
                 "Overflow when unpacking long long: expected a seed in "
                 f"[-0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], got {seed}"
             )

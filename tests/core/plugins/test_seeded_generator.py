@@ -40,7 +40,7 @@ def test_a_seed_is_taken_as_a_word(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
 def test_a_seed_outside(seed: int) -> None:
-    with pytest.raises(RuntimeError, match="Overflow when unpacking long long"):
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         TwoWords(seed)
 
 

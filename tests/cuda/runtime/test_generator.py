@@ -64,7 +64,7 @@ def test_seeds_are_64_bits() -> None:
     generator = made(-1)
     assert generator.initial_seed() == 2**64 - 1
     assert generator.seed() == generator.initial_seed()
-    with pytest.raises(RuntimeError, match="Overflow when unpacking long long"):
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         generator.manual_seed(2**64)
 
 

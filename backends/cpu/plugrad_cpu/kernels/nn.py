@@ -11,6 +11,7 @@ import numpy as np
 from plugrad.plugins.kernel_errors import OUTSIDE_TABLE, one_hot_classes
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 from plugrad_cpu.kernels.loss import row_numbers
+from plugrad_cpu.kernels.random import kept_by_dropout
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -284,10 +285,10 @@ def dropout(x: Array, p: float, training: bool, generator: Any) -> tuple[Any, An
     """The input with elements dropped and the others scaled, and the mask of those kept."""
     if not training:
         return x.copy(), np.ones(x.shape, np.bool_)
-    kept = generator.rng.random(x.shape, np.float32) >= p
+    kept = kept_by_dropout(generator, x, p)
     if p == 1:
-        return np.zeros(x.shape, x.dtype), np.asarray(kept)
-    return dropout_backward(x, np.asarray(kept), 1 / (1 - p)), kept
+        return np.zeros(x.shape, x.dtype), kept
+    return dropout_backward(x, kept, 1 / (1 - p)), kept
 
 
 def dropout_backward(grad: Array, kept: Array, scale: float) -> Any:

@@ -32,7 +32,6 @@ from plugrad.ops.composite.random import random_to_ as random_to_
 from plugrad.ops.composite.random import randperm as randperm
 from plugrad.ops.composite.random import uniform_ as uniform_
 from plugrad.ops.prepare import creation as prepare
-from plugrad.ops.prepare.creation import check_std
 from plugrad.ops.prepare.memory_formats import order_like
 from plugrad.ops.prepare.views import check_geometry
 from plugrad.tensor.aliasing.strides import contiguous_strides
@@ -249,8 +248,13 @@ def randn_like(
     memory_format: MemoryFormat | None,
 ) -> Tensor:
     order = order_like(self, memory_format)
-    sizes = permuted(sizes_of(self), order)
-    return in_order(F.randn(sizes, generator=generator, **_like(self, dtype, device)), order)
+    if order is None:
+        return F.randn(sizes_of(self), generator=generator, **_like(self, dtype, device))
+    # PyTorch draws otherwise for memory that is not contiguous.
+    made: Tensor = in_order(
+        F.empty(permuted(sizes_of(self), order), **_like(self, dtype, device)), order
+    )
+    return made.normal_(generator=generator)
 
 
 def randint_like(
@@ -285,6 +289,8 @@ def randint_like_high(
 
 
 def _check_stds(std: Tensor) -> None:
+    if std.dtype.is_complex:
+        raise RuntimeError("normal expects standard deviation to be non-complex")
     if std.device.type != "meta" and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
 
@@ -293,21 +299,22 @@ def normal(mean: Tensor, std: Tensor, generator: object) -> Tensor:
     _check_stds(std)
     shape = broadcast_shapes(sizes_of(mean), sizes_of(std))
     noise = F.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
-    moved: Tensor = (noise * std.detach() + mean.detach()).to(mean.dtype)
+    moved: Tensor = (noise.mul_(std.detach())).add_(mean.detach())
     return moved
 
 
 def normal_float_std(mean: Tensor, std: float, generator: object) -> Tensor:
-    check_std(std)
-    noise = F.randn(sizes_of(mean), generator=generator, dtype=mean.dtype, device=mean.device)
-    moved: Tensor = noise * std + mean.detach()
+    noise = F.normal(
+        0.0, std, sizes_of(mean), generator=generator, dtype=mean.dtype, device=mean.device
+    )
+    moved: Tensor = noise.add_(mean.detach())
     return moved
 
 
 def normal_float_mean(mean: float, std: Tensor, generator: object) -> Tensor:
     _check_stds(std)
     noise = F.randn(sizes_of(std), generator=generator, dtype=std.dtype, device=std.device)
-    moved: Tensor = noise * std.detach() + mean
+    moved: Tensor = noise.mul_(std.detach()).add_(mean)
     return moved
 
 
@@ -319,10 +326,8 @@ def normal_size(
     dtype: DType | None,
     device: Device | None,
 ) -> Tensor:
-    check_std(std)
-    noise = F.randn(size, generator=generator, dtype=dtype, device=device)
-    moved: Tensor = noise * std + mean
-    return moved
+    made: Tensor = F.empty(size, dtype=dtype, device=device).normal_(mean, std, generator=generator)
+    return made
 
 
 def bernoulli_p(self: Tensor, p: float, generator: object) -> Tensor:

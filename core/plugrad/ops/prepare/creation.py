@@ -14,6 +14,8 @@ from plugrad.dtype import (
     FLOATING,
     INTEGER,
     DType,
+    finfo,
+    float16,
     float32,
     float64,
     get_default_dtype,
@@ -23,7 +25,7 @@ from plugrad.dtype import (
 from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
 from plugrad.tensor.aliasing.overlap import check_overlap
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.cpp_names import SHORT_CPP_NAMES
+from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import (
     check_scalar_fits,
     scalar_dtype,
@@ -36,7 +38,8 @@ Prepared = tuple[object, ...]
 
 # Integers up to 2**digits are exact in a floating point dtype.
 _DIGITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-_CPP_NAMES: Final = {**SHORT_CPP_NAMES, "int64": "int64_t"}
+_CPP_NAMES: Final = {**CPP_NAMES, "int64": "int64_t"}
+_LARGEST_HALF: Final = 65504
 
 
 def _check_sizes(size: Sizes) -> None:
@@ -247,17 +250,71 @@ def check_random_bounds(low: int, high: int, dtype: DType) -> None:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
+    _check_bounds(low, high, dtype)
+
+
+def _check_bounds(low: int, high: int, dtype: DType) -> None:
     if dtype.category == COMPLEX:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"
         )
     if dtype.category == FLOATING:
+        if dtype is float16:
+            _check_within(low, high, -_LARGEST_HALF, _LARGEST_HALF, dtype)
         return
     least, most = (0, 1) if dtype.category == BOOL else (iinfo(dtype).min, iinfo(dtype).max)
+    _check_within(low, high, least, most, dtype)
+
+
+def _check_within(low: int, high: int, least: int, most: int, dtype: DType) -> None:
+    name = _CPP_NAMES[dtype.name]
     if low < least or low > most:
-        raise RuntimeError(f"from is out of bounds for {_CPP_NAMES[dtype.name]}")
-    if high - 1 > most:
-        raise RuntimeError(f"to - 1 is out of bounds for {_CPP_NAMES[dtype.name]}")
+        raise RuntimeError(f"from is out of bounds for {name}")
+    if high - 1 < least or high - 1 > most:
+        raise RuntimeError(f"to - 1 is out of bounds for {name}")
+
+
+def random_bounds(low: int, high: int, dtype: DType) -> tuple[int, int]:
+    """Where integers in [low, high) start and end so that a floating dtype rounds none of them to
+    `high` or below `low`; RuntimeError if nothing is left, or the dtype cannot hold them."""
+    if low >= high:
+        check_random_bounds(low, high, dtype)
+    if dtype.category == FLOATING:
+        low, high = _first_inside(low, dtype), _end_inside(high, dtype)
+        if low >= high:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
+                f"got from={low} >= to={high}"
+            )
+    check_random_bounds(low, high, dtype)
+    return low, high
+
+
+def _rounded(number: int, dtype: DType) -> int:
+    """An integer as a floating dtype represents it: to the nearest, of two the even one."""
+    lost = abs(number).bit_length() - _DIGITS[dtype.name]
+    if lost <= 0:
+        return number
+    unit = 1 << lost
+    quotient, rest = divmod(abs(number), unit)
+    if 2 * rest > unit or (2 * rest == unit and quotient % 2):
+        quotient += 1
+    return quotient * unit if number > 0 else -quotient * unit
+
+
+def _step(number: int, dtype: DType) -> int:
+    """The distance between numbers of a floating dtype, at an integer beyond the exact ones."""
+    return 1 << max(abs(number).bit_length() - _DIGITS[dtype.name], 0)
+
+
+def _first_inside(low: int, dtype: DType) -> int:
+    rounded = _rounded(low + 1, dtype)
+    return rounded + _step(low + 1, dtype) if rounded < low else low
+
+
+def _end_inside(high: int, dtype: DType) -> int:
+    rounded = _rounded(high - 1, dtype)
+    return rounded - _step(high - 1, dtype) if rounded >= high else high
 
 
 def randint(
@@ -265,8 +322,8 @@ def randint(
 ) -> Prepared:
     _check_sizes(size)
     kind = int64 if dtype is None else dtype
-    check_random_bounds(low, high, kind)
-    return (low, high, size, generator, kind, device)
+    first, end = random_bounds(low, high, kind)
+    return (first, end, size, generator, kind, device)
 
 
 def randint_high(
@@ -300,7 +357,8 @@ def fill_tensor(self: TensorBase, value: TensorBase) -> Prepared:
 
 def bernoulli(self: TensorBase, generator: object) -> Prepared:
     if self.dtype.category != FLOATING:
-        raise not_implemented("bernoulli_tensor_cpu_p_", self.dtype)
+        argument = "self" if self.dtype.is_complex else "p"
+        raise not_implemented(f"bernoulli_tensor_cpu_{argument}_", self.dtype)
     return (self, generator)
 
 
@@ -333,10 +391,21 @@ def _number(value: float) -> str:
 
 def uniform_(self: TensorBase, from_: float, to: float, generator: object) -> Prepared:
     _check_floating(self.dtype, "check_uniform_bounds")
+    real = self.dtype.to_real() if self.dtype.is_complex else self.dtype
+    most = float(finfo(real).max)
+    for name, bound in (("from", from_), ("to", to)):
+        if not -most <= bound <= most:
+            raise RuntimeError(f"{name} is out of bounds for {_CPP_NAMES[real.name]}")
     if from_ > to:
         raise RuntimeError(
             "uniform_ expects to return a [from, to) range, but found "
             f"from={_number(from_)} > to={_number(to)}"
+        )
+    if to - from_ > most:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{real.scalar_name}>::max(), but "
+            f"found to={_number(to)} and from={_number(from_)} which result in to-from to exceed "
+            "the limit"
         )
     return (self, from_, to, generator)
 
@@ -358,7 +427,7 @@ def exponential_(self: TensorBase, lambd: float, generator: object) -> Prepared:
             "Exponential distribution is a continuous probability distribution. dtype must be a "
             f"floating point but you specified {self.dtype.scalar_name}"
         )
-    if lambd <= 0:
+    if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_number(lambd)}")
     return (self, lambd, generator)
 
@@ -366,17 +435,50 @@ def exponential_(self: TensorBase, lambd: float, generator: object) -> Prepared:
 def bernoulli_float_(self: TensorBase, p: float, generator: object) -> Prepared:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_number(p)}")
+    if self.dtype.is_complex:
+        raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
     return (self, p, generator)
 
 
 def bernoulli_tensor_(self: TensorBase, p: TensorBase, generator: object) -> Prepared:
+    if self.numel():
+        if self.dtype.is_complex:
+            raise not_implemented("bernoulli_tensor_cpu_self_", self.dtype)
+        if p.dtype.category != FLOATING:
+            raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     return (self, p, generator)
 
 
 def random_from_(self: TensorBase, from_: int, to: int | None, generator: object) -> Prepared:
-    high = _largest(self.dtype) + 1 if to is None else to
-    check_random_bounds(from_, high, self.dtype)
-    return (self, from_, high, generator)
+    if to is not None:
+        first, end = random_bounds(from_, to, self.dtype)
+        return (self, first, end, generator)
+    dtype = self.dtype
+    if dtype.category == COMPLEX:
+        raise RuntimeError(
+            "random_from_to_impl handles only integral, floating-point and boolean types"
+        )
+    if from_ == -(1 << 63):
+        if dtype is float16 or dtype.category == BOOL:
+            raise not_implemented("random_full_64_bits_range_kernel_cpu", dtype)
+        if dtype is not int64 and dtype.category != FLOATING:
+            raise RuntimeError(
+                "random_full_64_bits_range_kernel_cpu handles only int64, double, float and "
+                "bfloat16"
+            )
+        return (self, from_, 1 << 63, generator)
+    first, end = from_, _largest(dtype) + 1
+    if dtype is float16 and abs(from_) > _LARGEST_HALF:
+        _check_bounds(first, end, dtype)
+    if dtype.category == FLOATING:
+        first = _first_inside(first, dtype)
+        if first >= end - 1:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' "
+                f"casted to dtype, but got from={first} > to_inc={end - 1}"
+            )
+    _check_bounds(first, end, dtype)
+    return (self, first, end, generator)
 
 
 def random_to_(self: TensorBase, to: int, generator: object) -> Prepared:
@@ -387,6 +489,9 @@ def random_(self: TensorBase, generator: object) -> Prepared:
     if self.dtype.is_float8 or (self.dtype.category == INTEGER and self.dtype.index > int64.index):
         raise not_implemented("random_kernel_cpu", self.dtype)
     return random_from_(self, 0, None, generator)
+    if self.dtype.category == COMPLEX:
+        raise not_implemented("random_kernel_cpu", self.dtype)
+    return (self, 0, _largest(self.dtype) + 1, generator)
 
 
 def _largest(dtype: DType) -> int:
