@@ -45,37 +45,32 @@ if TYPE_CHECKING:
     from plugrad import linalg_qr as qr
     from plugrad import linalg_slogdet as slogdet
     from plugrad import linalg_solve as solve
+    from plugrad import linalg_solve_ex as solve_ex
+    from plugrad import linalg_solve_triangular as solve_triangular
+    from plugrad import linalg_svd as svd
+    from plugrad import linalg_svdvals as svdvals
     from plugrad import linalg_vander as vander
-    linalg_solve_ex solve_ex linalg_solve_triangular solve_triangular linalg_svd svd
-    linalg_svdvals svdvals
     from plugrad import linalg_vector_norm as vector_norm
 else:
-    from plugrad._generated.functions import linalg_cholesky as cholesky
-    from plugrad._generated.functions import linalg_cholesky_ex as cholesky_ex
     from plugrad._generated.functions import linalg_cross as cross
     from plugrad._generated.functions import linalg_det as det
-    from plugrad._generated.functions import linalg_eig as eig
-    from plugrad._generated.functions import linalg_eigh as eigh
-    from plugrad._generated.functions import linalg_eigvals as eigvals
-    from plugrad._generated.functions import linalg_eigvalsh as eigvalsh
-    from plugrad._generated.functions import linalg_householder_product as householder_product
     from plugrad._generated.functions import linalg_inv as inv
-    from plugrad._generated.functions import linalg_inv_ex as inv_ex
-    from plugrad._generated.functions import linalg_ldl_factor as ldl_factor
-    from plugrad._generated.functions import linalg_ldl_factor_ex as ldl_factor_ex
-    from plugrad._generated.functions import linalg_ldl_solve as ldl_solve
-    from plugrad._generated.functions import linalg_lu as lu
-    from plugrad._generated.functions import linalg_lu_factor as lu_factor
-    from plugrad._generated.functions import linalg_lu_factor_ex as lu_factor_ex
-    from plugrad._generated.functions import linalg_lu_solve as lu_solve
-    from plugrad._generated.functions import linalg_qr as qr
-    from plugrad._generated.functions import linalg_slogdet as slogdet
     from plugrad._generated.functions import linalg_solve as solve
-    from plugrad._generated.functions import linalg_vander as vander
-    linalg_solve_ex solve_ex linalg_solve_triangular solve_triangular linalg_svd svd
-    linalg_svdvals svdvals
     from plugrad._generated.functions import linalg_vector_norm as vector_norm
     from plugrad._generated.functions import matmul, matrix_power
+
+    def __getattr__(name: str) -> Any:
+        """A function of a family that is loaded on demand."""
+        from plugrad._generated import functions
+
+        if name in __all__:
+            found = globals()[name] = getattr(functions, f"linalg_{name}")
+            return found
+        raise AttributeError(f"module 'plugrad.linalg' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "LinAlgError",
@@ -106,7 +101,10 @@ __all__ = [
     "slogdet",
     "solve",
     "vander",
-    "solve_ex", "solve_triangular", "svd", "svdvals",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
     "vecdot",
     "vector_norm",
 ]

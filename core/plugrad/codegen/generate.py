@@ -176,8 +176,11 @@ def generate(source: Path, target: Path) -> list[Path]:
         "on_demand.py": on_demand_module({family: by_family[family] for family in sorted(later)}),
     }
     for family, entries in families:
-        functions = defined_functions(source / "formulas" / f"{family}.py")
-        text = generate_family(family, entries, by_family[family], functions, "plugrad")
+        place = source / ON_DEMAND if family in later else source
+        functions = defined_functions(place / "formulas" / f"{family}.py")
+        text = generate_family(
+            family, entries, by_family[family], functions, "plugrad", family in later
+        )
         if family in later:
             text = made_later(text, source, family, entries, by_family[family])
         files[f"{family}.py"] = text
@@ -213,8 +216,9 @@ def generate_family(
     groups: list[Group],
     formula_functions: set[str],
     namespace: str,
+    later: bool = False,
 ) -> str:
-    """The text of one family's module."""
+    """The text of one family's module; `later`: it is loaded on demand."""
     taken = [(entry, formulas_of(entry)) for entry in entries]
     names = _node_names(entries)
     out = Source()
@@ -242,7 +246,7 @@ def generate_family(
     last.line()
     last.line()
     if namespace == "plugrad":
-        last.lines(_family_imports(family, entries, taken, formula_functions))
+        last.lines(_family_imports(family, entries, taken, formula_functions, later))
     for entry in entries:
         emit_declaration(last, entry, namespace)
         if entry.settings is not None and namespace == "plugrad":
@@ -277,19 +281,21 @@ def _family_imports(
     entries: list[Entry],
     taken: list[tuple[Entry, list[Formula]]],
     formula_functions: set[str],
+    later: bool,
 ) -> str:
+    parts = f"plugrad.ops.{ON_DEMAND}" if later else "plugrad.ops"
     lines = ["from plugrad._generated import functions as F"]
     if any(entry.prepare for entry in entries):
-        lines.append(f"from plugrad.ops.prepare import {family} as prepare")
+        lines.append(f"from {parts}.prepare import {family} as prepare")
     if any(entry.composite or entry.explicit for entry in entries):
-        lines.append(f"from plugrad.ops.composite import {family} as composite")
+        lines.append(f"from {parts}.composite import {family} as composite")
     if any(
         name in formula_functions
         for _, formulas in taken
         for formula in formulas
         for name in formula.functions
     ):
-        lines.append(f"from plugrad.ops.formulas import {family} as formulas")
+        lines.append(f"from {parts}.formulas import {family} as formulas")
     return "\n".join(lines) + "\n"
 
 

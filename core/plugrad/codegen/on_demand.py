@@ -52,9 +52,9 @@ def made_later(
     out = Source()
     places: dict[str, str] = {}
     for folder in ("formulas", "tangents"):
-        functions = defined_functions(source / folder / f"{family}.py")
+        functions = defined_functions(source / ON_DEMAND / folder / f"{family}.py")
         if functions:
-            out.line(f"from plugrad.ops.{folder} import {family} as {folder}_{family}")
+            out.line(f"from plugrad.ops.{ON_DEMAND}.{folder} import {family} as {folder}_{family}")
         places.update({name: f"{folder}_{family}.{name}" for name in functions})
     out.lines(forward.IMPORTS)
 

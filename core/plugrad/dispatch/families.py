@@ -18,6 +18,7 @@ class _Families:
     def __init__(self) -> None:
         # By qualified name; those of a family leave when it is loaded.
         self.waiting: dict[str, str] = {}
+        self.announced: set[str] = set()
         self.elementwise: tuple[str, ...] = ()
         self.undo: Callable[[set[str]], None] | None = None
 
@@ -33,6 +34,7 @@ def announce(modules: Mapping[str, str], elementwise: tuple[str, ...] = ()) -> N
         elementwise: which of them have a `structure`.
     """
     _families.waiting.update(modules)
+    _families.announced.update(modules)
     _families.elementwise += elementwise
 
 
@@ -44,6 +46,11 @@ def elementwise_on_demand() -> tuple[str, ...]:
 def set_undo(undo: Callable[[set[str]], None]) -> None:
     """`undo(names)` forgets the operators that a module had declared when its import failed."""
     _families.undo = undo
+
+
+def is_on_demand(qualified_name: str) -> bool:
+    """Whether an operator belongs to a family on demand, loaded or not."""
+    return qualified_name in _families.announced
 
 
 def is_waiting(qualified_name: str) -> bool:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from plugrad._generated.settings import GATHERED
+from plugrad.dispatch.families import is_on_demand
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD
 from plugrad.dispatch.operator import Operator
 
@@ -39,21 +40,6 @@ class VmapInfo:
 
     def __repr__(self) -> str:
         return f"VmapInfo(batch_size={self.batch_size}, randomness={self.randomness!r})"
-
-
-# The modules of this package that have a table RULES: by full name ("sum", "add.Tensor"), or by
-# base name for all overloads without one of their own. Their rules call operators, so that they are
-# imported when the first rule is asked for.
-FAMILIES: Final = (
-    "convolution", "creation", "decompositions", "elementwise", "embedding", "index_tensors",
-    "indexing",
-    "attention",
-    "ctc",
-    "linear_systems", "loss", "normalisation", "pooling", "products", "random", "reductions",
-    "shape", "slices", "sorting", "statistics", "views",
-    "spectral",
-    "resampling",
-)  # fmt: skip
 
 
 def with_settings(rule: Rule) -> Rule:
@@ -103,7 +89,7 @@ _found: Final[dict[str, tuple[Operator, Rule | None]]] = {}
 
 def _find(op: Operator) -> Rule | None:
     if op.namespace == "plugrad":
-        rules = _rules()
+        rules = _rules(_PLACES[is_on_demand(op.qualified_name)])
         found = rules.get(op.full_name)
         if found is not None:
             return found
@@ -114,10 +100,19 @@ def _find(op: Operator) -> Rule | None:
     return importlib.import_module("plugrad.ops.batching.elementwise").rule_for(op)  # type: ignore[no-any-return]
 
 
+# Where rules are, of operators that are there from the start and of those on demand. Modules of
+# these packages have a table RULES: by full name ("sum", "add.Tensor"), or by base name for all
+# overloads without one of their own. Rules call operators, so that they are imported when the first
+# one is asked for.
+_PLACES: Final = ("plugrad.ops.batching", "plugrad.ops.on_demand.batching")
+
+
 @cache
-def _rules() -> dict[str, Rule]:
-    """The tables of all families."""
+def _rules(package: str) -> dict[str, Rule]:
+    """The tables of all modules of a package."""
+    import pkgutil
+
     merged: dict[str, Rule] = {}
-    for family in FAMILIES:
-        merged.update(importlib.import_module(f"plugrad.ops.batching.{family}").RULES)
+    for found in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        merged.update(getattr(importlib.import_module(f"{package}.{found.name}"), "RULES", {}))
     return merged

@@ -488,7 +488,6 @@ def random_to_(self: TensorBase, to: int, generator: object) -> Prepared:
 def random_(self: TensorBase, generator: object) -> Prepared:
     if self.dtype.is_float8 or (self.dtype.category == INTEGER and self.dtype.index > int64.index):
         raise not_implemented("random_kernel_cpu", self.dtype)
-    return random_from_(self, 0, None, generator)
     if self.dtype.category == COMPLEX:
         raise not_implemented("random_kernel_cpu", self.dtype)
     return (self, 0, _largest(self.dtype) + 1, generator)

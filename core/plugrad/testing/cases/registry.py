@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -11,19 +12,10 @@ from plugrad.dispatch.plugin_hooks import note
 from plugrad.errors import PluginError
 from plugrad.plugins import get_manager
 from plugrad.plugins.cases import OpCase
+from plugrad.testing.cases import tables
 
 # The modules of `plugrad.testing.cases.tables`, each with a list CASES.
-FAMILIES: Final = (
-    "activation", "composites", "creation", "indexing", "linalg", "linear_systems", "loss", "nn",
-    "pointwise", "reductions", "shape", "view_copies",
-    "views",
-    "sequences", "statistics",
-    "spectral",
-    "decompositions",
-    "resampling",
-    "attention",
-    "ctc", "margin_losses", "shrinkage",
-)  # fmt: skip
+FAMILIES: Final = tuple(module.name for module in pkgutil.iter_modules(tables.__path__))
 
 _registered: Final[list[OpCase]] = []
 

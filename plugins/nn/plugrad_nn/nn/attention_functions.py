@@ -214,13 +214,13 @@ def _check_ranks(
         )
     if key_padding_mask is not None:
         assert key_padding_mask.dim() == rank - 1, (
-            f"For {kind} ({rank}-D) `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D "
-            f"but found {key_padding_mask.dim()}-D tensor instead"
+            f"For {kind} ({rank}-D) `query`, expected `key_padding_mask` to be `None` or "
+            f"{rank - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None:
         assert attn_mask.dim() in (2, 3), (
-            f"For {kind} ({rank}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
-            f"{attn_mask.dim()}-D tensor instead"
+            f"For {kind} ({rank}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D "
+            f"but found {attn_mask.dim()}-D tensor instead"
         )
         if rank == 2 and attn_mask.dim() == 3:
             wanted = (num_heads, query.shape[0], key.shape[0])

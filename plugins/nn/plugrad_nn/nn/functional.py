@@ -33,6 +33,7 @@ from plugrad_nn.nn.attention_functions import (
 )
 from plugrad_nn.nn.attention_functions import (
     scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from plugrad_nn.nn.dropout_functions import alpha_dropout as alpha_dropout
 from plugrad_nn.nn.dropout_functions import dropout as dropout
 from plugrad_nn.nn.dropout_functions import dropout1d as dropout1d
@@ -119,7 +120,9 @@ __all__ = [
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
-    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -129,8 +132,8 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
-    "scaled_dot_product_attention",
     "rrelu",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",
@@ -144,10 +147,11 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]
 
 IntOrPair: TypeAlias = int | Sequence[int]

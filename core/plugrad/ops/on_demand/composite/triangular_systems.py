@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.composite.decompositions import named, to_device
-from plugrad.ops.factorizations.triangular import solve_triangular
-from plugrad.ops.prepare import triangular_systems as prepare
-from plugrad.ops.prepare.decompositions import check_kernel_dtype
+from plugrad.ops.on_demand.composite.decompositions import named, to_device
+from plugrad.ops.on_demand.factorizations.triangular import solve_triangular
+from plugrad.ops.on_demand.prepare import triangular_systems as prepare
+from plugrad.ops.on_demand.prepare.decompositions import check_kernel_dtype
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes

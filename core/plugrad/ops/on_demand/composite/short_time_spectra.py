@@ -15,7 +15,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.active import find_backend
 from plugrad.dtype import FLOATING, DType
 from plugrad.ops.formulas.views import unfold_backward
-from plugrad.ops.prepare.spectral import BY_N, BY_ROOT_N, UNSCALED
+from plugrad.ops.on_demand.prepare.spectral import BY_N, BY_ROOT_N, UNSCALED
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop.arrays import host_array
 from plugrad.tensor.levels import whole_batch

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 # Interpreted: loaded on demand.
 from plugrad.dtype import int32
-from plugrad.ops.prepare.decompositions import check_inexact, check_kernel_dtype
+from plugrad.ops.on_demand.prepare.decompositions import check_inexact, check_kernel_dtype
+from plugrad.ops.on_demand.prepare.triangular_systems import check_right_side
 from plugrad.ops.prepare.linear_systems import check_square, check_square_shape
-from plugrad.ops.prepare.triangular_systems import check_right_side
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes
 

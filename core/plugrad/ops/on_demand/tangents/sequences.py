@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.formulas.sequences import logarithm_of
+from plugrad.ops.on_demand.formulas.sequences import logarithm_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plugrad._generated import functions as F
-from plugrad.ops.prepare.spectral import one_dim
+from plugrad.ops.on_demand.prepare.spectral import one_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.interop.arrays import from_host
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, float32, float64
-from plugrad.ops.prepare import shrinkage as prepare
+from plugrad.ops.on_demand.prepare import shrinkage as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import sizes_of
 

@@ -16,11 +16,11 @@ from plugrad.dispatch.keys import FORWARD_AD_BIT, TRANSFORMS_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import DType, int32
-from plugrad.ops.composite.householder import householder_product as householder_product
-from plugrad.ops.composite.householder import orgqr as orgqr
-from plugrad.ops.composite.householder import ormqr as ormqr
-from plugrad.ops.factorizations.cholesky import cholesky as factor_cholesky
-from plugrad.ops.prepare import decompositions as prepare
+from plugrad.ops.on_demand.composite.householder import householder_product as householder_product
+from plugrad.ops.on_demand.composite.householder import orgqr as orgqr
+from plugrad.ops.on_demand.composite.householder import ormqr as ormqr
+from plugrad.ops.on_demand.factorizations.cholesky import cholesky as factor_cholesky
+from plugrad.ops.on_demand.prepare import decompositions as prepare
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.calls.kernels import named_results

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.formulas.triangular_systems import triangle
+from plugrad.ops.on_demand.formulas.triangular_systems import triangle
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 # Interpreted: it is loaded when somebody uses forward mode.
 from typing import Any
 
-from plugrad.ops.formulas.statistics import evenly_distribute as evenly_distribute
+from plugrad.ops.on_demand.formulas.statistics import evenly_distribute as evenly_distribute
 from plugrad.ops.tangents import reductions
 
 

@@ -16,16 +16,20 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, float32, float64, int64
-from plugrad.ops.composite.counting.histograms import histc as histc
-from plugrad.ops.composite.counting.histograms import histogram_of_count as histogram_of_count
-from plugrad.ops.composite.counting.histograms import histogram_of_edges as histogram_of_edges
-from plugrad.ops.composite.counting.histograms import (
+from plugrad.ops.on_demand.composite.counting.histograms import histc as histc
+from plugrad.ops.on_demand.composite.counting.histograms import (
+    histogram_of_count as histogram_of_count,
+)
+from plugrad.ops.on_demand.composite.counting.histograms import (
+    histogram_of_edges as histogram_of_edges,
+)
+from plugrad.ops.on_demand.composite.counting.histograms import (
     histogramdd_bin_edges as histogramdd_bin_edges,
 )
-from plugrad.ops.composite.counting.histograms import (
+from plugrad.ops.on_demand.composite.counting.histograms import (
     histogramdd_from_counts as histogramdd_from_counts,
 )
-from plugrad.ops.composite.counting.histograms import (
+from plugrad.ops.on_demand.composite.counting.histograms import (
     histogramdd_from_edges as histogramdd_from_edges,
 )
 from plugrad.ops.prepare.reductions import wrap_dim

@@ -17,22 +17,22 @@ from plugrad._generated import functions as F
 from plugrad.dtype import BOOL, FLOATING, int32, int64, promote_types
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow, widened
 from plugrad.ops.composite.selection.positions import index_tensor
-from plugrad.ops.composite.vectors.calculus import (
+from plugrad.ops.on_demand.composite.vectors.calculus import (
     cumulative_trapezoid_apart as cumulative_trapezoid_apart,
 )
-from plugrad.ops.composite.vectors.calculus import (
+from plugrad.ops.on_demand.composite.vectors.calculus import (
     cumulative_trapezoid_at as cumulative_trapezoid_at,
 )
-from plugrad.ops.composite.vectors.calculus import gradient as gradient
-from plugrad.ops.composite.vectors.calculus import gradient_along as gradient_along
-from plugrad.ops.composite.vectors.calculus import trapezoid_apart as trapezoid_apart
-from plugrad.ops.composite.vectors.calculus import trapezoid_at as trapezoid_at
-from plugrad.ops.composite.vectors.unique import unique2_on_host as unique2_on_host
-from plugrad.ops.composite.vectors.unique import (
+from plugrad.ops.on_demand.composite.vectors.calculus import gradient as gradient
+from plugrad.ops.on_demand.composite.vectors.calculus import gradient_along as gradient_along
+from plugrad.ops.on_demand.composite.vectors.calculus import trapezoid_apart as trapezoid_apart
+from plugrad.ops.on_demand.composite.vectors.calculus import trapezoid_at as trapezoid_at
+from plugrad.ops.on_demand.composite.vectors.unique import unique2_on_host as unique2_on_host
+from plugrad.ops.on_demand.composite.vectors.unique import (
     unique_consecutive_on_host as unique_consecutive_on_host,
 )
-from plugrad.ops.composite.vectors.unique import unique_dim_on_host as unique_dim_on_host
-from plugrad.ops.prepare import sequences as prepare
+from plugrad.ops.on_demand.composite.vectors.unique import unique_dim_on_host as unique_dim_on_host
+from plugrad.ops.on_demand.prepare import sequences as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.promotion import to_dtype

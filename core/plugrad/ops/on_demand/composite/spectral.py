@@ -17,15 +17,15 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dtype import FLOATING, DType, get_default_dtype
-from plugrad.ops.composite.short_time_spectra import istft as istft
-from plugrad.ops.composite.short_time_spectra import stft as stft
-from plugrad.ops.composite.signal_windows import bartlett_window as bartlett_window
-from plugrad.ops.composite.signal_windows import blackman_window as blackman_window
-from plugrad.ops.composite.signal_windows import hamming_window as hamming_window
-from plugrad.ops.composite.signal_windows import hann_window as hann_window
-from plugrad.ops.composite.signal_windows import kaiser_window as kaiser_window
-from plugrad.ops.prepare import spectral as prepare
-from plugrad.ops.prepare.spectral import (
+from plugrad.ops.on_demand.composite.short_time_spectra import istft as istft
+from plugrad.ops.on_demand.composite.short_time_spectra import stft as stft
+from plugrad.ops.on_demand.composite.signal_windows import bartlett_window as bartlett_window
+from plugrad.ops.on_demand.composite.signal_windows import blackman_window as blackman_window
+from plugrad.ops.on_demand.composite.signal_windows import hamming_window as hamming_window
+from plugrad.ops.on_demand.composite.signal_windows import hann_window as hann_window
+from plugrad.ops.on_demand.composite.signal_windows import kaiser_window as kaiser_window
+from plugrad.ops.on_demand.prepare import spectral as prepare
+from plugrad.ops.on_demand.prepare.spectral import (
     check_length,
     mode_of,
     norm_of,

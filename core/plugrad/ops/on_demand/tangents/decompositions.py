@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.formulas.decompositions import (
+from plugrad.ops.on_demand.formulas.decompositions import (
     check_qr,
     diagonal_of,
     differences,

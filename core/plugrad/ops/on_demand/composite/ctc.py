@@ -21,9 +21,9 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, bool_, int64
-from plugrad.ops.composite.margin_losses import MEAN, reduced_by_number
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor
-from plugrad.ops.prepare import ctc as prepare
+from plugrad.ops.on_demand.composite.margin_losses import MEAN, reduced_by_number
+from plugrad.ops.on_demand.prepare import ctc as prepare
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.interop.arrays import host_array
 

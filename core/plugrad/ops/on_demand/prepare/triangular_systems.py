@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Interpreted: loaded on demand.
-from plugrad.ops.prepare.decompositions import check_kernel_dtype, check_matrix
+from plugrad.ops.on_demand.prepare.decompositions import check_kernel_dtype, check_matrix
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes

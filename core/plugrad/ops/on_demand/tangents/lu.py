@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.ops.formulas.lu import packed, permuted, permuted_back, solve_unit_lower
+from plugrad.ops.on_demand.formulas.lu import packed, permuted, permuted_back, solve_unit_lower
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:

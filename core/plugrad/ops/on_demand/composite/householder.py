@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plugrad._generated import functions as F
-from plugrad.ops.prepare.decompositions import check_kernel_dtype
+from plugrad.ops.on_demand.prepare.decompositions import check_kernel_dtype
 from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:

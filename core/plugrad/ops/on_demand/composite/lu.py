@@ -12,11 +12,11 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dtype import int32, int64
-from plugrad.ops.composite.decompositions import named, to_device
-from plugrad.ops.factorizations import ldl, lu
-from plugrad.ops.prepare import lu as prepare
+from plugrad.ops.on_demand.composite.decompositions import named, to_device
+from plugrad.ops.on_demand.factorizations import ldl, lu
+from plugrad.ops.on_demand.prepare import lu as prepare
+from plugrad.ops.on_demand.prepare.triangular_systems import check_right_side
 from plugrad.ops.prepare.linear_systems import check_square
-from plugrad.ops.prepare.triangular_systems import check_right_side
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop.arrays import host_array
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad.ops.factorizations.triangular import solve_lower
+from plugrad.ops.on_demand.factorizations.triangular import solve_lower
 
 Array = Any
 

@@ -1,0 +1,1 @@
+"""Families of operators that are loaded when somebody asks for one of theirs."""

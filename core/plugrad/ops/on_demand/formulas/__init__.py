@@ -1,0 +1,1 @@
+"""What `ops/formulas` is for other operators, of families that are loaded on demand."""
