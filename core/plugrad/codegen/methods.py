@@ -47,17 +47,21 @@ METHOD_OF_DUNDER = {
 }
 
 
-def emit_methods(out: Source, groups: list[Group]) -> None:
-    """All methods of all groups, in the body of the class."""
+def emit_methods(out: Source, groups: list[Group], here: bool = False) -> None:
+    """All methods of all groups, in the body of the class.
+
+    Args:
+        here: whether the class is in the module of the groups' family.
+    """
     for group in groups:
         methods = [entry for entry in group.entries if entry.is_method]
         if methods:
-            _emit_method(out, group)
+            _emit_method(out, group, "" if here else f"{group.first.family}.")
     for name, group in sorted(dunders(groups).items()):
         _emit_dunder(out, name, group)
 
 
-def _emit_method(out: Source, group: Group) -> None:
+def _emit_method(out: Source, group: Group, module: str) -> None:
     entry = group.first
     out.line()
     # Final, so that compiled code calls the method itself and not whatever a subclass has.
@@ -66,7 +70,7 @@ def _emit_method(out: Source, group: Group) -> None:
         with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
             out.docstring(method_text(group))
             out.line(
-                f"return call_overload({group.name!r}, {entry.family}.OVERLOADS_{group.name}, "
+                f"return call_overload({group.name!r}, {module}OVERLOADS_{group.name}, "
                 "(self, *args), kwargs, True)"
             )
         return
@@ -85,7 +89,7 @@ def _emit_method(out: Source, group: Group) -> None:
         index = [parameter.name for parameter in parameters(entry)].index("input")
         emit_override(out, f"override_method({group.name!r}, ({values},))")
         out.line(f"a{index} = self")
-        emit_result(out, entry, group, False, f"{entry.family}.")
+        emit_result(out, entry, group, False, module)
 
 
 def dunders(groups: list[Group]) -> dict[str, Group]:

@@ -63,14 +63,11 @@ def made_later(
 
     check_forward(family, entries)
     forward.emit_forward(out, entries, qualify, "OP_{}")
-    # Methods name the module that they call into.
-    out.line()
-    out.line(f"from plugrad._generated import {family}")
     out.line()
     out.line()
     with out.block("class Methods(TensorBase):"):
         out.docstring("The methods of this family's operators, which Tensor takes over.")
-        emit_methods(out, groups)
+        emit_methods(out, groups, here=True)
     return text + out.text()
 
 
