@@ -14,6 +14,7 @@ from plugrad_cuda.fused.runtime import CuPyRuntime
 from plugrad_cuda.kernels.activation import Activation
 from plugrad_cuda.kernels.convolution import Convolution
 from plugrad_cuda.kernels.creation import Creation
+from plugrad_cuda.kernels.decompositions import Decompositions
 from plugrad_cuda.kernels.family import Family
 from plugrad_cuda.kernels.indexing import Indexing
 from plugrad_cuda.kernels.linalg import Linalg
@@ -33,6 +34,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Activation,
     Reductions,
     Linalg,
+    Decompositions,
     Loss,
     Creation,
     Indexing,

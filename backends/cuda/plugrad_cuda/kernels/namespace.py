@@ -70,6 +70,10 @@ class Namespace:
         """The matrix product, of 16-bit floats with sums in float32; of vectors and stacks too."""
         raise NotImplementedError
 
+    def checked(self, function: Kernel, *args: Any) -> Any:
+        """A function of `xp.linalg`; LinAlgError if it fails and the host may wait for that."""
+        raise NotImplementedError
+
     def solve(self, a: Array, b: Array) -> Array:
         """`numpy.linalg.solve`; LinAlgError for a singular matrix."""
         raise NotImplementedError
@@ -126,6 +130,10 @@ class CupyNamespace(Namespace):
 
     def matmul(self, a: Array, b: Array) -> Array:
         return self.xp.matmul(a, b)
+
+    def checked(self, function: Kernel, *args: Any) -> Any:
+        with self._errstate(linalg="raise" if self.may_wait() else "ignore"):
+            return function(*args)
 
     def solve(self, a: Array, b: Array) -> Array:
         with self._errstate(linalg="raise" if self.may_wait() else "ignore"):

@@ -1,0 +1,105 @@
+"""Kernels of decompositions: LAPACK through NumPy, for whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad.plugins.kernel_errors import check_info, matrix_error
+
+Array = Any
+
+
+def check_matrices(info: Array, name: str) -> Any:
+    check_info(info, name)
+    return info
+
+
+def cholesky(a: Array, upper: bool) -> Any:
+    try:
+        if upper:
+            # The lower triangle of the transpose, which is the conjugate of U.mH.
+            factor = np.linalg.cholesky(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+        else:
+            factor = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return NotImplemented  # which matrix it is, and how far it came, is found step by step
+    return factor, np.zeros(a.shape[:-2], np.int32)
+
+
+def qr(a: Array, mode: str) -> Any:
+    if mode == "r":
+        return np.empty(0, a.dtype), np.linalg.qr(a, "r")
+    q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
+    return q, r
+
+
+def geqrf(a: Array) -> Any:
+    turned, tau = np.linalg.qr(a, "raw")
+    return turned.swapaxes(-1, -2), tau
+
+
+def eigh(a: Array, triangle: Any, compute_v: bool) -> Any:
+    try:
+        if not compute_v:
+            return np.linalg.eigvalsh(a, triangle), np.empty(0, a.dtype)
+        values, vectors = np.linalg.eigh(a, triangle)
+    except np.linalg.LinAlgError:
+        raise matrix_error("linalg.eigh", 1) from None
+    return values, vectors
+
+
+def _check_finite(a: Array) -> None:
+    if not np.isfinite(a).all():
+        raise RuntimeError("linalg.eig: input tensor should not contain infs or NaNs.")
+
+
+def eig(a: Array) -> Any:
+    _check_finite(a)
+    try:
+        values, vectors = np.linalg.eig(a)
+    except np.linalg.LinAlgError:
+        raise matrix_error("linalg.eig", 1) from None
+    dtype = np.result_type(a.dtype, np.complex64)
+    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
+
+
+def eigvals(a: Array) -> Any:
+    _check_finite(a)
+    try:
+        values = np.linalg.eigvals(a)
+    except np.linalg.LinAlgError:
+        raise matrix_error("linalg.eig", 1) from None
+    return values.astype(np.result_type(a.dtype, np.complex64), copy=False)
+
+
+def svd(a: Array, full_matrices: bool, compute_uv: bool) -> Any:
+    try:
+        if compute_uv:
+            u, s, vh = np.linalg.svd(a, full_matrices)
+            return u, s, vh
+        empty = np.empty(0, a.dtype)
+        return empty, np.linalg.svd(a, compute_uv=False), empty.copy()
+    except np.linalg.LinAlgError:
+        check_info(np.where(np.isfinite(a).all((-1, -2)), 0, -1), "linalg.svd")
+        raise matrix_error("linalg.svd", 1) from None
+
+
+def slogdet(a: Array) -> Any:
+    sign, logabsdet = np.linalg.slogdet(a)
+    return sign, logabsdet
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "_check_matrices": check_matrices,
+    "_linalg_cholesky": cholesky,
+    "linalg_qr": qr,
+    "geqrf": geqrf,
+    "_linalg_eigh": eigh,
+    "linalg_eig": eig,
+    "_linalg_eigvals": eigvals,
+    "_linalg_svd": svd,
+    "linalg_slogdet": slogdet,
+}
