@@ -38,8 +38,11 @@ _CPU: Final = _by_operator(
     _matmul_hn _matmul_nh addbmm addmm baddbmm bmm conv1d conv1d.padding conv2d conv2d.padding
     conv_transpose2d.input linear matmul mm prelu
     scaled_dot_product_attention
+    conv3d conv3d.padding conv_transpose1d conv_transpose3d.input
     """,
         "fp32": """
+    adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d fractional_max_pool2d fractional_max_pool3d
+    max_pool3d max_unpool2d max_unpool3d
     binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss
     inverse kl_div l1_loss linalg_inv linalg_solve mse_loss nll_loss polar prod smooth_l1_loss
     trace view_as_complex
@@ -68,6 +71,7 @@ _ACCELERATOR: Final = _by_operator(
     _einsum _matmul_hn _matmul_nh addbmm addmm addmv addr baddbmm bmm conv1d conv2d
     conv_transpose2d.input convolution linear matmul mm mv prelu
     scaled_dot_product_attention
+    conv3d conv_transpose1d conv_transpose3d.input
     """,
         "fp32": """
     acos asin binary_cross_entropy_with_logits cdist cosh dist exp expm1 group_norm huber_loss
@@ -98,6 +102,8 @@ _ACCELERATOR: Final = _by_operator(
 # autocast.
 _WHOLE: Final = _names(
     """
+    adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d
+    max_unpool2d max_unpool3d
     addmv addr allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu deg2rad
     dist empty_strided glu isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor
     linalg_cross mish nonzero.as_tuple norm norm.str normal.Tensor_Tensor normal.Tensor_float
@@ -115,6 +121,8 @@ _WHOLE: Final = _names(
 # Decomposed here as there: where no list names it, what it is made of decides.
 PARTS_DECIDE: Final = _names(
     """
+    adaptive_avg_pool1d adaptive_avg_pool3d adaptive_max_pool1d conv3d.padding max_pool1d
+    max_pool1d_with_indices max_pool3d
     _einsum _tensordot absolute adaptive_avg_pool2d adjoint arccos arccosh arcsin arcsinh arctan
     arctan2 arctanh argsort argwhere atleast_1d atleast_1d.Sequence atleast_2d
     atleast_2d.Sequence atleast_3d atleast_3d.Sequence avg_pool1d batch_norm bfloat16 bool
@@ -170,6 +178,7 @@ PARTS_DECIDE: Final = _names(
 # Not decomposed, and on no list.
 UNTOUCHED: Final = _names(
     """
+    avg_pool3d_backward col2im im2col max_pool3d_with_indices max_pool3d_with_indices_backward
     _as_strided _as_strided_scatter _conj _linalg_solve _log_softmax _log_softmax_backward_data
     _native_batch_norm_legit_functional _neg_view _softmax _softmax_backward_data _strided_sum
     _to_copy _to_device _unsafe_view abs acosh add.Scalar add.Tensor alias all amax amin aminmax

@@ -53,52 +53,60 @@ def _convolution_backward(function: Kernel) -> Kernel:
     return kernel
 
 
-def _max_pool2d(function: Kernel) -> Kernel:
-    def kernel(x: Any, size: Ints, step: Ints, pad: Ints, spread: Ints, out: Ints) -> Any:
-        return function(x, Windows(x.shape[-2:], size, step, pad, spread, out))
+def _windows(shape: Ints, size: Ints, step: Ints, pad: Ints, spread: Ints, out: Ints) -> Windows:
+    """Over as many of the last dimensions as a window has."""
+    return Windows(shape[len(shape) - len(size) :], size, step, pad, spread, out)
+
+
+def _of_input(function: Kernel) -> Kernel:
+    def kernel(x: Any, *values: Ints) -> Any:
+        return function(x, _windows(x.shape, *values))
 
     return kernel
 
 
-def _max_pool2d_backward(function: Kernel) -> Kernel:
+def _max_pool_backward(function: Kernel) -> Kernel:
     def kernel(grad: Any, shape: Ints, indices: Any, *values: Ints) -> Any:
-        return function(grad, shape, indices, Windows(shape[-2:], *values))
+        return function(grad, shape, indices, _windows(shape, *values))
 
     return kernel
 
 
-def _avg_pool2d(function: Kernel) -> Kernel:
-    def kernel(
-        x: Any,
-        size: Ints,
-        step: Ints,
-        pad: Ints,
-        spread: Ints,
-        out: Ints,
-        count_include_pad: bool,
-        divisor_override: int | None,
-    ) -> Any:
-        windows = Windows(x.shape[-2:], size, step, pad, spread, out)
-        return function(x, windows, count_include_pad, divisor_override)
+def _avg_pool(function: Kernel) -> Kernel:
+    def kernel(x: Any, *values: Any) -> Any:
+        return function(x, _windows(x.shape, *values[:5]), *values[5:])
 
     return kernel
 
 
-def _avg_pool2d_backward(function: Kernel) -> Kernel:
+def _avg_pool_backward(function: Kernel) -> Kernel:
     def kernel(grad: Any, shape: Ints, *values: Any) -> Any:
-        return function(grad, shape, Windows(shape[-2:], *values[:5]), *values[5:])
+        return function(grad, shape, _windows(shape, *values[:5]), *values[5:])
+
+    return kernel
+
+
+def _col2im(function: Kernel) -> Kernel:
+    def kernel(columns: Any, sizes: Ints, *values: Ints) -> Any:
+        return function(columns, Windows(sizes, *values))
 
     return kernel
 
 
 # For each operator, what makes a raw kernel of a function of windows.
 _ADAPTERS: Final[dict[str, Callable[[Kernel], Kernel]]] = {
-    "avg_pool2d": _avg_pool2d,
-    "avg_pool2d_backward": _avg_pool2d_backward,
+    "avg_pool2d": _avg_pool,
+    "avg_pool2d_backward": _avg_pool_backward,
+    "avg_pool3d": _avg_pool,
+    "avg_pool3d_backward": _avg_pool_backward,
+    "col2im": _col2im,
     "convolution": _convolution,
     "convolution_backward": _convolution_backward,
-    "max_pool2d_with_indices": _max_pool2d,
-    "max_pool2d_with_indices_backward": _max_pool2d_backward,
+    "im2col": _of_input,
+    "max_pool2d_with_indices": _of_input,
+    "max_pool2d_with_indices_backward": _max_pool_backward,
+    "max_pool3d_with_indices": _of_input,
+    "max_pool3d_with_indices_backward": _max_pool_backward,
 }
 
 
@@ -117,7 +125,9 @@ def on_windows(operator: str, function: Kernel, leading: int = 0) -> Kernel:
       divisor_override)``.
     * ``max_pool2d_with_indices_backward(grad, shape, indices, windows)``,
       ``avg_pool2d_backward(grad, shape, windows, count_include_pad, divisor_override)``: `shape` is
-      that of the images.
+      that of the images. The four of ``pool3d`` get the same, with windows over three dimensions.
+    * ``im2col(x, windows)`` and ``col2im(columns, windows)``: images (..., C, H, W) to columns
+      (..., C * taps, windows), and back.
 
     >>> import numpy as np
     >>> from plugrad.plugins.windows import on_windows

@@ -7,6 +7,7 @@ share it, the latter by way of `plugrad.plugins.windows`.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, final
 
 import numpy as np
@@ -90,6 +91,25 @@ def convolution_windows(
         for i in range(len(sizes))
     ]
     return Windows(sizes, kernel, stride, padding, dilation, tuple(out))
+
+
+def flat_places(places: list[Any], sizes: Ints) -> Any:
+    """What is read along each dimension, (taps, windows), as indices into the flattened array,
+    (all taps, *windows) of int64.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins.windows import flat_places
+    >>> flat_places([np.array([[0, 2]]), np.array([[0], [1]])], (3, 4)).tolist()
+    [[[0], [8]], [[1], [9]]]
+    """
+    count = len(sizes)
+    found: Any = np.zeros((), np.int64)
+    for axis, size in enumerate(sizes):
+        shape = [1] * (2 * count)
+        shape[axis], shape[count + axis] = places[axis].shape
+        found = found * size + places[axis].reshape(shape)
+    taps = math.prod([along.shape[0] for along in places])
+    return found.reshape((taps, *[along.shape[1] for along in places]))
 
 
 @final
@@ -195,6 +215,24 @@ class Windows:
         """Where along a dimension of the array each tap reads, (taps, windows) of int64."""
         taps = np.arange(self.kernel[axis]).reshape((self.kernel[axis], 1))
         return taps * self.dilation[axis] + self.starts(axis)
+
+    def tap_places(self) -> Any:
+        """Where each tap of each window reads, as an index into the flattened array, (taps, *out)
+        of int64; what reads padding has any number.
+
+        >>> from plugrad.plugins.windows import Windows
+        >>> windows = Windows((3, 4), (1, 2), (1, 2), (0, 0), (1, 1), (3, 2))
+        >>> windows.tap_places()[1].tolist()
+        [[1, 3], [5, 7], [9, 11]]
+        """
+        return flat_places([self.places(axis) for axis in range(len(self.sizes))], self.sizes)
+
+    def corners(self) -> Any:
+        """Where each window starts, as an index into the flattened array, `out` of int64."""
+        found: Any = np.zeros((), np.int64)
+        for axis, size in enumerate(self.sizes):
+            found = found[..., None] * size + self.starts(axis)
+        return found
 
     def first_taps(self) -> Any:
         """The number of the first tap of each window that reads no padding, of int64; taps are

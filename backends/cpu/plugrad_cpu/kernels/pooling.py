@@ -1,4 +1,7 @@
-"""Kernels of pooling: whole images are shifted and combined, one tap of the window at a time."""
+"""Kernels of pooling: whole images are shifted and combined, one tap of the window at a time.
+
+The same functions serve images and volumes: windows know their dimensions.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ Array = Any
 Kernel = Callable[..., Any]
 
 
-def max_pool2d(x: Array, windows: Windows) -> tuple[Any, Any]:
-    """Maxima, and their positions in the images as row * width + column."""
+def max_pool(x: Array, windows: Windows) -> tuple[Any, Any]:
+    """Maxima, and their positions as indices into the flattened image, signal or volume."""
     floating = x.dtype.kind == "f"
     least = -np.inf if floating else np.iinfo(x.dtype).min
     padded = windows.pad(np, x, least)
@@ -46,18 +49,17 @@ def _point_at_nan(taps: Array, padded: Array, shifts: list[tuple[Any, ...]]) -> 
 
 
 def _positions(taps: Array, windows: Windows) -> Array:
-    width, spread = windows.sizes[1], windows.dilation
-    offsets = np.array([i * spread[0] * width + j * spread[1] for i, j in windows.taps()])
-    positions: Array = offsets.take(taps)
-    positions += windows.starts(0)[:, None] * width + windows.starts(1)
+    offsets: Array = np.zeros((), np.int64)
+    for kernel, spread, size in zip(windows.kernel, windows.dilation, windows.sizes, strict=True):
+        offsets = offsets[..., None] * size + np.arange(kernel) * spread
+    positions: Array = offsets.reshape(-1).take(taps)
+    positions += windows.corners()
     return positions
 
 
-def max_pool2d_backward(
-    grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows
-) -> Any:
-    planes = math.prod(shape[:-2])
-    area = shape[-2] * shape[-1]
+def max_pool_backward(grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows) -> Any:
+    planes = math.prod(shape[: len(shape) - len(windows.sizes)])
+    area = math.prod(windows.sizes)
     flat = indices.reshape(planes, math.prod(windows.out)) + np.arange(planes)[:, None] * area
     if windows.disjoint():
         result = np.zeros(planes * area, grad.dtype)
@@ -67,51 +69,81 @@ def max_pool2d_backward(
     return total.astype(grad.dtype).reshape(shape)
 
 
-def avg_pool2d(
-    x: Array, windows: Windows, count_include_pad: bool, divisor_override: int | None
-) -> Any:
-    """Sums of rows first, then of columns: height + width additions instead of height * width."""
-    kernel, step = windows.kernel, windows.stride
-    padded = windows.pad(np, x, 0)
-    down, across = windows.extents()
-    rows = padded[..., 0 : down : step[0], :].copy()
-    for i in range(1, kernel[0]):
-        rows += padded[..., i : i + down : step[0], :]
-    total = rows[..., 0 : across : step[1]].copy()
-    for j in range(1, kernel[1]):
-        total += rows[..., j : j + across : step[1]]
-    divisor = windows.divisor(count_include_pad, divisor_override)
+def avg_pool(x: Array, windows: Windows, count_include_pad: bool, divisor: int | None) -> Any:
+    """Sums along one dimension, then the next: height + width additions for height * width."""
+    total = windows.pad(np, x, 0)
+    for axis, kernel in enumerate(windows.kernel):
+        reads = _along(windows, axis)
+        part = total[reads[0]].copy()
+        for tap in range(1, kernel):
+            part += total[reads[tap]]
+        total = part
+    found = windows.divisor(count_include_pad, divisor)
     if x.dtype.kind in "iu":
-        return np.trunc(total / divisor).astype(x.dtype)
-    return np.divide(total, np.asarray(divisor, total.dtype), total)
+        return np.trunc(total / found).astype(x.dtype)
+    return np.divide(total, np.asarray(found, total.dtype), total)
 
 
-def avg_pool2d_backward(
+def _along(windows: Windows, axis: int) -> list[tuple[Any, ...]]:
+    """For each tap along a dimension the index of what it reads in the padded array; taps of
+    average pooling are side by side."""
+    extent, step = windows.extents()[axis], windows.stride[axis]
+    behind = (slice(None),) * (len(windows.sizes) - axis - 1)
+    return [(..., slice(tap, tap + extent, step), *behind) for tap in range(windows.kernel[axis])]
+
+
+def avg_pool_backward(
     grad: Array,
     shape: tuple[int, ...],
     windows: Windows,
     count_include_pad: bool,
-    divisor_override: int | None,
+    divisor: int | None,
 ) -> Any:
-    kernel, step, out = windows.kernel, windows.stride, windows.out
-    divisor = windows.divisor(count_include_pad, divisor_override)
-    share = grad / np.asarray(divisor, grad.dtype)
-    down, across = windows.extents()
-    rows, columns = windows.padded()
-    wide = np.zeros((*shape[:-2], out[0], columns), grad.dtype)
-    for j in range(kernel[1]):
-        wide[..., j : j + across : step[1]] += share
-    result = np.zeros((*shape[:-2], rows, columns), grad.dtype)
-    for i in range(kernel[0]):
-        result[..., i : i + down : step[0], :] += wide
-    return np.ascontiguousarray(result[windows.interior()])
+    found = windows.divisor(count_include_pad, divisor)
+    share = grad / np.asarray(found, grad.dtype)
+    padded = windows.padded()
+    spatial = len(padded)
+    for axis in reversed(range(spatial)):
+        made = shape[: len(shape) - spatial] + windows.out[:axis] + padded[axis:]
+        wide = np.zeros(made, grad.dtype)
+        for read in _along(windows, axis):
+            wide[read] += share
+        share = wide
+    return np.ascontiguousarray(share[windows.interior()])
+
+
+def im2col(x: Array, windows: Windows) -> Any:
+    """Windows as columns, (..., C, H, W) to (..., C * taps, windows)."""
+    padded = windows.pad(np, x, 0)
+    taps = np.empty((*x.shape[:-2], len(windows.taps()), *windows.out), x.dtype)
+    for number, read in enumerate(windows.reads()):
+        taps[..., number, :, :] = padded[read]
+    rows = x.shape[-3] * len(windows.taps())
+    return taps.reshape(*x.shape[:-3], rows, math.prod(windows.out))
+
+
+def col2im(columns: Array, windows: Windows) -> Any:
+    """Columns added up where their windows stand."""
+    leading = columns.shape[:-2]
+    count = len(windows.taps())
+    taps = columns.reshape(*leading, columns.shape[-2] // count, count, *windows.out)
+    padded = np.zeros((*taps.shape[: len(leading) + 1], *windows.padded()), columns.dtype)
+    for number, read in enumerate(windows.reads()):
+        padded[read] += taps[..., number, :, :]
+    return np.ascontiguousarray(padded[windows.interior()])
 
 
 _ON_WINDOWS: Final[dict[str, Kernel]] = {
-    "max_pool2d_with_indices": wide_throughout(max_pool2d),
-    "max_pool2d_with_indices_backward": max_pool2d_backward,
-    "avg_pool2d": wide_throughout(avg_pool2d),
-    "avg_pool2d_backward": wide_throughout(avg_pool2d_backward),
+    "max_pool2d_with_indices": wide_throughout(max_pool),
+    "max_pool2d_with_indices_backward": max_pool_backward,
+    "max_pool3d_with_indices": wide_throughout(max_pool),
+    "max_pool3d_with_indices_backward": max_pool_backward,
+    "avg_pool2d": wide_throughout(avg_pool),
+    "avg_pool2d_backward": wide_throughout(avg_pool_backward),
+    "avg_pool3d": wide_throughout(avg_pool),
+    "avg_pool3d_backward": wide_throughout(avg_pool_backward),
+    "im2col": im2col,
+    "col2im": wide_throughout(col2im),
 }
 KERNELS: Final[dict[str, Kernel]] = {
     name: on_windows(name, function) for name, function in _ON_WINDOWS.items()

@@ -23,7 +23,7 @@ def _better(xp: Any, best: Array, tap: Array, candidate: Array, number: int) -> 
 
 
 class Pooling(Family):
-    """Maxima and means of two-dimensional windows."""
+    """Maxima and means of windows in two or three dimensions, and windows as columns."""
 
     def __init__(self, ns: Namespace) -> None:
         super().__init__(ns)
@@ -31,15 +31,21 @@ class Pooling(Family):
 
     def kernels(self) -> dict[str, Kernel]:
         functions: dict[str, Kernel] = {
-            "max_pool2d_with_indices": self.max_pool2d,
-            "max_pool2d_with_indices_backward": self.max_pool2d_backward,
-            "avg_pool2d": self.avg_pool2d,
-            "avg_pool2d_backward": self.avg_pool2d_backward,
+            "max_pool2d_with_indices": self.max_pool,
+            "max_pool2d_with_indices_backward": self.max_pool_backward,
+            "max_pool3d_with_indices": self.max_pool,
+            "max_pool3d_with_indices_backward": self.max_pool_backward,
+            "avg_pool2d": self.avg_pool,
+            "avg_pool2d_backward": self.avg_pool_backward,
+            "avg_pool3d": self.avg_pool,
+            "avg_pool3d_backward": self.avg_pool_backward,
+            "im2col": self.im2col,
+            "col2im": self.col2im,
         }
         return {name: on_windows(name, function) for name, function in functions.items()}
 
-    def max_pool2d(self, x: Array, windows: Windows) -> tuple[Any, Any]:
-        """Maxima, and their positions in the images as row * width + column."""
+    def max_pool(self, x: Array, windows: Windows) -> tuple[Any, Any]:
+        """Maxima, and their positions as indices into the flattened image."""
         wide = widen(x)
         least = -np.inf if wide.dtype.kind == "f" else np.iinfo(wide.dtype).min
         padded = windows.pad(self.xp, wide, least)
@@ -51,19 +57,24 @@ class Pooling(Family):
         return best.astype(x.dtype), self.positions(taps, windows)
 
     def positions(self, taps: Array, windows: Windows) -> Array:
-        """Row * width + column of what the windows read with the taps of these numbers."""
-        xp, width = self.xp, windows.sizes[1]
-        step, pad, spread, out = windows.stride, windows.padding, windows.dilation, windows.out
-        rows, columns = taps // windows.kernel[1], taps % windows.kernel[1]
-        top = (xp.arange(out[0]) * step[0] - pad[0])[:, None]
-        left = xp.arange(out[1]) * step[1] - pad[1]
-        return (rows * spread[0] + top) * width + columns * spread[1] + left
+        """As indices into the flattened image, what the windows read with the taps of these
+        numbers."""
+        xp = self.xp
+        found: Any = 0
+        rest = math.prod(windows.kernel)
+        for axis, kernel in enumerate(windows.kernel):
+            rest //= kernel
+            behind = (1,) * (len(windows.out) - axis - 1)
+            starts = xp.arange(windows.out[axis]) * windows.stride[axis] - windows.padding[axis]
+            place = taps // rest % kernel * windows.dilation[axis] + starts.reshape(-1, *behind)
+            found = found * windows.sizes[axis] + place
+        return found
 
-    def max_pool2d_backward(
+    def max_pool_backward(
         self, grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows
     ) -> Any:
-        planes = math.prod(shape[:-2])
-        area = shape[-2] * shape[-1]
+        planes = math.prod(shape[: len(shape) - len(windows.sizes)])
+        area = math.prod(windows.sizes)
         wide = widen(grad)
         flat = indices.reshape(planes, math.prod(windows.out))
         flat = flat + self.xp.arange(planes)[:, None] * area
@@ -74,16 +85,19 @@ class Pooling(Family):
             add_at(self.ns, result, (flat.reshape(-1),), wide.reshape(-1))
         return result.astype(grad.dtype, copy=False).reshape(shape)
 
+    def leading(self, shape: tuple[int, ...], windows: Windows) -> tuple[int, ...]:
+        return shape[: len(shape) - len(windows.sizes)]
+
     def on_device(self, divisor: Any, dtype: Any) -> Any:
         """What windows' sums are divided by, one number or one for each."""
         return divisor if isinstance(divisor, int) else self.xp.asarray(divisor, dtype)
 
-    def avg_pool2d(
+    def avg_pool(
         self, x: Array, windows: Windows, count_include_pad: bool, divisor_override: int | None
     ) -> Any:
         wide = widen(x)
         padded = windows.pad(self.xp, wide, 0)
-        total = self.xp.zeros((*x.shape[:-2], *windows.out), wide.dtype)
+        total = self.xp.zeros((*self.leading(x.shape, windows), *windows.out), wide.dtype)
         for shift in windows.reads():
             total += padded[shift]
         divisor = windows.divisor(count_include_pad, divisor_override)
@@ -93,7 +107,7 @@ class Pooling(Family):
         share = total / self.on_device(divisor, total.dtype)
         return share.astype(x.dtype, copy=False)
 
-    def avg_pool2d_backward(
+    def avg_pool_backward(
         self,
         grad: Array,
         shape: tuple[int, ...],
@@ -104,8 +118,30 @@ class Pooling(Family):
         wide = widen(grad)
         divisor = windows.divisor(count_include_pad, divisor_override)
         share = wide / self.on_device(divisor, wide.dtype)
-        result = self.xp.zeros((*shape[:-2], *windows.padded()), wide.dtype)
+        result = self.xp.zeros((*self.leading(shape, windows), *windows.padded()), wide.dtype)
         for shift in windows.reads():
             result[shift] += share
         inside = result[windows.interior()]
         return self.xp.ascontiguousarray(inside.astype(grad.dtype, copy=False))
+
+    def im2col(self, x: Array, windows: Windows) -> Any:
+        """Windows as columns, (..., C, H, W) to (..., C * taps, windows)."""
+        padded = windows.pad(self.xp, x, 0)
+        taps = self.xp.empty((*x.shape[:-2], len(windows.taps()), *windows.out), x.dtype)
+        for number, read in enumerate(windows.reads()):
+            taps[..., number, :, :] = padded[read]
+        rows = x.shape[-3] * len(windows.taps())
+        return taps.reshape(*x.shape[:-3], rows, math.prod(windows.out))
+
+    def col2im(self, columns: Array, windows: Windows) -> Any:
+        """Columns added up where their windows stand."""
+        wide = widen(columns)
+        count = len(windows.taps())
+        channels = columns.shape[-2] // count
+        taps = wide.reshape(*columns.shape[:-2], channels, count, *windows.out)
+        shape = (*columns.shape[:-2], channels, *windows.padded())
+        padded = self.xp.zeros(shape, wide.dtype)
+        for number, read in enumerate(windows.reads()):
+            padded[read] += taps[..., number, :, :]
+        inside = padded[windows.interior()].astype(columns.dtype, copy=False)
+        return self.xp.ascontiguousarray(inside)

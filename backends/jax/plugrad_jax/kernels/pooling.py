@@ -4,6 +4,7 @@ makes one loop over the output of; a window of many taps is gone through in a lo
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -23,100 +24,124 @@ _TAPS: Final = 64
 
 def _padded(x: Array, windows: Windows, fill: Any) -> Array:
     """The images with everything that windows reach."""
-    edges = [(0, 0)] * (x.ndim - 2) + windows.edges()
+    edges = [(0, 0)] * (x.ndim - len(windows.sizes)) + windows.edges()
     return lax.pad(x, jnp.asarray(fill, x.dtype), [(low, high, 0) for low, high in edges])
 
 
-def _met(padded: Array, top: Any, left: Any, windows: Windows) -> Array:
-    """The elements that the tap of a window which is `top` and `left` of its start meets."""
-    start = (*(0,) * (padded.ndim - 2), top, left)
-    part = lax.dynamic_slice(padded, start, (*padded.shape[:-2], *windows.extents()))
-    return part[..., :: windows.stride[0], :: windows.stride[1]]
+def _met(padded: Array, tap: tuple[Any, ...], windows: Windows) -> Array:
+    """The elements that a tap of the windows meets."""
+    leading = padded.ndim - len(tap)
+    spread = windows.dilation
+    start = [0] * leading + [number * spread[i] for i, number in enumerate(tap)]
+    part = lax.dynamic_slice(padded, start, (*padded.shape[:leading], *windows.extents()))
+    return part[(..., *[slice(None, None, step) for step in windows.stride])]
 
 
-def _first_inside(windows: Windows, axis: int) -> Any:
+def _first_inside(windows: Windows) -> Any:
     """Where the first element of each window lies that is no padding."""
-    start, spread = windows.starts(axis), windows.dilation[axis]
-    return np.where(start < 0, start - start // spread * spread, start)
+    found: Any = np.zeros((), np.int64)
+    for axis, size in enumerate(windows.sizes):
+        start, spread = windows.starts(axis), windows.dilation[axis]
+        inside = np.where(start < 0, start - start // spread * spread, start)
+        found = found[..., None] * size + inside
+    return found
 
 
-def max_pool2d(x: Array, windows: Windows) -> tuple[Array, Array]:
-    """Maxima, and their positions in the images as row * width + column: the first of equal ones,
+def _taken_apart(number: Any, kernel: Shape) -> tuple[Any, ...]:
+    """The tap of a number, as indices into the window."""
+    found: list[Any] = []
+    for size in reversed(kernel):
+        found.insert(0, number % size)
+        number = number // size
+    return tuple(found)
+
+
+def max_pool(x: Array, windows: Windows) -> tuple[Array, Array]:
+    """Maxima, and their positions as indices into the flattened image: the first of equal ones,
     the last nan."""
     floating = jnp.issubdtype(x.dtype, jnp.floating)
     least = jnp.array(-jnp.inf if floating else np.iinfo(x.dtype).min, x.dtype)
-    kernel, spread = windows.kernel, windows.dilation
+    kernel, sizes = windows.kernel, windows.sizes
     padded = _padded(x, windows, least)
-    width = x.shape[-1]
-    rows, columns = (jnp.asarray(windows.starts(i)) for i in range(2))
-    corner = rows[:, None] * width + columns
-    first = _first_inside(windows, 0)[:, None] * width + _first_inside(windows, 1)
+    corners = jnp.asarray(windows.corners())
 
-    def meet(i: Any, j: Any, best: Array, where: Array) -> tuple[Array, Array]:
-        top, left = i * spread[0], j * spread[1]
-        found = _met(padded, top, left, windows)
+    def meet(tap: tuple[Any, ...], best: Array, where: Array) -> tuple[Array, Array]:
+        found = _met(padded, tap, windows)
         better = found > best
         if floating:
             better |= jnp.isnan(found)
-        position = corner + (top * width + left)
-        return jnp.where(better, found, best), jnp.where(better, position, where)
+        offset: Any = 0
+        for i, size in enumerate(sizes):
+            offset = offset * size + tap[i] * windows.dilation[i]
+        return jnp.where(better, found, best), jnp.where(better, corners + offset, where)
 
-    shape = (*x.shape[:-2], *windows.out)
+    shape = (*x.shape[: x.ndim - len(sizes)], *windows.out)
     best = jnp.full(shape, least)
-    where = jnp.broadcast_to(jnp.asarray(first), shape)
-    if kernel[0] * kernel[1] > _TAPS:
+    where = jnp.broadcast_to(jnp.asarray(_first_inside(windows)), shape)
+    count = math.prod(kernel)
+    if count > _TAPS:
         best, where = lax.fori_loop(
-            0,
-            kernel[0] * kernel[1],
-            lambda tap, both: meet(tap // kernel[1], tap % kernel[1], *both),
-            (best, where),
+            0, count, lambda number, both: meet(_taken_apart(number, kernel), *both), (best, where)
         )
         return best, where
-    for i, j in windows.taps():
-        best, where = meet(i, j, best, where)
+    for tap in windows.taps():
+        best, where = meet(tap, best, where)
     return best, where
+
+
+def _places(shape: Shape, first: int, dtype: Any) -> Array:
+    """Each element's index within the flattened dimensions from `first` on."""
+    found = jnp.zeros(shape, dtype)
+    for dim in range(first, len(shape)):
+        found = found * shape[dim] + lax.broadcasted_iota(dtype, shape, dim)
+    return found
 
 
 def _tiled_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
     """Windows side by side: every element asks whether it was the greatest of its own, in one
     pass."""
-    kernel, out = windows.kernel, windows.out
-    extent = (out[0] * kernel[0], out[1] * kernel[1])
-    places = lax.broadcasted_iota(indices.dtype, extent, 0) * shape[-1]
-    places += lax.broadcasted_iota(indices.dtype, extent, 1)
-    places = places.reshape(out[0], kernel[0], out[1], kernel[1])
-    chosen = indices[..., :, None, :, None] == places
-    spread = jnp.where(chosen, grad[..., :, None, :, None], jnp.zeros((), grad.dtype))
-    result = spread.reshape(*shape[:-2], *extent)
-    rest = [(0, 0, 0)] * (len(shape) - 2)
-    rest += [(0, shape[-2] - extent[0], 0), (0, shape[-1] - extent[1], 0)]
+    kernel, out, sizes = windows.kernel, windows.out, windows.sizes
+    spatial = len(sizes)
+    leading = shape[: len(shape) - spatial]
+    places = jnp.zeros((), indices.dtype)
+    apart: list[int] = []
+    spread: list[Any] = [...]
+    for i, size in enumerate(sizes):
+        row = jnp.arange(out[i] * kernel[i], dtype=indices.dtype)
+        places = places[..., None] * size + row
+        apart += [out[i], kernel[i]]
+        spread += [slice(None), None]
+    chosen = indices[tuple(spread)] == places.reshape(apart)
+    found = jnp.where(chosen, grad[tuple(spread)], jnp.zeros((), grad.dtype))
+    extent = [out[i] * kernel[i] for i in range(spatial)]
+    result = found.reshape(*leading, *extent)
+    rest = [(0, 0, 0)] * len(leading) + [(0, sizes[i] - extent[i], 0) for i in range(spatial)]
     return lax.pad(result, jnp.zeros((), grad.dtype), rest)
 
 
-def max_pool2d_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
+def max_pool_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
     """Small windows are gone through tap by tap: adding at indices is slow on most devices."""
-    height, width = shape[-2:]
     kernel, step, pad = windows.kernel, windows.stride, windows.padding
-    spread, out = windows.dilation, windows.out
-    tiled = step == kernel and pad == (0, 0) and spread == (1, 1)
-    if tiled and out[0] * kernel[0] <= height and out[1] * kernel[1] <= width:
+    spread, out, sizes = windows.dilation, windows.out, windows.sizes
+    leading = len(shape) - len(sizes)
+    tiled = step == kernel and not any(pad) and max(spread) == 1
+    if tiled and all(out[i] * kernel[i] <= size for i, size in enumerate(sizes)):
         return _tiled_backward(grad, shape, indices, windows)
-    if kernel[0] * kernel[1] > _TAPS:
-        flat = grad.reshape(-1, out[0] * out[1])
+    if math.prod(kernel) > _TAPS:
+        flat = grad.reshape(-1, math.prod(out))
         planes = lax.broadcasted_iota(indices.dtype, flat.shape, 0)
-        result = jnp.zeros((flat.shape[0], height * width), grad.dtype)
+        result = jnp.zeros((flat.shape[0], math.prod(sizes)), grad.dtype)
         return result.at[planes, indices.reshape(flat.shape)].add(flat).reshape(shape)
 
     def spread_out(x: Array, tap: Shape, fill: Any) -> Array:
         """What the windows have, at the places that a tap meets."""
-        edges = [(0, 0, 0)] * (x.ndim - 2)
+        edges = [(0, 0, 0)] * leading
         for i, extent in enumerate(windows.extents()):
             low = tap[i] * spread[i] - pad[i]
-            edges.append((low, shape[i - 2] - low - extent, step[i] - 1))
+            edges.append((low, sizes[i] - low - extent, step[i] - 1))
         return lax.pad(x, jnp.array(fill, x.dtype), edges)
 
-    own = lax.broadcasted_iota(indices.dtype, shape, len(shape) - 2) * width
-    own += lax.broadcasted_iota(indices.dtype, shape, len(shape) - 1)
+    own = _places(shape, leading, indices.dtype)
     total = jnp.zeros(shape, jnp.promote_types(grad.dtype, jnp.float32))
     for tap in windows.taps():
         chosen = spread_out(indices, tap, -1) == own
@@ -125,32 +150,30 @@ def max_pool2d_backward(grad: Array, shape: Shape, indices: Array, windows: Wind
 
 
 def _window_sums(x: Array, windows: Windows) -> Array:
-    """Sums of rows first, then of columns: height + width additions instead of height * width."""
+    """Sums along one dimension, then the next: height + width additions for height * width."""
     kernel = windows.kernel
-    if kernel == windows.sizes and windows.out == (1, 1) and windows.padding == (0, 0):
-        return jnp.sum(x, (-2, -1), keepdims=True)
+    first = x.ndim - len(kernel)
+    if kernel == windows.sizes and max(windows.out) == 1 and not any(windows.padding):
+        return jnp.sum(x, tuple(range(first, x.ndim)), keepdims=True)
     total = _padded(x, windows, 0)
     for i, extent in enumerate(windows.extents()):
-        axis = x.ndim - 2 + i
         taps = [
-            lax.slice_in_dim(total, tap, tap + extent, windows.stride[i], axis)
+            lax.slice_in_dim(total, tap, tap + extent, windows.stride[i], first + i)
             for tap in range(kernel[i])
         ]
         total = functools.reduce(lax.add, taps)
     return total
 
 
-def avg_pool2d(
-    x: Array, windows: Windows, count_include_pad: bool, divisor_override: int | None
-) -> Array:
-    divisor = windows.divisor(count_include_pad, divisor_override)
+def avg_pool(x: Array, windows: Windows, count_include_pad: bool, override: int | None) -> Array:
+    divisor = windows.divisor(count_include_pad, override)
     total = _window_sums(widen(x), windows)
     if jnp.issubdtype(x.dtype, jnp.integer):
         return jnp.trunc(total / jnp.asarray(divisor, jnp.float64)).astype(x.dtype)
     return (total / jnp.asarray(divisor, total.dtype)).astype(x.dtype)
 
 
-def avg_pool2d_backward(
+def avg_pool_backward(
     grad: Array,
     shape: Shape,
     windows: Windows,
@@ -164,12 +187,46 @@ def avg_pool2d_backward(
     return back(wide / divisor)[0].astype(grad.dtype)
 
 
+def im2col(x: Array, windows: Windows) -> Array:
+    """Windows as columns, (..., C, H, W) to (..., C * taps, windows)."""
+    padded = _padded(x, windows, 0)
+    shape = (*x.shape[:-3], x.shape[-3] * math.prod(windows.kernel), math.prod(windows.out))
+    if math.prod(windows.kernel) <= _TAPS:
+        return jnp.stack([padded[read] for read in windows.reads()], -3).reshape(shape)
+    for i in range(2):
+        places = jnp.asarray(windows.places(i) + windows.padding[i])
+        # The first dimension has become two when it is the second one's turn.
+        padded = jnp.take(padded, places, axis=x.ndim - 2 + 2 * i)
+    return jnp.swapaxes(padded, -3, -2).reshape(shape)
+
+
+def col2im(columns: Array, windows: Windows) -> Array:
+    """Columns added up where their windows stand."""
+    if columns.dtype == bool:
+        return col2im(columns.astype(jnp.int32), windows).astype(bool)
+    wide = widen(columns)
+    channels = columns.shape[-2] // math.prod(windows.kernel)
+    like = jnp.zeros((*columns.shape[:-2], channels, *windows.sizes), wide.dtype)
+    back = jax.linear_transpose(lambda x: im2col(x, windows), like)
+    return back(wide)[0].astype(columns.dtype)
+
+
 # With the positions of what is no array among the arguments of the raw kernel.
+_MAX: Final = (max_pool, (1, 2, 3, 4, 5))
+_MAX_BACKWARD: Final = (max_pool_backward, (1, 3, 4, 5, 6, 7))
+_AVG: Final = (avg_pool, (1, 2, 3, 4, 5, 6, 7))
+_AVG_BACKWARD: Final = (avg_pool_backward, (1, 2, 3, 4, 5, 6, 7, 8))
 _ON_WINDOWS: Final[dict[str, tuple[Callable[..., Any], Shape]]] = {
-    "max_pool2d_with_indices": (max_pool2d, (1, 2, 3, 4, 5)),
-    "max_pool2d_with_indices_backward": (max_pool2d_backward, (1, 3, 4, 5, 6, 7)),
-    "avg_pool2d": (avg_pool2d, (1, 2, 3, 4, 5, 6, 7)),
-    "avg_pool2d_backward": (avg_pool2d_backward, (1, 2, 3, 4, 5, 6, 7, 8)),
+    "max_pool2d_with_indices": _MAX,
+    "max_pool2d_with_indices_backward": _MAX_BACKWARD,
+    "max_pool3d_with_indices": _MAX,
+    "max_pool3d_with_indices_backward": _MAX_BACKWARD,
+    "avg_pool2d": _AVG,
+    "avg_pool2d_backward": _AVG_BACKWARD,
+    "avg_pool3d": _AVG,
+    "avg_pool3d_backward": _AVG_BACKWARD,
+    "im2col": (im2col, (1, 2, 3, 4, 5)),
+    "col2im": (col2im, (1, 2, 3, 4, 5, 6)),
 }
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
     name: program(on_windows(name, function), *static)

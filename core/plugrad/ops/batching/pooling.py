@@ -1,4 +1,5 @@
-"""Rules of pooling, which takes images (C, H, W) or (N, C, H, W): what is before C is a batch."""
+"""Rules of pooling, which takes images (C, H, W) or (N, C, H, W), or volumes (C, D, H, W) or
+(N, C, D, H, W): what is before C is a batch."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -6,6 +7,7 @@ from __future__ import annotations
 
 # Interpreted: a rule runs once for a whole batch.
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
@@ -21,78 +23,113 @@ if TYPE_CHECKING:
 
 Dims = tuple[Any, ...]
 Ints = tuple[int, ...]
+Call = Callable[..., Any]
 
 
-def _images(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
-    """(B, C, H, W) as it is; (B, N, C, H, W) as one batch of all images."""
-    return _folded(spread(x, dim, info.batch_size))
-
-
-def _folded(front: Tensor) -> Tensor:
+def _images(info: VmapInfo, x: Tensor, dim: int | None, spatial: int) -> Tensor:
+    """(B, C, *sizes) as it is; (B, N, C, *sizes) as one batch of all images."""
+    front = spread(x, dim, info.batch_size)
     sizes = sizes_of(front)
-    if len(sizes) != 5:
+    if len(sizes) == spatial + 2:
         return front
     return F.reshape(front, (sizes[0] * sizes[1], *sizes[2:]))
 
 
-def _apart(info: VmapInfo, found: Tensor, sizes: Ints) -> Tensor:
-    """Images as they were before they were folded, of these logical sizes but for the last two."""
-    return F.reshape(found, (info.batch_size, *sizes[:-2], *sizes_of(found)[-2:]))
+def _apart(info: VmapInfo, found: Tensor, ndim: int) -> Tensor:
+    """What images became as it was before they were folded: of `ndim` dimensions each."""
+    sizes = sizes_of(found)
+    if len(sizes) == ndim + 1:
+        return found
+    return F.reshape(found, (info.batch_size, sizes[0] // info.batch_size, *sizes[1:]))
 
 
-def _like(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
+def _like(info: VmapInfo, x: Tensor, dim: int | None, spatial: int) -> Tensor:
     """Images of whose elements nothing is asked: only the sizes count."""
     sizes = logical_sizes(x, dim)
-    folded = (info.batch_size * math.prod(sizes[:-3]), *sizes[-3:])
+    split = len(sizes) - spatial - 1
+    folded = (info.batch_size * math.prod(sizes[:split]), *sizes[split:])
     return F.empty(folded, dtype=x.dtype, device=x.device)
 
 
-def max_pool2d_with_indices(
-    info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling
-) -> tuple[Any, Any]:
-    sizes = logical_sizes(self, dims[0])
-    images = _images(info, self, dims[0])
-    found, indices = C.call_max_pool2d_with_indices_with(images, settings)
-    return (_apart(info, found, sizes), _apart(info, indices, sizes)), (0, 0)
+def _max_pool(call: Call, spatial: int) -> Rule:
+    def rule(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
+        ndim = len(logical_sizes(self, dims[0]))
+        found, indices = call(_images(info, self, dims[0], spatial), settings)
+        return (_apart(info, found, ndim), _apart(info, indices, ndim)), (0, 0)
+
+    return rule
 
 
-def max_pool2d_with_indices_backward(
-    info: VmapInfo,
-    dims: Dims,
-    grad_output: Tensor,
-    self: Tensor,
-    settings: Pooling,
-    indices: Tensor,
-) -> tuple[Any, Any]:
-    found = C.call_max_pool2d_with_indices_backward_with(
-        _images(info, grad_output, dims[0]),
-        _like(info, self, dims[1]),
-        settings,
-        _images(info, indices, dims[-1]),
-    )
-    return _apart(info, found, logical_sizes(self, dims[1])), 0
+def _max_pool_backward(call: Call, spatial: int) -> Rule:
+    def rule(
+        info: VmapInfo,
+        dims: Dims,
+        grad_output: Tensor,
+        self: Tensor,
+        settings: Pooling,
+        indices: Tensor,
+    ) -> tuple[Any, Any]:
+        found = call(
+            _images(info, grad_output, dims[0], spatial),
+            _like(info, self, dims[1], spatial),
+            settings,
+            _images(info, indices, dims[-1], spatial),
+        )
+        return _apart(info, found, len(logical_sizes(self, dims[1]))), 0
+
+    return rule
 
 
-def avg_pool2d(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
-    found = C.call_avg_pool2d_with(_images(info, self, dims[0]), settings)
-    return _apart(info, found, logical_sizes(self, dims[0])), 0
+def _avg_pool(call: Call, spatial: int) -> Rule:
+    def rule(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
+        found = call(_images(info, self, dims[0], spatial), settings)
+        return _apart(info, found, len(logical_sizes(self, dims[0]))), 0
+
+    return rule
 
 
-def avg_pool2d_backward(
-    info: VmapInfo, dims: Dims, grad_output: Tensor, self: Tensor, settings: Pooling
-) -> tuple[Any, Any]:
-    if dims[0] is None:
+def _avg_pool_backward(call: Call, spatial: int) -> Rule:
+    def rule(
+        info: VmapInfo, dims: Dims, grad_output: Tensor, self: Tensor, settings: Pooling
+    ) -> tuple[Any, Any]:
         sizes = logical_sizes(self, dims[1])
-        like = F.empty(sizes, dtype=self.dtype, device=self.device)
-        return C.call_avg_pool2d_backward_with(grad_output, like, settings), None
-    grad = _images(info, grad_output, dims[0])
-    found = C.call_avg_pool2d_backward_with(grad, _like(info, self, dims[1]), settings)
-    return _apart(info, found, logical_sizes(self, dims[1])), 0
+        if dims[0] is None:
+            like = F.empty(sizes, dtype=self.dtype, device=self.device)
+            return call(grad_output, like, settings), None
+        grad = _images(info, grad_output, dims[0], spatial)
+        found = call(grad, _like(info, self, dims[1], spatial), settings)
+        return _apart(info, found, len(sizes)), 0
+
+    return rule
 
 
-RULES: Final[dict[str, Rule]] = {
-    "avg_pool2d": with_settings(avg_pool2d),
-    "avg_pool2d_backward": with_settings(avg_pool2d_backward),
-    "max_pool2d_with_indices": with_settings(max_pool2d_with_indices),
-    "max_pool2d_with_indices_backward": with_settings(max_pool2d_with_indices_backward),
-}
+def col2im(
+    info: VmapInfo, dims: Dims, self: Tensor, output_size: Ints, settings: Pooling
+) -> tuple[Any, Any]:
+    columns = _images(info, self, dims[0], 1)
+    found = C.call_col2im_with(columns, output_size, settings)
+    return _apart(info, found, len(logical_sizes(self, dims[0])) + 1), 0
+
+
+def im2col(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
+    found = C.call_im2col_with(_images(info, self, dims[0], 2), settings)
+    return _apart(info, found, len(logical_sizes(self, dims[0])) - 1), 0
+
+
+def _rules() -> dict[str, Rule]:
+    made: dict[str, Rule] = {"col2im": with_settings(col2im), "im2col": with_settings(im2col)}
+    for name, make in (
+        ("avg_pool{}d", _avg_pool),
+        ("avg_pool{}d_backward", _avg_pool_backward),
+        ("max_pool{}d_with_indices", _max_pool),
+        ("max_pool{}d_with_indices_backward", _max_pool_backward),
+    ):
+        for spatial in (2, 3):
+            operator = name.format(spatial)
+            rule = make(getattr(C, f"call_{operator}_with"), spatial)
+            rule.__name__ = operator
+            made[operator] = with_settings(rule)
+    return made
+
+
+RULES: Final[dict[str, Rule]] = _rules()

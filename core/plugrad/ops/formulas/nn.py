@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated.settings import BatchNorm, Convolution, LayerNorm, Pooling
+from plugrad.ops.composite.layers.maxima import at_places
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -241,16 +242,7 @@ def max_pool2d_gradient(grad: Tensor, x: Tensor, settings: Pooling, indices: Ten
 
 def max_pool2d_double_backward(grad: Tensor, indices: Tensor) -> Tensor:
     """The elements of the cotangent at the positions of the maxima."""
-    shape = sizes_of(indices)
-    planes = shape[: len(shape) - 2]
-    count = 1
-    for size in shape[len(shape) - 2 :]:
-        count *= size
-    area = 1
-    for size in sizes_of(grad)[len(shape) - 2 :]:
-        area *= size
-    flat = grad.reshape((*planes, area))
-    return flat.gather(-1, indices.reshape((*planes, count))).reshape(shape)
+    return at_places(grad, indices, 2)
 
 
 def avg_pool2d_gradient(grad: Tensor, x: Tensor, settings: Pooling) -> Tensor:

@@ -149,7 +149,10 @@ def _raise_output_padding(how: Convolution) -> None:
         ("stride", how.stride),
         ("dilation", how.dilation),
     ):
-        for axis, value in zip(("height", "width"), values, strict=True):
+        # More dimensions than three have numbers.
+        axes = ("depth", "height", "width")
+        for i, value in enumerate(values):
+            axis = axes[i - len(values)] if len(values) <= len(axes) else str(i)
             words.append(f"{name}_{axis}: {value}")
     raise RuntimeError(
         "output padding must be smaller than either stride or dilation, but got " + " ".join(words)

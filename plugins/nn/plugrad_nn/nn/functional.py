@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
 import plugrad
 from plugrad import Tensor
@@ -72,13 +71,68 @@ from plugrad_nn.nn.resampling import interpolate as interpolate
 from plugrad_nn.nn.resampling import upsample as upsample
 from plugrad_nn.nn.resampling import upsample_bilinear as upsample_bilinear
 from plugrad_nn.nn.resampling import upsample_nearest as upsample_nearest
+from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool1d as adaptive_avg_pool1d
+from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool2d as adaptive_avg_pool2d
+from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool3d as adaptive_avg_pool3d
+from plugrad_nn.nn.adaptive_functions import adaptive_max_pool1d as adaptive_max_pool1d
+from plugrad_nn.nn.adaptive_functions import (
+    adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices,
+)
+from plugrad_nn.nn.adaptive_functions import adaptive_max_pool2d as adaptive_max_pool2d
+from plugrad_nn.nn.adaptive_functions import (
+    adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices,
+)
+from plugrad_nn.nn.adaptive_functions import adaptive_max_pool3d as adaptive_max_pool3d
+from plugrad_nn.nn.adaptive_functions import (
+    adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices,
+)
+from plugrad_nn.nn.convolution_functions import IntOrPair as IntOrPair
+from plugrad_nn.nn.convolution_functions import conv1d as conv1d
+from plugrad_nn.nn.convolution_functions import conv2d as conv2d
+from plugrad_nn.nn.convolution_functions import conv3d as conv3d
+from plugrad_nn.nn.convolution_functions import conv_transpose1d as conv_transpose1d
+from plugrad_nn.nn.convolution_functions import conv_transpose2d as conv_transpose2d
+from plugrad_nn.nn.convolution_functions import conv_transpose3d as conv_transpose3d
+from plugrad_nn.nn.convolution_functions import repeated as repeated
+from plugrad_nn.nn.overridable import overridable
+from plugrad_nn.nn.padding import pad as pad
+from plugrad_nn.nn.pooling_functions import avg_pool1d as avg_pool1d
+from plugrad_nn.nn.pooling_functions import avg_pool2d as avg_pool2d
+from plugrad_nn.nn.pooling_functions import avg_pool3d as avg_pool3d
+from plugrad_nn.nn.pooling_functions import lp_pool1d as lp_pool1d
+from plugrad_nn.nn.pooling_functions import lp_pool2d as lp_pool2d
+from plugrad_nn.nn.pooling_functions import lp_pool3d as lp_pool3d
+from plugrad_nn.nn.pooling_functions import max_pool1d as max_pool1d
+from plugrad_nn.nn.pooling_functions import max_pool1d_with_indices as max_pool1d_with_indices
+from plugrad_nn.nn.pooling_functions import max_pool2d as max_pool2d
+from plugrad_nn.nn.pooling_functions import max_pool2d_with_indices as max_pool2d_with_indices
+from plugrad_nn.nn.pooling_functions import max_pool3d as max_pool3d
+from plugrad_nn.nn.pooling_functions import max_pool3d_with_indices as max_pool3d_with_indices
+from plugrad_nn.nn.unpooling_functions import fold as fold
+from plugrad_nn.nn.unpooling_functions import fractional_max_pool2d as fractional_max_pool2d
+from plugrad_nn.nn.unpooling_functions import (
+    fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices,
+)
+from plugrad_nn.nn.unpooling_functions import fractional_max_pool3d as fractional_max_pool3d
+from plugrad_nn.nn.unpooling_functions import (
+    fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices,
+)
+from plugrad_nn.nn.unpooling_functions import max_unpool1d as max_unpool1d
+from plugrad_nn.nn.unpooling_functions import max_unpool2d as max_unpool2d
+from plugrad_nn.nn.unpooling_functions import max_unpool3d as max_unpool3d
+from plugrad_nn.nn.unpooling_functions import unfold as unfold
 
 __all__ = [
+    "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "affine_grid",
     "alpha_dropout",
+    "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -86,6 +140,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "cosine_embedding_loss",
+    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "cross_entropy",
     "ctc_loss",
     "dropout",
@@ -96,6 +151,8 @@ __all__ = [
     "embedding",
     "feature_alpha_dropout",
     "gaussian_nll_loss",
+    "fold", "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d", "fractional_max_pool3d_with_indices",
     "gelu",
     "glu",
     "grid_sample",
@@ -116,7 +173,14 @@ __all__ = [
     "log_softmax",
     "logsigmoid",
     "margin_ranking_loss",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices",
     "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
@@ -152,137 +216,14 @@ __all__ = [
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
+    "unfold",
 ]
-
-IntOrPair: TypeAlias = int | Sequence[int]
 
 
 @overridable
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O)."""
     return plugrad.linear(input, weight, bias)
-
-
-@overridable
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: IntOrPair = 1,
-    padding: IntOrPair | str = 0,
-    dilation: IntOrPair = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Cross-correlates images with filters.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        weight: (O, C / groups, kH, kW).
-        bias: (O).
-        padding: zeros on both sides of each dimension; "valid" for none, "same" to keep H and W.
-    """
-    if not isinstance(padding, str):
-        padding = _pair(padding)
-    return plugrad.conv2d(input, weight, bias, _pair(stride), padding, _pair(dilation), groups)
-
-
-@overridable
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: IntOrPair = 1,
-    padding: IntOrPair | str = 0,
-    dilation: IntOrPair = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Cross-correlates signals (N, C, L) or (C, L) with filters (O, C / groups, k)."""
-    if not isinstance(padding, str):
-        padding = repeated(padding, 1)
-    return plugrad.conv1d(
-        input, weight, bias, repeated(stride, 1), padding, repeated(dilation, 1), groups
-    )
-
-
-def repeated(value: IntOrPair, count: int) -> tuple[int, ...]:
-    """One integer for each of `count` dimensions; a single one stands for all."""
-    values = tuple(value) if isinstance(value, Iterable) else (value,)
-    if len(values) == 1:
-        return values * count
-    if len(values) != count:
-        raise ValueError(f"expected one integer or {count}, got {values}")
-    return values
-
-
-def _pair(value: IntOrPair) -> tuple[int, ...]:
-    return repeated(value, 2)
-
-
-@overridable
-def max_pool2d(
-    input: Tensor,
-    kernel_size: IntOrPair,
-    stride: IntOrPair | None = None,
-    padding: IntOrPair = 0,
-    dilation: IntOrPair = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window; input (N, C, H, W) or (C, H, W).
-
-    With `return_indices` also where in its image each value was found, counted row by row.
-    """
-    step = () if stride is None else stride
-    pool = plugrad.max_pool2d_with_indices if return_indices else plugrad.max_pool2d
-    return pool(input, kernel_size, step, padding, dilation, ceil_mode)
-
-
-@overridable
-def avg_pool1d(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
-    """The mean of each window; input (N, C, L) or (C, L)."""
-    step = () if stride is None else stride
-    return plugrad.avg_pool1d(input, kernel_size, step, padding, ceil_mode, count_include_pad)
-
-
-@overridable
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: IntOrPair,
-    stride: IntOrPair | None = None,
-    padding: IntOrPair = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """The mean of each window; input (N, C, H, W) or (C, H, W)."""
-    step = () if stride is None else stride
-    return plugrad.avg_pool2d(
-        input, kernel_size, step, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-@overridable
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """The means of `output_size` windows that together cover an image (N, C, H, W) or (C, H, W).
-
-    A size of None keeps the input's.
-    """
-    if isinstance(output_size, int):
-        return plugrad.adaptive_avg_pool2d(input, (output_size, output_size))
-    wanted = (None, None) if output_size is None else tuple(output_size)
-    if input.ndim <= len(wanted):
-        raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
-    if len(wanted) != 2:
-        raise ValueError(f"adaptive_avg_pool2d(): output_size must have 2 numbers, got {wanted}")
-    sizes = zip(wanted, input.shape[-len(wanted) :], strict=True)
-    return plugrad.adaptive_avg_pool2d(input, tuple(s if w is None else w for w, s in sizes))
 
 
 @overridable

@@ -1,0 +1,191 @@
+"""Adaptive pooling: as many windows as the result has places, which together cover the input.
+
+Window i of n covers floor(i * size / n) to ceil((i + 1) * size / n) - 1. Windows of one size are
+those of ordinary pooling.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrad._generated import calls as C
+from plugrad._generated import functions as F
+from plugrad._generated.settings import Pooling
+from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dtype import FLOATING
+from plugrad.ops.composite.layers.maxima import at_places, chosen_places, greatest_taps
+from plugrad.ops.composite.layers.windows import open_places
+from plugrad.ops.composite.selection.positions import index_tensor, zero_like
+from plugrad.ops.prepare.pooling import check_ranks
+from plugrad.ops.windows import flat_places
+from plugrad.tensor.base import sizes_of
+from plugrad.tensor.creation.allocation import check_memory
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+Ints = tuple[int, ...]
+
+
+def adaptive_avg_pool1d(self: Tensor, output_size: Ints) -> Tensor:
+    check_ranks("adaptive_avg_pool1d", self)
+    return _adaptive_avg("adaptive_avg_pool1d", self, _one_size("avg", output_size))
+
+
+def adaptive_avg_pool2d(self: Tensor, output_size: Ints) -> Tensor:
+    return _adaptive_avg("adaptive_avg_pool2d", self, _sizes("adaptive_avg_pool2d", output_size, 2))
+
+
+def adaptive_avg_pool3d(self: Tensor, output_size: Ints) -> Tensor:
+    return _adaptive_avg("adaptive_avg_pool3d", self, _sizes("adaptive_avg_pool3d", output_size, 3))
+
+
+def adaptive_max_pool1d(self: Tensor, output_size: Ints) -> tuple[Tensor, Tensor]:
+    check_ranks("adaptive_max_pool1d", self)
+    return _adaptive_max("adaptive_max_pool1d", self, _one_size("max", output_size))
+
+
+def adaptive_max_pool2d(self: Tensor, output_size: Ints) -> tuple[Tensor, Tensor]:
+    return _adaptive_max("adaptive_max_pool2d", self, _sizes("adaptive_max_pool2d", output_size, 2))
+
+
+def adaptive_max_pool3d(self: Tensor, output_size: Ints) -> tuple[Tensor, Tensor]:
+    return _adaptive_max("adaptive_max_pool3d", self, _sizes("adaptive_max_pool3d", output_size, 3))
+
+
+def _one_size(kind: str, output_size: Ints) -> Ints:
+    if len(output_size) != 1:
+        raise RuntimeError(
+            f"adaptive_{kind}_pool1d() argument 'output_size' should contain one int (got "
+            f"{len(output_size)})"
+        )
+    return output_size
+
+
+def _sizes(operator: str, output_size: Ints, spatial: int) -> Ints:
+    """A size for each dimension; one number stands for all."""
+    if len(output_size) == 1:
+        return output_size * spatial
+    if len(output_size) != spatial:
+        raise RuntimeError(f"{operator}: output_size must be {spatial}")
+    return output_size
+
+
+def _adaptive_avg(operator: str, self: Tensor, out: Ints) -> Tensor:
+    spatial = len(out)
+    if min(out) < 0:
+        words = ", ".join([str(size) for size in out])
+        raise RuntimeError(
+            f"{operator}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{words}}}"
+        )
+    if max(out) == 1 and min(out) == 1:
+        # The mean of each image, however many dimensions there are before it.
+        return self.mean(dim=tuple(range(-spatial, 0)), keepdim=True)
+    _check_input(operator, self, spatial, spatial if spatial < 3 else spatial + 1)
+    sizes = sizes_of(self)[self.ndim - spatial :]
+    window = _even_window(sizes, out)
+    if window is not None:
+        how = Pooling(window, window, (0,) * spatial, (1,) * spatial, False, True, None)
+        if spatial == 1:
+            how = Pooling((1, *window), (1, *window), (0, 0), (1, 1), False, True, None)
+            return C.call_avg_pool2d_with(self.unsqueeze(-2), how).squeeze(-2)
+        if spatial == 2:
+            return C.call_avg_pool2d_with(self, how)
+        return C.call_avg_pool3d_with(self, how)
+    # The result, and the indices that make it of the different bands.
+    images = self.numel() // max(math.prod(sizes), 1)
+    check_memory(images * math.prod(out) * self.dtype.itemsize + 32 * sum(out))
+    for i in range(spatial):
+        self = _means_of_bands(self, i - spatial, out[i])
+    return self
+
+
+def _check_input(operator: str, self: Tensor, spatial: int, filled: int) -> None:
+    """RuntimeError unless there are elements along the last `filled` dimensions."""
+    shape = list(sizes_of(self))
+    if spatial > 1 and self.ndim != spatial + 1 and self.ndim != spatial + 2:
+        got = "but got" if "avg" in operator else "but got:"
+        raise RuntimeError(
+            f"{operator}(): Expected {spatial + 1}D or {spatial + 2}D tensor, {got} {shape}"
+        )
+    for dim in range(self.ndim - filled, self.ndim):
+        if shape[dim] == 0:
+            raise RuntimeError(
+                f"{operator}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {shape} with dimension {dim} being empty"
+            )
+    if self.dtype.category != FLOATING:
+        raise not_implemented(operator, self.dtype)
+
+
+def _even_window(sizes: Ints, out: Ints) -> Ints | None:
+    """The size of all windows, if they are of one and side by side."""
+    for i, count in enumerate(out):
+        if count == 0 or sizes[i] % count != 0:
+            return None
+    return tuple([sizes[i] // count for i, count in enumerate(out)])
+
+
+def _bounds(size: int, count: int) -> tuple[Any, Any]:
+    """Where windows begin, and where they end, of int64."""
+    places = np.arange(count, dtype=np.int64)
+    return places * size // count, -(-(places + 1) * size // count)
+
+
+def _means_of_bands(self: Tensor, dim: int, count: int) -> Tensor:
+    """The means over `count` bands of a dimension, each different one computed once."""
+    if count == 0:
+        return self.narrow(dim, 0, 0)
+    starts, ends = _bounds(sizes_of(self)[dim], count)
+    new = np.concatenate(([True], (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1])))
+    bounds = zip(starts[new].tolist(), ends[new].tolist(), strict=True)
+    means = F.stack([self.narrow(dim, a, b - a).mean(dim=dim) for a, b in bounds], dim)
+    if sizes_of(means)[dim] == count:
+        return means
+    return means.index_select(dim, index_tensor(np.cumsum(new) - 1, self))
+
+
+def _adaptive_max(operator: str, self: Tensor, out: Ints) -> tuple[Tensor, Tensor]:
+    spatial = len(out)
+    _check_input(operator, self, spatial, spatial + 1)
+    leading = sizes_of(self)[: self.ndim - spatial]
+    if min(out) < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(out)}: {[*leading, *out]}"
+        )
+    sizes = sizes_of(self)[self.ndim - spatial :]
+    window = _even_window(sizes, out)
+    if window is not None:
+        how = Pooling(window, window, (0,) * spatial, (1,) * spatial, False, True, None)
+        if spatial == 1:
+            how = Pooling((1, *window), (1, *window), (0, 0), (1, 1), False, True, None)
+            found, where = C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)
+            return found.squeeze(-2), where.squeeze(-2)
+        if spatial == 2:
+            return C.call_max_pool2d_with_indices_with(self, how)
+        return C.call_max_pool3d_with_indices_with(self, how)
+    check_memory(math.prod((*leading, *out)) * (self.dtype.itemsize + 8) + 32 * sum(out))
+    indices = _greatest(self.detach(), sizes, out)
+    return at_places(self, indices, spatial), indices
+
+
+def _greatest(x: Tensor, sizes: Ints, out: Ints) -> Tensor:
+    """Where the greatest element of each window is, as an index into the flattened dimensions."""
+    places: list[Any] = []
+    for size, count in zip(sizes, out, strict=True):
+        starts, ends = _bounds(size, count)
+        taps = np.arange((ends - starts).max(initial=1)).reshape((-1, 1))
+        # Windows that are smaller read their last element again.
+        places.append(np.minimum(starts + taps, ends - 1))
+    dim = x.ndim - len(sizes)
+    opened = open_places(x, places, zero_like(x))
+    count = math.prod([along.shape[0] for along in places])
+    taps = opened.reshape((*sizes_of(x)[:dim], count, *out))
+    chosen = greatest_taps(taps, dim)[1]
+    return chosen_places(chosen, index_tensor(flat_places(places, sizes), x), dim)

@@ -1,0 +1,233 @@
+"""Fractional pooling, unpooling, fold and unfold; `functional` shows them beside the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+from plugrad_nn.nn.convolution_functions import IntOrPair, repeated
+from plugrad_nn.nn.overridable import overridable
+
+
+def _fractional(
+    spatial: int,
+    input: Tensor,
+    kernel_size: IntOrPair,
+    output_size: IntOrPair | None,
+    output_ratio: float | Sequence[float] | None,
+    samples: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    name = f"fractional_max_pool{spatial}d"
+    if output_size is None:
+        if output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        ratios = tuple(output_ratio) if isinstance(output_ratio, Sequence) else (output_ratio,)
+        if len(ratios) == 1:
+            ratios *= spatial
+        if len(ratios) != spatial:
+            raise ValueError(f"{name} requires one output_ratio or {spatial}, got {ratios}")
+        sizes = [input.size(i - spatial) for i in range(spatial)]
+        output_size = [int(size * ratio) for size, ratio in zip(sizes, ratios, strict=True)]
+    if samples is None:
+        count = 1 if input.ndim == spatial + 1 else input.size(0)
+        shape = (count, input.size(-spatial - 1), spatial)
+        samples = plugrad.rand(shape, dtype=input.dtype, device=input.device)
+    pool = plugrad.fractional_max_pool2d if spatial == 2 else plugrad.fractional_max_pool3d
+    return pool(input, kernel_size, output_size, samples)
+
+
+@overridable
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    output_size: IntOrPair | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest values of windows at random distances; input (N, C, H, W) or (C, H, W).
+
+    Args:
+        output_size: how many windows there are along each dimension.
+        output_ratio: or how many for each element of the input, between 0 and 1.
+        return_indices: whether to return as well where in its image each value was found.
+        _random_samples: (N, C, 2), the numbers in [0, 1) that windows are placed by.
+    """
+    found, indices = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
+    return (found, indices) if return_indices else found
+
+
+@overridable
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    output_size: IntOrPair | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`fractional_max_pool2d` with indices, whatever `return_indices` says."""
+    return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+@overridable
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    output_size: IntOrPair | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest values of windows at random distances; input (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        output_size: how many windows there are along each dimension.
+        output_ratio: or how many for each element of the input, between 0 and 1.
+        return_indices: whether to return as well where in its volume each value was found.
+        _random_samples: (N, C, 3), the numbers in [0, 1) that windows are placed by.
+    """
+    found, indices = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
+    return (found, indices) if return_indices else found
+
+
+@overridable
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    output_size: IntOrPair | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`fractional_max_pool3d` with indices, whatever `return_indices` says."""
+    return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+def _unpooled_sizes(
+    input: Tensor,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    wanted: Sequence[int] | None,
+) -> list[int]:
+    """The sizes that pooling made the input's of; `wanted` chooses among those that it may be."""
+    spatial = len(kernel)
+    sizes = [input.size(i - spatial) for i in range(spatial)]
+    usual = [(sizes[i] - 1) * stride[i] + kernel[i] - 2 * padding[i] for i in range(spatial)]
+    found = usual
+    if wanted is not None:
+        given = list(wanted)
+        found = given[2:] if len(given) == spatial + 2 else given
+        if len(found) != spatial:
+            raise ValueError(
+                f"output_size should be a sequence containing {spatial} or {spatial + 2} elements, "
+                f"but it has a length of '{len(found)}'"
+            )
+        for i in range(spatial):
+            least, most = usual[i] - stride[i], usual[i] + stride[i]
+            if not least < found[i] < most:
+                raise ValueError(
+                    f'invalid output_size "{wanted}" (dim {i} must be between {least} and {most})'
+                )
+    for i, size in enumerate(found):
+        if size < 0:
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{i}]={size}"
+            )
+    return found
+
+
+@overridable
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrPair,
+    stride: IntOrPair | None = None,
+    padding: IntOrPair = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros with the maxima of `max_pool1d` where they were found; input (N, C, L) or (C, L).
+
+    Args:
+        indices: what `max_pool1d` gives with `return_indices=True`.
+        output_size: of the result, where pooling makes the same of several sizes.
+    """
+    kernel, pad = repeated(kernel_size, 1), repeated(padding, 1)
+    step = kernel if stride is None else repeated(stride, 1)
+    sizes = _unpooled_sizes(input, kernel, step, pad, output_size)
+    return plugrad.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*sizes, 1]).squeeze(-1)
+
+
+@overridable
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrPair,
+    stride: IntOrPair | None = None,
+    padding: IntOrPair = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros with the maxima of `max_pool2d` where they were found; input (N, C, H, W) or (C, H, W).
+
+    Args:
+        indices: what `max_pool2d` gives with `return_indices=True`.
+        output_size: of the result, where pooling makes the same of several sizes.
+    """
+    kernel, pad = repeated(kernel_size, 2), repeated(padding, 2)
+    step = kernel if stride is None else repeated(stride, 2)
+    sizes = _unpooled_sizes(input, kernel, step, pad, output_size)
+    return plugrad.max_unpool2d(input, indices, sizes)
+
+
+@overridable
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrPair,
+    stride: IntOrPair | None = None,
+    padding: IntOrPair = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros with the maxima of `max_pool3d` where they were found.
+
+    The input is (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        indices: what `max_pool3d` gives with `return_indices=True`.
+        output_size: of the result, where pooling makes the same of several sizes.
+    """
+    kernel, pad = repeated(kernel_size, 3), repeated(padding, 3)
+    step = kernel if stride is None else repeated(stride, 3)
+    sizes = _unpooled_sizes(input, kernel, step, pad, output_size)
+    return plugrad.max_unpool3d(input, indices, sizes, step, pad)
+
+
+@overridable
+def unfold(
+    input: Tensor,
+    kernel_size: IntOrPair,
+    dilation: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    stride: IntOrPair = 1,
+) -> Tensor:
+    """The windows of images (N, C, H, W) or (C, H, W) as columns (N, C * kH * kW, windows)."""
+    return plugrad.im2col(input, kernel_size, dilation, padding, stride)
+
+
+@overridable
+def fold(
+    input: Tensor,
+    output_size: IntOrPair,
+    kernel_size: IntOrPair,
+    dilation: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    stride: IntOrPair = 1,
+) -> Tensor:
+    """Columns (N, C * kH * kW, windows) added up where their windows stand: (N, C, *output_size),
+    the transpose of `unfold`.
+    """
+    return plugrad.col2im(input, output_size, kernel_size, dilation, padding, stride)
