@@ -165,6 +165,10 @@ class HostNamespace(Namespace):
 
         return fused
 
+    def special(self, name: str) -> Callable[..., Any]:
+        assert hasattr(cupy_special, name)
+        return quiet(getattr(special, name))
+
     def scatter_add(self, target: Array, where: Any, values: Array) -> None:
         assert target.dtype.name in ATOMIC
         assert values.dtype == target.dtype

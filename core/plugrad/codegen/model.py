@@ -209,7 +209,8 @@ def _parse_entry(family: str, item: Any) -> Entry:
         overwrites=tuple(item.get("overwrites", ())),
         deprecated=tuple(tuple(order) for order in item.get("deprecated", ())),
         number_first=bool(item.get("number_first", False)),
-        numbers=bool(item.get("numbers", False)) or item.get("structure") == ELEMENTWISE,
+        numbers=bool(item.get("numbers", False))
+        or (item.get("structure") == ELEMENTWISE and _has_operands(schema)),
         node=item.get("node", ""),
         doc=str(item.get("doc", "")).strip(),
         args=_args(where, schema, item.get("args", {})),
@@ -265,6 +266,11 @@ def _expanded(where: str, expression: Any, settings: Settings | None) -> str:
         return text if settings is None else expand(settings, text)
     except SyntaxError as error:
         raise EntryError(f"{where}: {error.msg}: {text!r}") from error
+
+
+def _has_operands(schema: FunctionSchema) -> bool:
+    """Whether there are several tensors, so that numbers can stand for some of them."""
+    return sum(argument.type.base == "Tensor" for argument in schema.arguments) > 1
 
 
 def _derivatives(

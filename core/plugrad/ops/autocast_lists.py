@@ -84,6 +84,7 @@ _ACCELERATOR: Final = _by_operator(
     upsample_trilinear3d upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
     cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss
     multilabel_margin_loss poisson_nll_loss soft_margin_loss triplet_margin_loss
+    erfinv
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
@@ -115,6 +116,7 @@ _WHOLE: Final = _names(
     histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim pdist renorm
     linalg_householder_product orgqr ormqr
     rrelu rrelu_with_noise multilabel_margin_loss_forward
+    mvlgamma
     """
 )
 
@@ -226,6 +228,7 @@ UNTOUCHED: Final = _names(
     _resample _resample_backward
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
     _ctc_loss _ctc_loss_backward hardshrink hardshrink_backward softshrink softshrink_backward
+    digamma frexp.Tensor gcd heaviside i0 igamma igammac lcm lgamma nextafter polygamma special_i1
     """
 )
 

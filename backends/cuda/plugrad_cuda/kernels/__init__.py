@@ -27,6 +27,7 @@ from plugrad_cuda.kernels.reductions import Reductions
 from plugrad_cuda.kernels.shape import Reordering
 from plugrad_cuda.kernels.slices import Slices
 from plugrad_cuda.kernels.spectral import Spectral
+    plugrad_cuda.kernels.special_functions SpecialFunctions
 from plugrad_cuda.kernels.views import Views
 
 FAMILIES: Final[tuple[type[Family], ...]] = (
@@ -46,6 +47,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Convolution,
     Pooling,
     Spectral,
+    SpecialFunctions
 )
 
 

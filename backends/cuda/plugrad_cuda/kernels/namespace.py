@@ -43,6 +43,10 @@ class Namespace:
         """`function(xp, ...)` of elementwise functions, and at most one sum, as a single kernel."""
         raise NotImplementedError
 
+    def special(self, name: str) -> Kernel:
+        """A function of `cupyx.scipy.special` on real arrays, element by element."""
+        raise NotImplementedError
+
     def scatter_add(self, target: Array, where: Any, values: Array) -> None:
         """Adds to `target[where]` as often as a position occurs; dtypes are those of `ATOMIC`."""
         raise NotImplementedError
@@ -85,7 +89,8 @@ class CupyNamespace(Namespace):
     def __init__(self, *, check: bool = True) -> None:
         self.check = check
         cupyx = importlib.import_module("cupyx")
-        special = importlib.import_module("cupyx.scipy.special")
+        special: Any = importlib.import_module("cupyx.scipy.special")
+        self._special = special
         self.xp = importlib.import_module("cupy")
         self._scatter_add: Kernel = cupyx.scatter_add
         self._errstate: Kernel = cupyx.errstate
@@ -96,6 +101,10 @@ class CupyNamespace(Namespace):
         bound = functools.partial(function, self.xp)
         fused: Kernel = self.xp.fuse(kernel_name=name)(bound)
         return fused
+
+    def special(self, name: str) -> Kernel:
+        function: Kernel = getattr(self._special, name)
+        return function
 
     def scatter_add(self, target: Array, where: Any, values: Array) -> None:
         self._scatter_add(target, where, values)

@@ -146,6 +146,10 @@ def fill_with_tensor(
     return self, self_dim
 
 
+def frexp(info: Any, in_dims: tuple[Any, ...], self: Tensor) -> tuple[Any, Any]:
+    return tuple(C.call_frexp_Tensor(self)), (in_dims[0], in_dims[0])
+
+
 # By full name, or by base name for all overloads; operators in place have the same without "_".
 _NAMES: Final = frozenset([
     "_conj", "_neg_view", "_to_copy", "_to_device", "addcdiv", "addcmul", "alias", "angle",
@@ -172,6 +176,7 @@ RULES: Final[dict[str, Rule]] = {
     "clone": clone,
     "contiguous": contiguous,
     "fill_.Tensor": fill_with_tensor,
+    "frexp.Tensor": frexp,
 }
 
 

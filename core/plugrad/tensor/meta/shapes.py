@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 from plugrad.dispatch.families import elementwise_on_demand
 from plugrad.dispatch.operator import Operator, declared_operators, find_operator
 from plugrad.dtype import DType, bool_, int64
+    all_operators int32
 from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.memory_layout import (
     broadcast_strides,
@@ -146,6 +147,10 @@ def cumulated(a: MetaArray, dim: int, dtype: DType) -> MetaArray:
 def like(a: MetaArray, *rest: Any) -> MetaArray:
     """A result like the first argument."""
     return a.new(a.shape)
+
+
+def mantissa_and_exponent(a: MetaArray) -> tuple[MetaArray, MetaArray]:
+    return a.new(a.shape), a.new(a.shape, int32)
 
 
 def elementwise(*operands: Any) -> MetaArray:
@@ -373,6 +378,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "where.self": where,
     "angle": real_like,
     "complex": complex_of_parts,
+    "frexp.Tensor": mantissa_and_exponent,
     **dict.fromkeys(("round.decimals", "nan_to_num"), like),
     **dict.fromkeys(("div.Tensor_mode", "div.Scalar_mode"), elementwise),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), elementwise),

@@ -19,6 +19,7 @@ FAMILIES: Final = tuple(module.name for module in pkgutil.iter_modules(tables.__
 FAMILIES: Final = (
     "activation", "composites", "creation", "indexing", "linalg", "linear_systems", "loss", "nn",
     "pointwise", "reductions", "shape", "views", "windows",
+    "ctc", "margin_losses", "shrinkage", "special_functions",
 )  # fmt: skip
 
 _registered: Final[list[OpCase]] = []

@@ -1,0 +1,16 @@
+"""The gradient of mantissas."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrad._generated import functions as F
+
+if TYPE_CHECKING:
+    from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def frexp_backward(grad: Tensor, exponent: Tensor) -> Tensor:
+    return F.ldexp(grad, -exponent)
