@@ -100,11 +100,11 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
-    "vander",
     "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

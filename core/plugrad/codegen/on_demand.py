@@ -18,6 +18,8 @@ from plugrad.codegen.source import Source
 # The folder of their YAML files.
 ON_DEMAND = "on_demand"
 
+LENIENT = '# mypy: disable-error-code="index, var-annotated, unreachable"'
+
 FUNCTIONS_LATER = """
 def __getattr__(name: str) -> Any:
     \"\"\"A function of a family on demand, which is loaded now.\"\"\"
@@ -46,6 +48,8 @@ def made_later(
 ) -> str:
     """The module of a family on demand: interpreted, with its forward rules and methods."""
     mark = "from __future__ import annotations\n"
+    # What only code that is compiled needs.
+    text = text.replace("# ruff: noqa", f"{LENIENT}\n# ruff: noqa", 1)
     text = text.replace(
         mark, f"{mark}\n# Interpreted: it is loaded when somebody asks for one of its operators.", 1
     )

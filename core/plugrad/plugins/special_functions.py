@@ -83,7 +83,7 @@ def _log_gamma_of(x: float) -> float:
 
 
 def _lgamma(x: Array) -> Array:
-    return np.frompyfunc(_log_gamma_of, 1, 1)(x).astype(np.float64) if x.size else x
+    return np.asarray(np.frompyfunc(_log_gamma_of, 1, 1)(x), np.float64) if x.size else x
 
 
 def _digamma(x: Array) -> Array:
@@ -149,7 +149,7 @@ def _erfinv(y: Array) -> Array:
         if not x.size:
             break
         finite = np.where(np.isfinite(x), x, 0)
-        error = (1 - size) - complement(finite).astype(np.float64)
+        error = (1 - size) - np.asarray(complement(finite), np.float64)
         # -error / erf'(x)
         step = error * (math.sqrt(math.pi) / 2) * np.exp(finite * finite)
         x = np.where(np.isfinite(x), x - step / (1 + finite * step), x)

@@ -26,8 +26,8 @@ from plugrad_cuda.kernels.pooling import Pooling
 from plugrad_cuda.kernels.reductions import Reductions
 from plugrad_cuda.kernels.shape import Reordering
 from plugrad_cuda.kernels.slices import Slices
+from plugrad_cuda.kernels.special_functions import SpecialFunctions
 from plugrad_cuda.kernels.spectral import Spectral
-    plugrad_cuda.kernels.special_functions SpecialFunctions
 from plugrad_cuda.kernels.views import Views
 
 FAMILIES: Final[tuple[type[Family], ...]] = (
@@ -47,7 +47,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Convolution,
     Pooling,
     Spectral,
-    SpecialFunctions
+    SpecialFunctions,
 )
 
 

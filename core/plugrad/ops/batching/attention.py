@@ -40,7 +40,7 @@ def attention(
     scale: float,
 ) -> tuple[Any, Any]:
     front, _ = _in_front(info, dims[:4], (query, key, value, attn_mask))
-    return F._scaled_dot_product_attention(*front, is_causal, scale), (0, 0)
+    return F._scaled_dot_product_attention(*(*front, is_causal, scale)), (0, 0)
 
 
 def attention_backward(
@@ -61,7 +61,7 @@ def attention_backward(
     front, rank = _in_front(info, dims[:6], tensors)
     sums = padded(spread(logsumexp, dims[6], info.batch_size), 0, rank - 1)
     found = F._scaled_dot_product_attention_backward(
-        *front, sums, is_causal, scale, list(output_mask)
+        *(*front, sums, is_causal, scale, list(output_mask))
     )
     shaped: list[Any] = []
     for grad, tensor, dim in zip(found, tensors[1:5], dims[1:5], strict=True):

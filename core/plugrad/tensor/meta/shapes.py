@@ -8,8 +8,7 @@ from typing import Any, Final, NoReturn
 
 from plugrad.dispatch.families import elementwise_on_demand
 from plugrad.dispatch.operator import Operator, declared_operators, find_operator
-from plugrad.dtype import DType, bool_, int64
-    all_operators int32
+from plugrad.dtype import DType, bool_, int32, int64
 from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.memory_layout import (
     broadcast_strides,

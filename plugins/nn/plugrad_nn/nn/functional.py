@@ -27,12 +27,35 @@ from plugrad_nn.nn.activation_functions import softmax as softmax
 from plugrad_nn.nn.activation_functions import softplus as softplus
 from plugrad_nn.nn.activation_functions import tanh as tanh
 from plugrad_nn.nn.activation_functions import threshold as threshold
+from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool1d as adaptive_avg_pool1d
+from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool2d as adaptive_avg_pool2d
+from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool3d as adaptive_avg_pool3d
+from plugrad_nn.nn.adaptive_functions import adaptive_max_pool1d as adaptive_max_pool1d
+from plugrad_nn.nn.adaptive_functions import (
+    adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices,
+)
+from plugrad_nn.nn.adaptive_functions import adaptive_max_pool2d as adaptive_max_pool2d
+from plugrad_nn.nn.adaptive_functions import (
+    adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices,
+)
+from plugrad_nn.nn.adaptive_functions import adaptive_max_pool3d as adaptive_max_pool3d
+from plugrad_nn.nn.adaptive_functions import (
+    adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices,
+)
 from plugrad_nn.nn.attention_functions import (
     multi_head_attention_forward as multi_head_attention_forward,
 )
 from plugrad_nn.nn.attention_functions import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
+from plugrad_nn.nn.convolution_functions import IntOrPair as IntOrPair
+from plugrad_nn.nn.convolution_functions import conv1d as conv1d
+from plugrad_nn.nn.convolution_functions import conv2d as conv2d
+from plugrad_nn.nn.convolution_functions import conv3d as conv3d
+from plugrad_nn.nn.convolution_functions import conv_transpose1d as conv_transpose1d
+from plugrad_nn.nn.convolution_functions import conv_transpose2d as conv_transpose2d
+from plugrad_nn.nn.convolution_functions import conv_transpose3d as conv_transpose3d
+from plugrad_nn.nn.convolution_functions import repeated as repeated
 from plugrad_nn.nn.dropout_functions import alpha_dropout as alpha_dropout
 from plugrad_nn.nn.dropout_functions import dropout as dropout
 from plugrad_nn.nn.dropout_functions import dropout1d as dropout1d
@@ -65,37 +88,6 @@ from plugrad_nn.nn.margin_loss_functions import (
 )
 from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
-from plugrad_nn.nn.resampling import affine_grid as affine_grid
-from plugrad_nn.nn.resampling import grid_sample as grid_sample
-from plugrad_nn.nn.resampling import interpolate as interpolate
-from plugrad_nn.nn.resampling import upsample as upsample
-from plugrad_nn.nn.resampling import upsample_bilinear as upsample_bilinear
-from plugrad_nn.nn.resampling import upsample_nearest as upsample_nearest
-from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool1d as adaptive_avg_pool1d
-from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool2d as adaptive_avg_pool2d
-from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool3d as adaptive_avg_pool3d
-from plugrad_nn.nn.adaptive_functions import adaptive_max_pool1d as adaptive_max_pool1d
-from plugrad_nn.nn.adaptive_functions import (
-    adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices,
-)
-from plugrad_nn.nn.adaptive_functions import adaptive_max_pool2d as adaptive_max_pool2d
-from plugrad_nn.nn.adaptive_functions import (
-    adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices,
-)
-from plugrad_nn.nn.adaptive_functions import adaptive_max_pool3d as adaptive_max_pool3d
-from plugrad_nn.nn.adaptive_functions import (
-    adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices,
-)
-from plugrad_nn.nn.convolution_functions import IntOrPair as IntOrPair
-from plugrad_nn.nn.convolution_functions import conv1d as conv1d
-from plugrad_nn.nn.convolution_functions import conv2d as conv2d
-from plugrad_nn.nn.convolution_functions import conv3d as conv3d
-from plugrad_nn.nn.convolution_functions import conv_transpose1d as conv_transpose1d
-from plugrad_nn.nn.convolution_functions import conv_transpose2d as conv_transpose2d
-from plugrad_nn.nn.convolution_functions import conv_transpose3d as conv_transpose3d
-from plugrad_nn.nn.convolution_functions import repeated as repeated
-from plugrad_nn.nn.overridable import overridable
-from plugrad_nn.nn.padding import pad as pad
 from plugrad_nn.nn.pooling_functions import avg_pool1d as avg_pool1d
 from plugrad_nn.nn.pooling_functions import avg_pool2d as avg_pool2d
 from plugrad_nn.nn.pooling_functions import avg_pool3d as avg_pool3d
@@ -108,6 +100,12 @@ from plugrad_nn.nn.pooling_functions import max_pool2d as max_pool2d
 from plugrad_nn.nn.pooling_functions import max_pool2d_with_indices as max_pool2d_with_indices
 from plugrad_nn.nn.pooling_functions import max_pool3d as max_pool3d
 from plugrad_nn.nn.pooling_functions import max_pool3d_with_indices as max_pool3d_with_indices
+from plugrad_nn.nn.resampling import affine_grid as affine_grid
+from plugrad_nn.nn.resampling import grid_sample as grid_sample
+from plugrad_nn.nn.resampling import interpolate as interpolate
+from plugrad_nn.nn.resampling import upsample as upsample
+from plugrad_nn.nn.resampling import upsample_bilinear as upsample_bilinear
+from plugrad_nn.nn.resampling import upsample_nearest as upsample_nearest
 from plugrad_nn.nn.unpooling_functions import fold as fold
 from plugrad_nn.nn.unpooling_functions import fractional_max_pool2d as fractional_max_pool2d
 from plugrad_nn.nn.unpooling_functions import (
@@ -125,11 +123,15 @@ from plugrad_nn.nn.unpooling_functions import unfold as unfold
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "affine_grid",
     "alpha_dropout",
-    "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices",
-    "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
-    "adaptive_max_pool3d_with_indices",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -139,8 +141,11 @@ __all__ = [
     "celu",
     "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
-    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "cross_entropy",
     "ctc_loss",
     "dropout",
@@ -150,9 +155,12 @@ __all__ = [
     "elu",
     "embedding",
     "feature_alpha_dropout",
+    "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
     "gaussian_nll_loss",
-    "fold", "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
-    "fractional_max_pool3d", "fractional_max_pool3d_with_indices",
     "gelu",
     "glu",
     "grid_sample",
@@ -172,8 +180,12 @@ __all__ = [
     "linear_cross_entropy",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "margin_ranking_loss",
-    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices",
+    "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool2d_with_indices",
     "max_pool3d",
@@ -213,10 +225,10 @@ __all__ = [
     "threshold",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "unfold",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
-    "unfold",
 ]
 
 

@@ -186,6 +186,7 @@ def _greatest(x: Tensor, sizes: Ints, out: Ints) -> Tensor:
     dim = x.ndim - len(sizes)
     opened = open_places(x, places, zero_like(x))
     count = math.prod([along.shape[0] for along in places])
-    taps = opened.reshape((*sizes_of(x)[:dim], count, *out))
-    chosen = greatest_taps(taps, dim)[1]
-    return chosen_places(chosen, index_tensor(flat_places(places, sizes), x), dim)
+    spread: Any = opened.reshape((*sizes_of(x)[:dim], count, *out))
+    chosen = greatest_taps(spread, dim)[1]
+    flat: Any = index_tensor(flat_places(places, sizes), x)
+    return chosen_places(chosen, flat, dim)

@@ -34,7 +34,8 @@ def _max_pool(self: Tensor, windows: Windows) -> tuple[Tensor, Tensor]:
     # Padding is never chosen, even if nothing exceeds it.
     least = windows.first_taps() if any(windows.padding) else None
     best, chosen = greatest_taps(taps, dim, least)
-    return best, chosen_places(chosen, index_tensor(windows.tap_places(), self), dim)
+    places: Any = index_tensor(windows.tap_places(), self)
+    return best, chosen_places(chosen, places, dim)
 
 
 def _max_pool_backward(grad_output: Tensor, self: Tensor, indices: Tensor, w: Windows) -> Tensor:

@@ -1,6 +1,6 @@
 """Rules of resampling, which has any number of leading dimensions."""
 
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ V^H V above the diagonal.
 """
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Resampling is a weighted sum of elements along one dimension after the other.
 """
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Spectra of overlapping pieces of a signal, and the signal back from them."""
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

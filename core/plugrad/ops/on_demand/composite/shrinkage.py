@@ -1,6 +1,6 @@
 """Decompositions of shrinkage functions; randomised leaky units and dropouts made of a mask."""
 
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ complex and complex to real. A backend without these three has those of the host
 """
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

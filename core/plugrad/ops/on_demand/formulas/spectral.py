@@ -5,7 +5,7 @@ length, the last stand for two, of which one is the conjugate of the other.
 """
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Special functions on the host, and what is made of them."""
 
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="index, no-any-return"
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.composite.pointwise_discrete import on_host
-from plugrad.ops.prepare import special_functions as prepare
+from plugrad.ops.on_demand.prepare import special_functions as prepare
 from plugrad.ops.prepare.pointwise_discrete import floating
 from plugrad.plugins import special_functions as host
 from plugrad.tensor.base import TensorBase
