@@ -96,7 +96,7 @@ from plugrad.memory_format import (
     contiguous_format,
     preserve_format,
 )
-from plugrad.ops.composite.broadcasting import broadcast_shapes, broadcast_tensors
+from plugrad.ops.composite.arrangement.broadcasting import broadcast_shapes, broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.plugins.compilation import compile
 from plugrad.plugins.selection import get_default_device, set_default_device

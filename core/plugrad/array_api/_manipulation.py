@@ -8,7 +8,7 @@ from typing import Any
 from plugrad.array_api._operators import F, Tensor
 from plugrad.array_api._promotion import operands
 from plugrad.dtype import INTEGER, int64
-from plugrad.ops.composite import broadcasting
+from plugrad.ops.composite.arrangement import broadcasting
 
 Axes = int | tuple[int, ...]
 

@@ -11,7 +11,7 @@ from typing import Any
 from plugrad import autograd
 from plugrad._generated import functions, on_demand
 from plugrad._tensor.on_demand import load_methods
-from plugrad.ops.composite.broadcasting import broadcast_tensors
+from plugrad.ops.composite.arrangement.broadcasting import broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
 from plugrad.tensor.base import tensor_class
 from plugrad.tensor.calls import promotion

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.plugins.special_functions import plain
+from plugrad.ops.special_functions import plain
 
 X = np.array([0.05, 0.4, 1.0, 2.5, 7.0, 33.0])
 EULER = 0.5772156649015329

@@ -28,7 +28,7 @@ from plugrad.dtype import (
     uint8,
 )
 from plugrad.memory_format import MemoryFormat, check_rank, preserve_format
-from plugrad.ops.composite.memory_formats import copied, formatted
+from plugrad.ops.composite.arrangement.memory_formats import copied, formatted
 from plugrad.ops.prepare import shape as prepare
 from plugrad.ops.prepare.memory_formats import keeps_layout
 from plugrad.tensor.aliasing.layout import is_contiguous, strides

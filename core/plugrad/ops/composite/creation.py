@@ -14,8 +14,8 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dtype import BOOL, INTEGER, DType, get_default_dtype, int64
 from plugrad.memory_format import MemoryFormat
+from plugrad.ops.composite.arrangement.memory_formats import in_order, permuted
 from plugrad.ops.composite.elementwise.complex_parts import complex_of_parts as complex_of_parts
-from plugrad.ops.composite.memory_formats import in_order, permuted
 from plugrad.ops.composite.random import bernoulli as bernoulli
 from plugrad.ops.composite.random import bernoulli_float_ as bernoulli_float_
 from plugrad.ops.composite.random import bernoulli_tensor_ as bernoulli_tensor_

@@ -13,6 +13,21 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
 from plugrad.dtype import bool_
 from plugrad.memory_format import contiguous_format
+from plugrad.ops.composite.arrangement.joining import atleast_1d as atleast_1d
+from plugrad.ops.composite.arrangement.joining import atleast_1d_each as atleast_1d_each
+from plugrad.ops.composite.arrangement.joining import atleast_2d as atleast_2d
+from plugrad.ops.composite.arrangement.joining import atleast_2d_each as atleast_2d_each
+from plugrad.ops.composite.arrangement.joining import atleast_3d as atleast_3d
+from plugrad.ops.composite.arrangement.joining import atleast_3d_each as atleast_3d_each
+from plugrad.ops.composite.arrangement.joining import cat as cat
+from plugrad.ops.composite.arrangement.joining import cat_in_pairs as cat_in_pairs
+from plugrad.ops.composite.arrangement.joining import column_stack as column_stack
+from plugrad.ops.composite.arrangement.joining import dstack as dstack
+from plugrad.ops.composite.arrangement.joining import hstack as hstack
+from plugrad.ops.composite.arrangement.joining import meshgrid as meshgrid
+from plugrad.ops.composite.arrangement.joining import meshgrid_indexing as meshgrid_indexing
+from plugrad.ops.composite.arrangement.joining import stack as stack
+from plugrad.ops.composite.arrangement.joining import vstack as vstack
 from plugrad.ops.composite.conversions import clone as clone
 from plugrad.ops.composite.conversions import contiguous as contiguous
 from plugrad.ops.composite.conversions import cpu as cpu
@@ -34,21 +49,6 @@ from plugrad.ops.composite.conversions import to_int64 as to_int64
 from plugrad.ops.composite.conversions import to_other as to_other
 from plugrad.ops.composite.conversions import to_uint8 as to_uint8
 from plugrad.ops.composite.conversions import type_as as type_as
-from plugrad.ops.composite.joining import atleast_1d as atleast_1d
-from plugrad.ops.composite.joining import atleast_1d_each as atleast_1d_each
-from plugrad.ops.composite.joining import atleast_2d as atleast_2d
-from plugrad.ops.composite.joining import atleast_2d_each as atleast_2d_each
-from plugrad.ops.composite.joining import atleast_3d as atleast_3d
-from plugrad.ops.composite.joining import atleast_3d_each as atleast_3d_each
-from plugrad.ops.composite.joining import cat as cat
-from plugrad.ops.composite.joining import cat_in_pairs as cat_in_pairs
-from plugrad.ops.composite.joining import column_stack as column_stack
-from plugrad.ops.composite.joining import dstack as dstack
-from plugrad.ops.composite.joining import hstack as hstack
-from plugrad.ops.composite.joining import meshgrid as meshgrid
-from plugrad.ops.composite.joining import meshgrid_indexing as meshgrid_indexing
-from plugrad.ops.composite.joining import stack as stack
-from plugrad.ops.composite.joining import vstack as vstack
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor, zero_like
 from plugrad.ops.composite.selection.sorting import argsort as argsort
 from plugrad.ops.composite.selection.sorting import kthvalue as kthvalue

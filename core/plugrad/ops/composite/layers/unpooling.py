@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
@@ -83,7 +83,8 @@ def _unpool(self: Tensor, indices: Tensor, out: Ints) -> Tensor:
 
 def _check_places(places: Tensor, out: Ints) -> None:
     """RuntimeError that names an index outside of the result, after something has gone wrong."""
-    outside = places[(places < 0) | (places >= math.prod(out))]
+    every: Any = places
+    outside = every[(places < 0) | (places >= math.prod(out))]
     if outside.numel() > 0:
         volume = "x".join([str(size) for size in out])
         raise RuntimeError(

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.ops import special_functions as host
 from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.composite.pointwise_discrete import on_host
 from plugrad.ops.on_demand.prepare import special_functions as prepare
 from plugrad.ops.prepare.pointwise_discrete import floating
-from plugrad.plugins import special_functions as host
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.promotion import float_result, to_dtype
 

@@ -1,0 +1,1 @@
+"""How elements come together: sizes that broadcast, tensors that are joined, orders in memory."""
