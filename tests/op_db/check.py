@@ -1,0 +1,347 @@
+"""Runs entries of PyTorch's table on plugrad and tells what differs.
+
+Of each sample: the value, the method, the in-place form, `out=`, gradients, gradients of gradients
+and forward mode; of each entry the inputs that have to fail.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+import torch.autograd.forward_ad as their_forward
+
+import plugrad
+import plugrad.autograd.forward_ad as our_forward
+from tests.op_db.compare import difference, flat
+from tests.op_db.entries import ABSENT_DTYPES, BY_SHAPE, GAUGED
+from tests.op_db.translate import Samples, function_of, our_function
+
+# Decompositions and inverses lose digits where a matrix is nearly singular.
+LOOSE = ("linalg", "matrix_exp", "cdist", "lu", "cholesky", "svd", "pinverse", "ormqr", "lobpcg")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One way in which plugrad differs from PyTorch.
+
+    Attributes:
+        kind: what differs: "value", "gradient", "out", "error" and so on.
+        where: the sample.
+        words: how.
+    """
+
+    kind: str
+    where: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.where}: {self.words}"
+
+
+class Attempt:
+    """What a call gives, or the exception that it raises."""
+
+    def __init__(self, call: Any) -> None:
+        self.result: Any = None
+        self.error: Exception | None = None
+        try:
+            self.result = call()
+        except Exception as error:
+            self.error = error
+
+    def differs(self, theirs: Attempt, slack: float) -> str:
+        """How this differs from PyTorch's attempt; "" if it does not."""
+        if self.error is not None and theirs.error is None:
+            return f"{type(self.error).__name__}: {str(self.error)[:160]}"
+        if self.error is None and theirs.error is not None:
+            return f"no error, expected {type(theirs.error).__name__}: {str(theirs.error)[:120]}"
+        return "" if theirs.error is not None else difference(self.result, theirs.result, slack)
+
+
+def describe(sample: Any) -> str:
+    """The arguments of a sample, tensors by dtype and shape."""
+
+    def word(value: Any) -> str:
+        if isinstance(value, torch.Tensor):
+            return f"{str(value.dtype).partition('.')[2]}{list(value.shape)}"
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(map(word, value))}]"
+        return repr(value)
+
+    named = [f"{key}={word(value)}" for key, value in sample.kwargs.items()]
+    return f"({', '.join([word(sample.input), *map(word, sample.args), *named])})"
+
+
+def findings(entry: Any, dtype: torch.dtype, most: int, deep: bool = True) -> Iterator[Finding]:
+    """What differs in the first `most` samples of an entry for a dtype.
+
+    Args:
+        deep: also double gradients, forward mode, methods, in-place forms and `out=`.
+    """
+    function = function_of(entry)
+    if function is None:
+        yield Finding("missing", entry.name, "plugrad has no such function")
+        return
+    if str(dtype).partition(".")[2] in ABSENT_DTYPES.get(entry.name, ()):
+        return
+    inexact = dtype.is_floating_point or dtype.is_complex
+    wanted = entry.supports_autograd and inexact and dtype.itemsize >= 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        for sample in islice(entry.sample_inputs("cpu", dtype, requires_grad=wanted), most):
+            yield from _of_sample(entry, function, sample, wanted, deep)
+
+
+def _of_sample(
+    entry: Any, function: Any, sample: Any, wanted: bool, deep: bool
+) -> Iterator[Finding]:
+    where = describe(sample)
+    slack = 100.0 if entry.name.startswith(LOOSE) else 1.0
+    samples = Samples()
+    torch.manual_seed(1)
+    theirs = Attempt(lambda: entry(sample.input, *sample.args, **sample.kwargs))
+    args = (samples.of(sample.input), *samples.of(sample.args))
+    kwargs = samples.of(sample.kwargs)
+    ours = Attempt(lambda: function(*args, **kwargs))
+    if theirs.error is not None or ours.error is not None:
+        if words := ours.differs(theirs, slack):
+            yield Finding("value", where, words)
+        return
+    if entry.name in BY_SHAPE:
+        zero = difference(_zeros(ours.result, plugrad), _zeros(theirs.result, torch), slack)
+        if zero:
+            yield Finding("shape", where, zero)
+        return
+    mine, other = ours.result, theirs.result
+    if entry.name in GAUGED:
+        mine, other = _processed(entry, mine, other)
+    if words := difference(mine, other, slack):
+        yield Finding("value", where, words)
+        return
+    if deep and entry.name not in GAUGED:
+        yield from _forms(entry, function, sample, args, kwargs, theirs.result, slack)
+    if wanted:
+        call = Differentiation(entry, function, sample, samples, args, kwargs)
+        yield from call.findings(ours.result, theirs.result, slack, deep, where)
+
+
+def _zeros(result: Any, library: Any) -> list[Any]:
+    tensors = flat(result, library.Tensor)
+    return [library.zeros(tuple(t.shape), dtype=t.dtype) for t in tensors]
+
+
+def _processed(entry: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """What a loss may depend on; without the parts that are not unique."""
+    process = entry.output_process_fn_grad
+    return (our_function(process) or process)(ours), process(theirs)
+
+
+def _forms(
+    entry: Any, function: Any, sample: Any, args: Any, kwargs: Any, theirs: Any, slack: float
+) -> Iterator[Finding]:
+    where = describe(sample)
+    if not isinstance(sample.input, torch.Tensor):
+        return
+    with torch.no_grad(), plugrad.no_grad():
+        name = getattr(entry.method_variant, "__name__", "")
+        if name.isidentifier() and hasattr(torch.Tensor, name):
+            method = getattr(plugrad.Tensor, name, None)
+            words = "there is no such method"
+            if method is not None:
+                attempt = Attempt(lambda: method(*args, **kwargs))
+                words = attempt.differs(Attempt(lambda: theirs), slack)
+            if words:
+                yield Finding(f"Tensor.{name}", where, words)
+        inplace = entry.inplace_variant
+        if inplace is not None:
+            name = getattr(inplace, "__name__", "")
+            target = sample.input.detach().clone()
+            wanted = Attempt(lambda: inplace(target, *sample.args, **sample.kwargs))
+            own = getattr(plugrad.Tensor, name, None) or our_function(inplace)
+            copy = args[0].detach().clone()
+            found = Attempt(lambda: own(copy, *args[1:], **kwargs))
+            if words := found.differs(wanted, slack):
+                yield Finding("in-place", where, words)
+        if entry.supports_out and flat(theirs, torch.Tensor):
+            yield from _out(entry, function, sample, args, kwargs, theirs, slack)
+
+
+def _out(
+    entry: Any, function: Any, sample: Any, args: Any, kwargs: Any, theirs: Any, slack: float
+) -> Iterator[Finding]:
+    tensors = flat(theirs, torch.Tensor)
+    if not all(isinstance(item, torch.Tensor) for item in tensors):
+        return
+    alone = isinstance(theirs, torch.Tensor)
+    wanted_out = [torch.empty_like(item) for item in tensors]
+    samples = Samples()
+    found_out = [samples.of(torch.zeros_like(item)) for item in tensors]
+
+    def call(f: Any, out: list[Any], given: Any, named: Any) -> list[Any]:
+        f(*given, **named, out=out[0] if alone else tuple(out))
+        return out
+
+    given = (sample.input, *sample.args)
+    wanted = Attempt(lambda: call(entry, wanted_out, given, sample.kwargs))
+    found = Attempt(lambda: call(function, found_out, args, kwargs))
+    if words := found.differs(wanted, slack):
+        yield Finding("out=", describe(sample), words)
+
+
+class Differentiation:
+    """Derivatives of one sample, in both libraries."""
+
+    def __init__(
+        self, entry: Any, function: Any, sample: Any, samples: Samples, args: Any, kwargs: Any
+    ) -> None:
+        self.entry, self.function, self.args, self.kwargs = entry, function, args, kwargs
+        self.given = (sample.input, sample.args, sample.kwargs)
+        tensors = {
+            id(t): t
+            for t in flat(self.given, torch.Tensor)
+            if isinstance(t, torch.Tensor) and t.requires_grad
+        }
+        self.theirs = list(tensors.values())
+        self.ours = [samples.tensor(t) for t in self.theirs]
+
+    def findings(
+        self, ours: Any, theirs: Any, slack: float, deep: bool, where: str
+    ) -> Iterator[Finding]:
+        mine, other = _processed(self.entry, ours, theirs)
+        outs = [t for t in flat(mine, plugrad.Tensor) if getattr(t, "requires_grad", False)]
+        wanted = [t for t in flat(other, torch.Tensor) if getattr(t, "requires_grad", False)]
+        if len(outs) != len(wanted):
+            words = f"{len(outs)} results require grad, expected {len(wanted)}"
+            yield Finding("gradient", where, words)
+        if len(outs) != len(wanted) or not outs:
+            return
+        deep = deep and self.entry.supports_gradgrad
+        seeds = _numbers(wanted, 5)
+        their_grads = Attempt(lambda: _grad(torch, wanted, self.theirs, seeds, True))
+        our_grads = Attempt(lambda: _grad(plugrad, outs, self.ours, seeds, True))
+        if words := our_grads.differs(their_grads, slack * 10):
+            yield Finding("gradient", where, words)
+            return
+        if their_grads.error is not None:
+            return
+        if deep:
+            again = [n for n, g in enumerate(their_grads.result) if g.requires_grad]
+            seeds = _numbers([their_grads.result[n] for n in again], 6)
+            wanted_again = Attempt(
+                lambda: _grad(
+                    torch, [their_grads.result[n] for n in again], self.theirs, seeds, False
+                )
+            )
+            found_again = Attempt(
+                lambda: _grad(
+                    plugrad, [our_grads.result[n] for n in again], self.ours, seeds, False
+                )
+            )
+            words = found_again.differs(wanted_again, slack * 100)
+            if again and wanted_again.error is None and words:
+                yield Finding("double gradient", where, words)
+        if deep and self.entry.supports_forward_ad:
+            yield from self._forward(slack, where)
+
+    def _forward(self, slack: float, where: str) -> Iterator[Finding]:
+        directions = _numbers(self.theirs, 7)
+
+        def theirs() -> list[Any]:
+            with their_forward.dual_level():
+                duals = _duals(torch, their_forward, self.theirs, directions)
+                first, args, kwargs = _replaced(self.given, duals)
+                out = self.entry.output_process_fn_grad(self.entry(first, *args, **kwargs))
+                return _tangents(their_forward, out, torch)
+
+        def ours() -> list[Any]:
+            with our_forward.dual_level():
+                duals = _duals(plugrad, our_forward, self.ours, directions)
+                args, kwargs = _replaced((self.args, self.kwargs), duals)
+                process = self.entry.output_process_fn_grad
+                out = (our_function(process) or process)(self.function(*args, **kwargs))
+                return _tangents(our_forward, out, plugrad)
+
+        wanted = Attempt(theirs)
+        if wanted.error is None and (words := Attempt(ours).differs(wanted, slack * 10)):
+            yield Finding("forward mode", where, words)
+
+
+def _numbers(tensors: list[Any], seed: int) -> list[Any]:
+    random = np.random.default_rng(seed)
+    made = []
+    for tensor in tensors:
+        values = random.standard_normal(tuple(tensor.shape))
+        if tensor.is_complex():
+            values = values + 1j * random.standard_normal(tuple(tensor.shape))
+        made.append(np.asarray(values))
+    return made
+
+
+def _grad(library: Any, outs: Any, inputs: Any, seeds: Any, again: bool) -> Any:
+    pairs = [
+        (out, library.tensor(seed).to(out.dtype))
+        for out, seed in zip(outs, seeds, strict=True)
+        # A gradient that is constant has no graph here.
+        if out.requires_grad
+    ]
+    if not pairs:
+        return [library.zeros_like(tensor) for tensor in inputs]
+    options = {"create_graph": again, "allow_unused": True, "materialize_grads": True}
+    return library.autograd.grad(
+        [out for out, _ in pairs], inputs, [seed for _, seed in pairs], **options
+    )
+
+
+def _duals(library: Any, forward: Any, tensors: Any, directions: Any) -> dict[int, Any]:
+    return {
+        id(tensor): forward.make_dual(tensor.detach(), library.tensor(direction).to(tensor.dtype))
+        for tensor, direction in zip(tensors, directions, strict=True)
+    }
+
+
+def _replaced(value: Any, duals: dict[int, Any]) -> Any:
+    if id(value) in duals:
+        return duals[id(value)]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_replaced(item, duals) for item in value)
+    if isinstance(value, dict):
+        return {key: _replaced(item, duals) for key, item in value.items()}
+    return value
+
+
+def _tangents(forward: Any, out: Any, library: Any) -> list[Any]:
+    """Of each result; zeros where it has none, as that may be known or not."""
+    found = []
+    for tensor in flat(out, library.Tensor):
+        if isinstance(tensor, library.Tensor):
+            primal, tangent = forward.unpack_dual(tensor)
+            found.append(library.zeros_like(primal) if tangent is None else tangent)
+    return found
+
+
+def error_findings(entry: Any) -> Iterator[Finding]:
+    """Inputs that PyTorch refuses and we take, or refuse with another type of error."""
+    function = function_of(entry)
+    if entry.error_inputs_func is None or function is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for item in entry.error_inputs("cpu"):
+            sample, samples = item.sample_input, Samples()
+            given = (sample.input, *sample.args)
+            theirs = Attempt(lambda s=sample, g=given: entry(*g, **s.kwargs))
+            if theirs.error is None:
+                continue
+            args, kwargs = samples.of(given), samples.of(sample.kwargs)
+            ours = Attempt(lambda a=args, k=kwargs: function(*a, **k))
+            if ours.error is None or not isinstance(ours.error, item.error_type):
+                got = type(ours.error).__name__ if ours.error else "no error"
+                words = f"{got}, expected {item.error_type}: {str(theirs.error)[:120]}"
+                yield Finding("error", describe(sample), words)

@@ -1,0 +1,60 @@
+"""PyTorch's own table of operators with sample inputs, asked of plugrad.
+
+All of it: `make test ORACLE=torch ARGS="-m long tests/op_db"`; else a few samples of each entry.
+`python -m tests.op_db NAME` tells what differs.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+if os.environ.get("ORACLE") != "torch":
+    pytest.skip("needs ORACLE=torch", allow_module_level=True)
+
+import torch
+
+from tests.op_db.check import error_findings, findings
+from tests.op_db.entries import DTYPES, entries
+from tests.op_db.known import KNOWN
+
+if TYPE_CHECKING:
+    from typing import Any
+
+ENTRIES = entries()
+FEW = 2
+
+
+def _dtypes_of(entry: Any) -> list[torch.dtype]:
+    taken = [getattr(torch, name) for name in DTYPES]
+    return [dtype for dtype in taken if dtype in entry.dtypes]
+
+
+def _unknown(name: str, found: list[Any]) -> list[str]:
+    return [str(finding) for finding in found if finding.kind not in KNOWN.get(name, {})]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_few_samples(name: str) -> None:
+    entry = ENTRIES[name]
+    dtypes = _dtypes_of(entry)
+    # Derivatives are asked in double precision, values in one more dtype, which the name decides.
+    exact = [dtype for dtype in dtypes if dtype is torch.float64] or dtypes[:1]
+    others = [dtype for dtype in dtypes if dtype not in exact]
+    found = [finding for dtype in exact for finding in findings(entry, dtype, FEW)]
+    if others:
+        other = others[zlib.crc32(name.encode()) % len(others)]
+        found += findings(entry, other, FEW, deep=False)
+    assert _unknown(name, found) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ENTRIES)
+def test_all_samples(name: str) -> None:
+    entry = ENTRIES[name]
+    found = [f for dtype in _dtypes_of(entry) for f in findings(entry, dtype, 1_000_000)]
+    found += error_findings(entry)
+    assert _unknown(name, found) == []

@@ -1,0 +1,142 @@
+"""PyTorch's sample inputs and functions in plugrad's words."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+import torch
+
+import plugrad
+
+# Where a function of PyTorch's is found under a name, with plugrad's name for the place.
+PLACES = (
+    (torch, ""),
+    (torch.nn.functional, "nn.functional."),
+    (torch.linalg, "linalg."),
+    (torch.fft, "fft."),
+    (torch.special, "special."),
+    (torch.signal.windows, "signal.windows."),
+    (torch.masked, "masked."),
+    (torch.Tensor, "Tensor."),
+)
+
+
+def dtype_name(dtype: Any) -> str:
+    """``float32`` for PyTorch's dtype or ours."""
+    return str(dtype).partition(".")[2]
+
+
+class Samples:
+    """Turns PyTorch's values into ours; what is one tensor there is one tensor here."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, value: Any) -> Any:
+        """The same value for plugrad."""
+        if isinstance(value, torch.Tensor):
+            return self.tensor(value)
+        if isinstance(value, (torch.dtype, torch.memory_format)):
+            return getattr(plugrad, dtype_name(value))
+        if isinstance(value, torch.device):
+            return plugrad.device("cpu")
+        if isinstance(value, torch.Size):
+            return plugrad.Size(value)
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            return type(value)(self.of(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self.of(item) for key, item in value.items()}
+        return our_function(value) or value if callable(value) else value
+
+    def tensor(self, tensor: torch.Tensor) -> plugrad.Tensor:
+        """A tensor with the same elements, dtype, layout and wish for a gradient."""
+        known = self._known.get(id(tensor))
+        if known is not None:
+            return known[1]
+        plain = tensor.detach().resolve_conj().resolve_neg()
+        dtype = getattr(plugrad, dtype_name(tensor.dtype))
+        if dtype.itemsize < 4 and dtype.is_floating_point:
+            made = plugrad.tensor(plain.float().numpy()).to(dtype)
+        else:
+            made = plugrad.tensor(plain.contiguous().numpy())
+        if not plain.is_contiguous() and plain.numel() > 0 and 0 not in plain.stride():
+            layout = plugrad.empty_strided(tuple(plain.shape), plain.stride(), dtype=dtype)
+            made = layout.copy_(made)
+        if tensor.requires_grad:
+            made.requires_grad_(True)
+        # With the tensor itself, so that its id stays its own.
+        self._known[id(tensor)] = (tensor, made)
+        return made
+
+
+def our_function(function: Any) -> Any:
+    """What a function of PyTorch's or of its table is with plugrad; None if there is no such."""
+    if isinstance(function, functools.partial):
+        inner = our_function(function.func)
+        return inner and functools.partial(inner, *function.args, **function.keywords)
+    name = getattr(function, "__name__", "")
+    for place, ours in PLACES:
+        if name and getattr(place, name, None) is function:
+            return named(ours + name)
+    if isinstance(function, types.FunctionType):
+        if function.__module__.startswith("torch.testing"):
+            return rebound(function)
+        return named(f"{function.__module__.removeprefix('torch').lstrip('.')}.{name}".lstrip("."))
+    return None
+
+
+def named(path: str) -> Any:
+    """The object at a dotted path in plugrad; None if there is none."""
+    found: Any = plugrad
+    for part in path.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            return None
+    return found
+
+
+_rebound: dict[types.FunctionType, Any] = {}
+
+
+def rebound(function: types.FunctionType) -> Any:
+    """A function of PyTorch's table, with plugrad where it says torch."""
+    if function in _rebound:
+        return _rebound[function]
+    _rebound[function] = function
+    names = dict(function.__globals__)
+    names["torch"] = plugrad
+    names["F"] = plugrad.nn.functional
+    for name in function.__code__.co_names:
+        used = names.get(name)
+        if isinstance(used, types.FunctionType) and used.__module__ == function.__module__:
+            names[name] = rebound(used)
+    cells = function.__closure__
+    if cells is not None:
+        cells = tuple(_rebound_cell(cell) for cell in cells)
+    made = types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, cells
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    _rebound[function] = made
+    return made
+
+
+def _rebound_cell(cell: types.CellType) -> types.CellType:
+    try:
+        value = cell.cell_contents
+    except ValueError:  # not filled yet
+        return cell
+    if not callable(value) or isinstance(value, type):
+        return cell
+    return types.CellType(our_function(value) or value)
+
+
+def function_of(entry: Any) -> Any:
+    """plugrad's function for an entry of the table; None if there is none."""
+    # First what the entry calls: some names stand for a method, or a call with fixed arguments.
+    found = our_function(entry.op)
+    if found is None:
+        found = named(entry.name)
+    return getattr(plugrad.Tensor, entry.name, None) if found is None else found
