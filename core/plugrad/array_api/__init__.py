@@ -22,6 +22,7 @@ from math import pi as pi
 
 from plugrad.array_api import fft as fft
 from plugrad.array_api import linalg as linalg
+from plugrad.array_api import special as special
 from plugrad.array_api._creation import (
     arange,
     asarray,

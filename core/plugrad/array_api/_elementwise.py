@@ -89,12 +89,8 @@ def _abs(x: Tensor) -> Tensor:
 
 
 def _nextafter(a: Tensor, b: Tensor) -> Tensor:
-    operator: Callable[[Tensor, Tensor], Tensor] | None = getattr(F, "nextafter", None)
-    if operator is None:
-        from plugrad.plugins import load_namespace
-
-        operator = load_namespace("special").nextafter
-    return operator(a, b)
+    found: Tensor = getattr(F, "nextafter")(a, b)  # noqa: B009  # a family that is loaded on demand
+    return found
 
 
 abs = _unary("abs", _abs, "The absolute value, of complex numbers the magnitude.")

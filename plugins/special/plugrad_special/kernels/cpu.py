@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def from_ufunc(name: str, ufunc: Any) -> Kernel:
 
     Orders and parameters have to be real, beside a complex argument.
     """
+    ufunc = inspect.unwrap(ufunc)  # SciPy wraps it where SCIPY_ARRAY_API is set
     loops = [loop.partition("->")[0] for loop in ufunc.types]
     complex_loop = next((loop for loop in loops if "D" in loop), None)
     if complex_loop is None:
