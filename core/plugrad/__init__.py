@@ -273,7 +273,7 @@ _MODULES = frozenset(
         *("_C", "amp", "config", "func", "functional", "library", "linalg", "overrides"),
         *("profiler", "return_types", "testing"),
         *("fft", "signal"),
-        *("array_api"),
+        *("array_api", "masked"),
     }
 )
 _OBJECTS = frozenset({"capture", "default_generator", "vmap"})

@@ -60,6 +60,7 @@ PUBLIC = (
     *("plugrad.autograd.function", "plugrad.autograd.functional", "plugrad.autograd.grad_mode"),
     *("plugrad.autograd.graph", "plugrad.autograd.profiler", "plugrad.autograd.checkpoint"),
     *("plugrad.config", "plugrad.dispatch", "plugrad.errors", "plugrad.func", "plugrad.library"),
+    *("plugrad.fft", "plugrad.masked", "plugrad.signal", "plugrad.signal.windows"),
     *("plugrad.linalg", "plugrad.overrides", "plugrad.plugins", "plugrad.plugins.allocation"),
     *("plugrad.plugins.arguments", "plugrad.plugins.array_namespace", "plugrad.plugins.cases"),
     *("plugrad.plugins.error_function", "plugrad.plugins.generators", "plugrad.plugins.hookspecs"),
@@ -223,7 +224,7 @@ NAMESPACES = [
     *("config", "dispatch", "errors", "func", "library", "linalg", "nn", "nn.functional"),
     *("nn.init", "nn.parameter", "nn.utils", "optim", "optim.lr_scheduler", "overrides"),
     *("plugins", "profiler", "random", "special", "testing", "utils", "utils.checkpoint"),
-    *("utils.data",),
+    *("utils.data", "fft", "masked", "signal", "signal.windows"),
 ]
 
 
