@@ -264,6 +264,7 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
     if has_out:
         # What is given has its dtype already.
         with out.block("if out is not None:"):
+            _emit_overlap_check(out, entry, group)
             out.line("former = pause_autocast()")
             with out.block("try:"):
                 _emit_call(out, entry, group, module)
@@ -283,6 +284,18 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
             out.line("require_grad(result)")
     # Operators give a list of tensors, functions and methods a tuple, as in PyTorch.
     out.line("return tuple(result)" if returns_tensors(entry) else "return result")
+
+
+def _emit_overlap_check(out: Source, entry: Entry, group: Group) -> None:
+    """Whether `out` is apart from what is read, as far as the function asks for that."""
+    values = [
+        parameter.name if index == group.position else f"a{index}"
+        for index, parameter in enumerate(parameters(entry))
+        if parameter.argument.type.base == "Tensor"
+    ]
+    if values:
+        elementwise = bool(entry.structure)
+        out.line(f"check_out({group.name!r}, out, ({', '.join(values)},), {elementwise})")
 
 
 def _emit_call(out: Source, entry: Entry, group: Group, module: str) -> None:

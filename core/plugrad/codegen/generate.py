@@ -117,6 +117,7 @@ from plugrad.tensor.calls.arguments import (
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.aliasing.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
+from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.calls.elementwise import operands
 from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
 from plugrad.tensor.calls.foreign_operands import foreign_operand, operand_of_array

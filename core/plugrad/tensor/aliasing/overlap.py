@@ -21,6 +21,13 @@ APART: Final = frozenset([
     "index_add_", "index_copy_", "index_fill_", "index_put_", "put_", "scatter_", "scatter_add_",
     "scatter_reduce_",
 ])  # fmt: skip
+# The same for functions with `out=`, and for overloads.
+OUT_APART: Final = frozenset([
+    "cat", "concat", "concatenate", "diff", "gather", "index_select", "kthvalue", "masked_select",
+    "max.dim", "median.dim", "min.dim", "stack", "take",
+])  # fmt: skip
+# They may write into what they read only if it is all of it.
+OUT_WHOLE: Final = frozenset(["cumprod", "cumsum"])
 # They compute everything first, and write then.
 _UNCHECKED: Final = frozenset(["addbmm_", "addmm_", "addmv_", "baddbmm_", "masked_scatter_"])
 # They read one number first, if they are given one.
@@ -65,9 +72,20 @@ def check_operands(target: TensorBase, args: tuple[Any, ...], operator: str) -> 
                     _check_operand(target, item, operator)
 
 
+def check_out(function: str, out: Any, args: tuple[Any, ...], elementwise: bool = False) -> None:
+    """`check_operands` for the tensor, or tensors, given as `out=`; most functions write when they
+    have read everything."""
+    if not elementwise and function not in OUT_APART and function not in OUT_WHOLE:
+        return
+    for target in out if isinstance(out, (tuple, list)) else (out,):
+        if isinstance(target, TensorBase):
+            check_operands(target, args, function)
+
+
 def _check_operand(target: TensorBase, other: TensorBase, operator: str) -> None:
+    apart = operator in APART or operator in OUT_APART
     if other is target:
-        if operator in APART and target.numel() > 0 and _is_dense(target):
+        if apart and target.numel() > 0 and _is_dense(target):
             _raise_shared()
         return
     storage = target._shared
@@ -82,7 +100,7 @@ def _check_operand(target: TensorBase, other: TensorBase, operator: str) -> None
     if not _is_dense(target) or not _is_dense(other):
         return
     start, begin = storage_offset(target), storage_offset(other)
-    if start == begin and target.numel() == other.numel() and operator not in APART:
+    if start == begin and target.numel() == other.numel() and not apart:
         if strides(target) != strides(other):
             _raise_shared()
     elif start < begin + other.numel() and begin < start + target.numel():

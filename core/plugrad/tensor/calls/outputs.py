@@ -110,7 +110,6 @@ EXACT: Final = frozenset(
         "mv",
         "nan_to_num",
         "negative",
-        "nonzero",
         "norm",
         "round",
         "scatter",
@@ -160,6 +159,12 @@ SEQUENCES: Final = frozenset(("arange", "linspace", "logspace", "range"))
 # Of these only the results of a reduction, which are several.
 EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 
+# Those of them that say it in words of their own: the dtype that is expected, and what came.
+WORDS: Final = {
+    "complex": "Expected object of scalar type {} but got scalar type {} for argument 'out'",
+    "multinomial": "multinomial expects {} tensor out, got: {}",
+    "nonzero": "nonzero: Expected out tensor to have scalar type {} but got scalar type{}",
+}
 # Fourier transforms look at the category of `out` only: complex, or real and no integer.
 SPECTRAL: Final = {
     **dict.fromkeys(("fft_fft2", "fft_fftn"), "fftn"),
@@ -219,6 +224,8 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             raise RuntimeError(
                 f"{function} only supports bool tensor for result, got: {out.dtype.scalar_name}"
             )
+    elif function in WORDS and out.dtype is not result.dtype:
+        raise RuntimeError(WORDS[function].format(result.dtype.scalar_name, out.dtype.scalar_name))
     elif exact and out.dtype is not result.dtype:
         raise RuntimeError(
             f"Expected out tensor to have dtype {CPP_NAMES[result.dtype.name]}, but got "

@@ -16,6 +16,7 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
 from plugrad.memory_format import MemoryFormat
+from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.calls.arguments import (
     MISSING,
@@ -99,6 +100,7 @@ def _call(
         result = call(*values)
         # Operators give a list of tensors, functions and methods a tuple.
         return tuple(result) if isinstance(result, list) else result
+    check_out(op.full_name, out, tuple(values), op.structure != "")
     former = pause_autocast()
     try:
         result = call(*values)
