@@ -19,10 +19,17 @@ from tests.cuda.host_namespace import (
     fused_dtypes,
 )
 
+# CuPy lacks these, or has them for a single matrix: the core computes them otherwise.
+ON_HOST = {
+    *("_check_matrices", "_linalg_lu_factor", "linalg_lu_solve", "_linalg_ldl_factor", "geqrf"),
+    *("linalg_eig", "_linalg_eigvals", "linalg_inv"),
+}
+
 
 def test_every_kernel_of_the_cpu_is_there() -> None:
-    assert set(kernels()) == set(package_kernels("plugrad_cpu.kernels"))
-    assert set(array_kernels(CupyNamespace())) == set(package_kernels("plugrad_cpu.kernels"))
+    of_the_cpu = set(package_kernels("plugrad_cpu.kernels"))
+    assert set(kernels()) == of_the_cpu - ON_HOST
+    assert set(array_kernels(CupyNamespace())) == of_the_cpu - ON_HOST
 
 
 def test_the_twins_make_the_same_tables() -> None:

@@ -1,4 +1,5 @@
-"""Kernels of decompositions: LAPACK through NumPy, for whole batches."""
+"""Kernels of decompositions: LAPACK through NumPy, for whole batches, and through SciPy for large
+matrices."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import check_info, matrix_error
+from plugrad_cpu.kernels import lapack
 
 Array = Any
 
@@ -18,6 +20,8 @@ def check_matrices(info: Array, name: str) -> Any:
 
 
 def cholesky(a: Array, upper: bool) -> Any:
+    if lapack.suits(a):
+        return lapack.cholesky(a, upper)
     try:
         if upper:
             # The lower triangle of the transpose, which is the conjugate of U.mH.
@@ -32,6 +36,8 @@ def cholesky(a: Array, upper: bool) -> Any:
 def qr(a: Array, mode: str) -> Any:
     if mode == "r":
         return np.empty(0, a.dtype), np.linalg.qr(a, "r")
+    if lapack.suits(a):
+        return lapack.qr(a, mode == "complete")
     q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 
@@ -42,6 +48,10 @@ def geqrf(a: Array) -> Any:
 
 
 def eigh(a: Array, triangle: Any, compute_v: bool) -> Any:
+    if lapack.suits(a):
+        found = lapack.eigh(a, triangle, compute_v)
+        if found is not NotImplemented:
+            return found
     try:
         if not compute_v:
             return np.linalg.eigvalsh(a, triangle), np.empty(0, a.dtype)
@@ -76,6 +86,10 @@ def eigvals(a: Array) -> Any:
 
 
 def svd(a: Array, full_matrices: bool, compute_uv: bool) -> Any:
+    if lapack.suits(a):
+        found = lapack.svd(a, full_matrices, compute_uv)
+        if found is not NotImplemented:
+            return found
     try:
         if compute_uv:
             u, s, vh = np.linalg.svd(a, full_matrices)

@@ -1,7 +1,8 @@
 """LAPACK and BLAS through SciPy, if it is installed, one matrix of a batch after the other.
 
 It is imported at the first use, which takes a while. Without it the kernels decline, and the core's
-decompositions run, with NumPy.
+decompositions run, with NumPy. A row-major matrix is the transpose of a column-major one: where
+that is as good, it is not copied.
 """
 
 from __future__ import annotations
@@ -14,10 +15,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import matrix_error
+
 Array = Any
 
 # Of the routines' names, by NumPy's letters for dtypes.
 PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+# From here on calls from Python cost less than NumPy's way of computing float32 in float64.
+LARGE: Final = 48
+# How many columns orgqr takes at once; SciPy does not tell.
+BLOCK: Final = 64
 
 
 @functools.cache
@@ -31,15 +38,23 @@ def _module(name: str) -> Any:
 def routine(name: str, dtype: Any, module: str = "lapack") -> Callable[..., Any] | None:
     """ "getrf" for float64 is dgetrf; None without SciPy."""
     found = _module(module)
-    if found is None:
+    prefix = PREFIXES.get(dtype.char)
+    if found is None or prefix is None:
         return None
-    function: Callable[..., Any] = getattr(found, PREFIXES[dtype.char] + name)
+    function: Callable[..., Any] = getattr(found, prefix + name)
     return function
 
 
-def column_major(shape: tuple[int, ...], dtype: Any) -> Array:
-    """An array whose matrices LAPACK can write into."""
-    return np.empty((*shape[:-2], shape[-1], shape[-2]), dtype).swapaxes(-1, -2)
+def known(name: str, dtype: Any) -> Callable[..., Any]:
+    """A routine of LAPACK, where `suits` has found it."""
+    found = routine(name, dtype)
+    assert found is not None
+    return found
+
+
+def suits(a: Array) -> bool:
+    """Whether matrices are large enough for SciPy to be faster than NumPy's loop over a batch."""
+    return min(a.shape[-2:]) >= LARGE and a.size > 0 and _module("lapack") is not None
 
 
 def is_many(count: int, n: int) -> bool:
@@ -47,53 +62,59 @@ def is_many(count: int, n: int) -> bool:
     return count > 4 * n
 
 
+def each(function: Callable[..., Any], batch: tuple[int, ...], *arrays: Array) -> tuple[Any, ...]:
+    """The results of a function of matrices, for each of a batch that is not empty."""
+    if not batch:
+        return tuple([np.asarray(part) for part in function(*arrays)])
+    found = [function(*[array[place] for array in arrays]) for place in np.ndindex(batch)]
+    parts = [np.stack(part) for part in zip(*found, strict=True)]
+    return tuple([part.reshape(*batch, *part.shape[1:]) for part in parts])
+
+
+def work_size(query: Callable[..., Any], *args: Any, **kwargs: Any) -> list[int]:
+    """The sizes of workspace that a routine wants: rounded up, for float32 rounds them."""
+    *sizes, _ = query(*args, **kwargs)
+    return [int(np.real(size) * (1 + 1e-6)) + 1 for size in sizes]
+
+
 def lu_factor(a: Array, pivot: bool) -> Any:
-    getrf = routine("getrf", a.dtype) if a.dtype.char in PREFIXES else None
-    batch, (m, n) = a.shape[:-2], a.shape[-2:]
-    k = min(m, n)
-    if getrf is None or not pivot or 0 in a.shape or is_many(math.prod(batch), k):
+    getrf = routine("getrf", a.dtype)
+    batch, k = a.shape[:-2], min(a.shape[-2:])
+    if getrf is None or not pivot or a.size == 0 or is_many(math.prod(batch), k):
         return NotImplemented
-    factors = column_major(a.shape, a.dtype)
-    pivots = np.empty((*batch, k), np.int32)
-    info = np.empty(batch, np.int32)
-    for place in np.ndindex(batch):
-        factors[place], pivots[place], info[place] = getrf(a[place])
-    return factors, pivots + np.int32(1), info
+    factors, pivots, info = each(getrf, batch, a)
+    return factors, (pivots + 1).astype(np.int32), info.astype(np.int32)
 
 
 def lu_solve(lu: Array, pivots: Array, b: Array, left: bool, adjoint: bool) -> Any:
     getrs = routine("getrs", lu.dtype)
     n = lu.shape[-1]
-    if getrs is None:
+    right = b if left else b.swapaxes(-1, -2)
+    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+    if getrs is None or lu.size == 0 or b.size == 0 or is_many(math.prod(batch), n):
         return NotImplemented
     # LAPACK would exchange rows that are not there.
-    if pivots.size and pivots.min() < 1:
+    if pivots.min() < 1 or pivots.max() > n:
+        what = "greater or equal to 1" if pivots.min() < 1 else "smaller or equal to LU.size(-2)"
         raise RuntimeError(
-            "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the "
-            "result of lu_factor?"
+            f"Pivots given to lu_solve must all be {what}. Did you properly pass the result of "
+            "lu_factor?"
         )
-    if pivots.size and pivots.max() > n:
-        raise RuntimeError(
-            "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you "
-            "properly pass the result of lu_factor?"
-        )
-    right = b if left else b.swapaxes(-1, -2)
     is_complex = lu.dtype.kind == "c"
     # From the right: A.T @ X.T = B.T, and conj(A) @ X.T = B.T for the adjoint.
     conjugated = is_complex and adjoint and not left
-    right = right.conj() if conjugated else right
-    transposed = adjoint == left
-    kind = (2 if is_complex and left else 1) if transposed else 0
-    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
-    if 0 in (n, right.shape[-1]):
-        out = np.empty((*batch, *right.shape[-2:]), lu.dtype)
-    else:
-        out = column_major((*batch, *right.shape[-2:]), lu.dtype)
-        factors = np.broadcast_to(lu, (*batch, n, n))
-        exchanges = np.broadcast_to(pivots - 1, (*batch, n))
-        sides = np.broadcast_to(right, out.shape)
-        for place in np.ndindex(batch):
-            out[place] = getrs(factors[place], exchanges[place], sides[place], trans=kind)[0]
+    kind = (2 if is_complex and left else 1) if adjoint == left else 0
+
+    def one(factors: Array, exchanges: Array, side: Array) -> tuple[Array]:
+        return (getrs(factors, exchanges, side, trans=kind)[0],)
+
+    (out,) = each(
+        one,
+        batch,
+        np.broadcast_to(lu, (*batch, n, n)),
+        np.broadcast_to(pivots - 1, (*batch, n)),
+        np.broadcast_to(right.conj() if conjugated else right, (*batch, *right.shape[-2:])),
+    )
     out = out.conj() if conjugated else out
     return out if left else out.swapaxes(-1, -2)
 
@@ -102,47 +123,147 @@ def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unit: bool) ->
     trsm = routine("trsm", a.dtype, "blas")
     n = a.shape[-1]
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    if trsm is None or is_many(math.prod(batch), n):
+    if trsm is None or a.size == 0 or b.size == 0 or is_many(math.prod(batch), n):
         return NotImplemented
-    out = column_major((*batch, *b.shape[-2:]), b.dtype)
-    if out.size == 0:
-        return out
-    matrices, sides = np.broadcast_to(a, (*batch, n, n)), np.broadcast_to(b, out.shape)
-    for place in np.ndindex(batch):
-        matrix = matrices[place]
-        # Of a row-major matrix BLAS reads the transpose, without a copy.
+
+    def one(matrix: Array, side: Array) -> tuple[Array]:
         turned = matrix.flags.c_contiguous and n > 1
-        out[place] = trsm(
-            1.0,
-            matrix.T if turned else matrix,
-            sides[place],
-            side=int(not left),
-            lower=int(upper == turned),
-            trans_a=int(turned),
-            diag=int(unit),
+        return (
+            trsm(
+                1.0,
+                matrix.T if turned else matrix,
+                side,
+                side=int(not left),
+                lower=int(upper == turned),
+                trans_a=int(turned),
+                diag=int(unit),
+            ),
         )
+
+    matrices = np.broadcast_to(a, (*batch, n, n))
+    (out,) = each(one, batch, matrices, np.broadcast_to(b, (*batch, *b.shape[-2:])))
     return out
 
 
-def _sytrf(dtype: Any, hermitian: bool) -> str:
-    return "he" if hermitian and dtype.kind == "c" else "sy"
-
-
 def ldl_factor(a: Array, hermitian: bool) -> Any:
-    name = _sytrf(a.dtype, hermitian)
-    factor = routine(name + "trf", a.dtype)
-    workspace = routine(name + "trf_lwork", a.dtype)
-    n = a.shape[-1]
-    if factor is None or workspace is None or n == 0:
+    name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
+    factor, query = routine(name, a.dtype), routine(name + "_lwork", a.dtype)
+    if factor is None or query is None or a.size == 0:
         return NotImplemented
-    size = int(np.real(workspace(n, lower=1)[0]))
-    factors = column_major(a.shape, a.dtype)
-    pivots = np.empty(a.shape[:-1], np.int32)
-    info = np.empty(a.shape[:-2], np.int32)
-    for place in np.ndindex(info.shape):
-        found, pivots[place], info[place] = factor(a[place], lower=1, lwork=size)
-        factors[place] = np.tril(found)
-    return factors, pivots, info
+    (size,) = work_size(query, a.shape[-1], lower=1)
+
+    def one(matrix: Array) -> tuple[Array, Array, int]:
+        found, pivots, info = factor(matrix, lower=1, lwork=size)
+        return np.tril(found), pivots, info
+
+    factors, pivots, info = each(one, a.shape[:-2], a)
+    return factors, pivots.astype(np.int32), info.astype(np.int32)
+
+
+def cholesky(a: Array, upper: bool) -> Any:
+    potrf = known("potrf", a.dtype)
+
+    def one(matrix: Array) -> tuple[Array, int]:
+        # Of the transpose, whose other triangle is read, the transposed factor.
+        factor, info = potrf(matrix.T, lower=int(upper), clean=1)
+        return factor.T, info
+
+    factor, info = each(one, a.shape[:-2], a)
+    return factor, info.astype(np.int32)
+
+
+def qr(a: Array, complete: bool) -> tuple[Any, ...]:
+    geqrf, query = known("geqrf", a.dtype), known("geqrf_lwork", a.dtype)
+    orgqr = known("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    columns = m if complete else k
+    (size,) = work_size(query, m, n)
+
+    def one(matrix: Array) -> tuple[Array, Array]:
+        packed, tau, _, _ = geqrf(matrix, lwork=size)
+        # Before LAPACK overwrites what is below.
+        r = np.triu(packed[:columns])
+        if columns <= n:
+            start = packed[:, :columns]
+        else:
+            start = np.zeros((m, columns), a.dtype, "F")
+            start[:, :n] = packed
+        return orgqr(start, tau, lwork=columns * BLOCK, overwrite_a=1)[0], r
+
+    return each(one, a.shape[:-2], a)
+
+
+def eigh(a: Array, triangle: str, compute_v: bool) -> Any:
+    name = "heevd" if a.dtype.kind == "c" else "syevd"
+    evd, query = known(name, a.dtype), known(name + "_lwork", a.dtype)
+    lower = int(triangle == "L")
+    sizes = work_size(query, a.shape[-1], compute_v=int(compute_v), lower=lower)
+    options = dict(zip(("lwork", "liwork", "lrwork"), sizes, strict=False))
+
+    def one(matrix: Array) -> tuple[Array, Array, int]:
+        found: tuple[Array, Array, int] = evd(
+            matrix, compute_v=int(compute_v), lower=lower, **options
+        )
+        return found
+
+    values, vectors, info = each(one, a.shape[:-2], a)
+    if info.any():
+        return NotImplemented
+    return values, vectors if compute_v else np.empty(0, a.dtype)
+
+
+def svd(a: Array, full_matrices: bool, compute_uv: bool) -> Any:
+    gesdd, query = known("gesdd", a.dtype), known("gesdd_lwork", a.dtype)
+    options = {"compute_uv": int(compute_uv), "full_matrices": int(full_matrices)}
+    (size,) = work_size(query, *a.shape[-2:], **options)
+
+    def one(matrix: Array) -> tuple[Array, Array, Array, int]:
+        found: tuple[Array, Array, Array, int] = gesdd(matrix, lwork=size, **options)
+        return found
+
+    u, s, vh, info = each(one, a.shape[:-2], a)
+    if info.any():
+        return NotImplemented
+    return (u, s, vh) if compute_uv else (np.empty(0, a.dtype), s, np.empty(0, a.dtype))
+
+
+def solve(a: Array, b: Array) -> Array:
+    """LinAlgError in PyTorch's words for the first singular matrix."""
+    getrf, getrs = known("getrf", a.dtype), known("getrs", a.dtype)
+
+    def one(matrix: Array, side: Array) -> tuple[Array, int]:
+        factors, pivots, info = getrf(matrix.T)
+        return getrs(factors, pivots, side, trans=1)[0], info
+
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    matrices = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+    out, info = each(one, batch, matrices, np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    raise_first(info, "linalg.solve")
+    return out
+
+
+def inv(a: Array) -> Array:
+    getrf, getri = known("getrf", a.dtype), known("getri", a.dtype)
+    query = known("getri_lwork", a.dtype)
+    (size,) = work_size(query, a.shape[-1])
+
+    def one(matrix: Array) -> tuple[Array, int]:
+        factors, pivots, info = getrf(matrix.T)
+        if info:
+            # Not of the transpose: where the zero is, is part of the message.
+            return matrix, getrf(matrix)[2] or info
+        return getri(factors, pivots, lwork=size, overwrite_lu=1)[0].T, info
+
+    out, info = each(one, a.shape[:-2], a)
+    raise_first(info, "linalg.inv")
+    return out
+
+
+def raise_first(info: Array, name: str) -> None:
+    if info.any():
+        first = int(np.flatnonzero(info)[0])
+        raise matrix_error(name, int(info.flat[first]), first if info.ndim else None)
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

@@ -1,4 +1,4 @@
-"""Kernels of linear systems: LAPACK through NumPy."""
+"""Kernels of linear systems: LAPACK through NumPy, and through SciPy for large matrices."""
 
 from __future__ import annotations
 
@@ -7,20 +7,48 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad.plugins.kernel_errors import matrix_error
+from plugrad_cpu.kernels import lapack
+
 Array = Any
 
 
 def solve(a: Array, b: Array) -> Any:
+    if lapack.suits(a) and b.size:
+        return lapack.solve(a, b)
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        raise RuntimeError(
-            "linalg.solve: The solver failed because the input matrix is singular."
-        ) from None
+        raise matrix_error("linalg.solve", 1, _first_singular(a)) from None
+
+
+def _first_singular(a: Array) -> int | None:
+    """Which matrix of a batch it is; None without a batch."""
+    if a.ndim == 2:
+        return None
+    for number, place in enumerate(np.ndindex(a.shape[:-2])):
+        try:
+            np.linalg.inv(a[place])
+        except np.linalg.LinAlgError:
+            return number
+    return None
+
+
+def inv(a: Array) -> Any:
+    if lapack.suits(a):
+        return lapack.inv(a)
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return NotImplemented  # where it failed, the core's decomposition says
 
 
 def det(a: Array) -> Any:
     return np.linalg.det(a)
 
 
-KERNELS: Final[dict[str, Callable[..., Any]]] = {"_linalg_solve": solve, "linalg_det": det}
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "_linalg_solve": solve,
+    "linalg_inv": inv,
+    "linalg_det": det,
+}

@@ -7,6 +7,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jax import lax
 
+from plugrad.plugins.kernel_errors import matrix_error
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.programs import Array, Kernel, program
 
@@ -28,7 +29,7 @@ def _solve(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _singular(detail: Any) -> Exception:
-    return RuntimeError("linalg.solve: The solver failed because the input matrix is singular.")
+    return matrix_error("linalg.solve", 1)
 
 
 _solve_program: Final = program(_solve)

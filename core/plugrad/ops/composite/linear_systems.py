@@ -8,12 +8,15 @@ A backend without a solver of its own has that of the host.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dispatch.backends.matrix_errors import check_info, matrix_error
+from plugrad.errors import LinAlgError
 from plugrad.memory_format import contiguous_format
 from plugrad.ops.prepare import linear_systems as prepare
 from plugrad.ops.prepare.linear_systems import check_square, check_square_shape
@@ -33,9 +36,15 @@ def solve_on_host(A: TensorBase, B: TensorBase) -> TensorBase:
     try:
         return _to_device(np.linalg.solve(host_array(A), host_array(B)), A)
     except np.linalg.LinAlgError:
-        raise RuntimeError(
-            "linalg.solve: The solver failed because the input matrix is singular."
-        ) from None
+        check_info(_zeros_of_factor(A), "linalg.solve")
+        raise matrix_error("linalg.solve", 1) from None
+
+
+def _zeros_of_factor(A: TensorBase) -> Any:
+    """For each matrix, the number of the first zero on the diagonal of its factor U, or 0."""
+    # Seldom needed, and loaded on demand.
+    factorizations: Any = importlib.import_module("plugrad.ops.factorizations.lu")
+    return factorizations.lu_factor(host_array(A))[2]
 
 
 def det_on_host(A: TensorBase) -> TensorBase:
@@ -62,8 +71,12 @@ def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
 
 
 def inv(A: Tensor) -> Tensor:
-    check_square(A, "linalg.inv")
-    return F._linalg_solve(A, F.eye(sizes_of(A)[-1], dtype=A.dtype, device=A.device))
+    prepare.inv(A)
+    try:
+        return F._linalg_solve(A, F.eye(sizes_of(A)[-1], dtype=A.dtype, device=A.device))
+    except LinAlgError:
+        check_info(_zeros_of_factor(A), "linalg.inv")
+        raise
 
 
 def inverse(self: Tensor) -> Tensor:

@@ -50,6 +50,11 @@ def solve(A: TensorBase, B: TensorBase) -> tuple[object, ...]:
     return (A, B)
 
 
+def inv(A: TensorBase) -> tuple[object, ...]:
+    check_square(A, "linalg.inv")
+    return (A,)
+
+
 def det(A: TensorBase) -> tuple[object, ...]:
     check_square(A, "linalg.det")
     return (A,)

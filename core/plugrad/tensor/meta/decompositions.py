@@ -82,6 +82,7 @@ def ldl_factor(a: MetaArray, hermitian: bool) -> Three:
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "_check_matrices": like,
+    "linalg_inv": like,
     "_linalg_cholesky": cholesky,
     "linalg_qr": qr,
     "geqrf": geqrf,
