@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import jax.numpy as jnp
 from jax import lax
 
-from plugrad.plugins.kernel_errors import matrix_error
-from plugrad_jax.deferred import raise_later
-from plugrad_jax.kernels.programs import Array, Kernel, program
+from plugrad_jax.kernels.decompositions import check_matrices
+from plugrad_jax.kernels.programs import Array, Kernel, compiled, program
 
 
-def _solve(a: Array, b: Array) -> tuple[Array, Array]:
-    """The solution, and whether a matrix is singular."""
-    is_vector = b.ndim == 1
-    right = b[:, None] if is_vector else b
-    batch = jnp.broadcast_shapes(a.shape[:-2], right.shape[:-2])
-    factors, _, order = lax.linalg.lu(jnp.broadcast_to(a, (*batch, *a.shape[-2:])))
-    right = jnp.broadcast_to(right, (*batch, *right.shape[-2:]))
+def _factors(a: Array) -> tuple[Array, Array, Array]:
+    """LU, the order of rows, and for each matrix the first zero on the diagonal of U, or 0."""
+    factors, _, order = lax.linalg.lu(a)
+    zero = jnp.diagonal(factors, axis1=-2, axis2=-1) == 0
+    if zero.shape[-1] == 0:
+        return factors, order, jnp.zeros(a.shape[:-2], jnp.int32)
+    return factors, order, jnp.where(zero.any(-1), zero.argmax(-1) + 1, 0)
+
+
+def _substituted(factors: Array, order: Array, right: Array) -> Array:
     right = jnp.take_along_axis(right, order[..., None], -2)
     lower = lax.linalg.triangular_solve(
         factors, right, left_side=True, lower=True, unit_diagonal=True
     )
-    out = lax.linalg.triangular_solve(factors, lower, left_side=True, lower=False)
-    singular = jnp.any(jnp.diagonal(factors, axis1=-2, axis2=-1) == 0)
-    return (out[..., 0] if is_vector else out), singular
+    return lax.linalg.triangular_solve(factors, lower, left_side=True, lower=False)
 
 
-def _singular(detail: Any) -> Exception:
-    return matrix_error("linalg.solve", 1)
-
-
-_solve_program: Final = program(_solve)
+@compiled()
+def _solve(a: Array, b: Array) -> tuple[Array, Array]:
+    """The solution, and which matrices are singular."""
+    is_vector = b.ndim == 1
+    right = b[:, None] if is_vector else b
+    batch = jnp.broadcast_shapes(a.shape[:-2], right.shape[:-2])
+    factors, order, info = _factors(jnp.broadcast_to(a, (*batch, *a.shape[-2:])))
+    out = _substituted(factors, order, jnp.broadcast_to(right, (*batch, *right.shape[-2:])))
+    return (out[..., 0] if is_vector else out), info
 
 
 def solve(a: Array, b: Array) -> Array:
-    out, singular = _solve_program(a, b)
-    raise_later(singular, _singular)
+    out, info = _solve(a, b)
+    check_matrices(info, "linalg.solve")
+    return out
+
+
+@compiled()
+def _inv(a: Array) -> tuple[Array, Array]:
+    factors, order, info = _factors(a)
+    identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    return _substituted(factors, order, identity), info
+
+
+def inv(a: Array) -> Array:
+    out, info = _inv(a)
+    check_matrices(info, "linalg.inv")
     return out
 
 
 KERNELS: Final[dict[str, Kernel]] = {
     "_linalg_solve": solve,
+    "linalg_inv": inv,
     "linalg_det": program(jnp.linalg.det),
 }
