@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.ops.factorizations import cholesky, ldl, lu, triangular
+from plugrad.ops.on_demand.factorizations import cholesky, ldl, lu, triangular
 
 # More than one block.
 N = 70

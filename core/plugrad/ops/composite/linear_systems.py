@@ -43,7 +43,7 @@ def solve_on_host(A: TensorBase, B: TensorBase) -> TensorBase:
 def _zeros_of_factor(A: TensorBase) -> Any:
     """For each matrix, the number of the first zero on the diagonal of its factor U, or 0."""
     # Seldom needed, and loaded on demand.
-    factorizations: Any = importlib.import_module("plugrad.ops.factorizations.lu")
+    factorizations: Any = importlib.import_module("plugrad.ops.on_demand.factorizations.lu")
     return factorizations.lu_factor(host_array(A))[2]
 
 

@@ -1,7 +1,7 @@
 """LU and LDL decompositions under their public names, and on the host."""
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="index, no-any-return"
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from plugrad._generated import functions as F
 from plugrad.dtype import int32, int64
 from plugrad.ops.on_demand.composite.decompositions import named, to_device
 from plugrad.ops.on_demand.factorizations import ldl, lu
+from plugrad.ops.on_demand.formulas.decompositions import column_range, row_range
 from plugrad.ops.on_demand.prepare import lu as prepare
 from plugrad.ops.on_demand.prepare.triangular_systems import check_right_side
 from plugrad.ops.prepare.linear_systems import check_square
@@ -64,9 +65,9 @@ def linalg_lu(A: Tensor, pivot: bool) -> Any:
 def unpacked(LU: Tensor) -> tuple[Tensor, Tensor]:
     """L and U, of (*, m, n)."""
     count = min(sizes_of(LU)[-2:])
-    left = LU[..., :count].tril(-1)
+    left = column_range(LU, 0, count).tril(-1)
     ones = F.eye(sizes_of(LU)[-2], count, dtype=LU.dtype, device=LU.device)
-    return left + ones, LU[..., :count, :].triu()
+    return left + ones, row_range(LU, 0, count).triu()
 
 
 def permutation_matrix(pivots: Tensor, LU: Tensor) -> Tensor:

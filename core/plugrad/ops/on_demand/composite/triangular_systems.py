@@ -1,7 +1,7 @@
 """Systems that come down to one or two triangular ones, and the host's way for those."""
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="index, no-any-return"
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 

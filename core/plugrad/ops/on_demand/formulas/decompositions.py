@@ -5,7 +5,7 @@ their sources.
 """
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="index, no-any-return"
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
+
+
+def row_range(X: Tensor, start: int, stop: int | None = None) -> Tensor:
+    """X[..., start:stop, :]"""
+    return X.narrow(-2, start, (sizes_of(X)[-2] if stop is None else stop) - start)
+
+
+def column_range(X: Tensor, start: int, stop: int | None = None) -> Tensor:
+    """X[..., start:stop]"""
+    return X.narrow(-1, start, (sizes_of(X)[-1] if stop is None else stop) - start)
 
 
 def diagonal_of(X: Tensor) -> Tensor:
@@ -91,16 +101,16 @@ def qr_backward(
         return None
     rows, columns = sizes_of(Q)[-2], sizes_of(R)[-1]
     count = min(rows, columns)
-    square = R[..., :count]
+    square = column_range(R, 0, count)
     to_other: Tensor | None = None
     if columns > count and gR is not None:
-        other, g_other = R[..., count:], gR[..., count:]
+        other, g_other = column_range(R, count), column_range(gR, count)
         to_other = F.matmul(Q, g_other)
         of_other = F.matmul(F.matmul(Q, other), F.mH(g_other))
         gQ = of_other if gQ is None else gQ + of_other
     M: Tensor | None = None
     if gR is not None:
-        M = F.matmul(square, F.mH(gR[..., :count]))
+        M = F.matmul(square, F.mH(column_range(gR, 0, count)))
     if gQ is not None:
         turned = F.matmul(F.mH(gQ), Q)
         M = -turned if M is None else M - turned
@@ -113,7 +123,7 @@ def qr_backward(
     if columns == count:
         return found
     if to_other is None:
-        to_other = F.zeros_like(F.matmul(Q, R[..., count:]))
+        to_other = F.zeros_like(F.matmul(Q, column_range(R, count)))
     return F.cat([found, to_other], -1)
 
 
@@ -193,9 +203,9 @@ def svd_backward(
         raise_without_vectors("linalg.svdvals")
     rows, columns, count = sizes_of(U)[-2], sizes_of(Vh)[-1], sizes_of(S)[-1]
     # The first k of full matrices.
-    U, Vh = U[..., :count], Vh[..., :count, :]
-    gU = None if gU is None else gU[..., :count]
-    gVh = None if gVh is None else gVh[..., :count, :]
+    U, Vh = column_range(U, 0, count), row_range(Vh, 0, count)
+    gU = None if gU is None else column_range(gU, 0, count)
+    gVh = None if gVh is None else row_range(gVh, 0, count)
     if gU is None and gVh is None:
         return None if gS is None else F.matmul(U * gS.unsqueeze(-2), Vh)
     X = None if gU is None else F.matmul(F.mH(U), gU)

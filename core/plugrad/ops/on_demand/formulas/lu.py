@@ -1,7 +1,7 @@
 """Gradients of LU decompositions A = P L U, and of what is computed through them."""
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="index, no-any-return"
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.ops.on_demand.formulas.decompositions import column_range, row_range
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ def lu_factor_backward(grad: Tensor | None, LU: Tensor, pivots: Tensor) -> Tenso
         return None
     rows, columns = sizes_of(LU)[-2:]
     k = min(rows, columns)
-    square, g_square = LU[..., :k, :k], grad[..., :k, :k]
+    square, g_square = (
+        column_range(row_range(LU, 0, k), 0, k),
+        column_range(row_range(grad, 0, k), 0, k),
+    )
     L, U = square.tril(-1), square.triu()
     identity = F.eye(k, dtype=LU.dtype, device=LU.device)
     L = L + identity
@@ -55,11 +59,13 @@ def lu_factor_backward(grad: Tensor | None, LU: Tensor, pivots: Tensor) -> Tenso
     below: Any = None
     right: Any = None
     if rows > k:
-        below = F.linalg_solve_triangular(F.mH(U), grad[..., k:, :], upper=False, left=False)
-        gU = gU - F.matmul(F.mH(LU[..., k:, :]), below)
+        below = F.linalg_solve_triangular(F.mH(U), row_range(grad, k), upper=False, left=False)
+        gU = gU - F.matmul(F.mH(row_range(LU, k)), below)
     if columns > k:
-        right = F.linalg_solve_triangular(F.mH(L), grad[..., k:], upper=True, unitriangular=True)
-        gL = gL - F.matmul(right, F.mH(LU[..., k:]))
+        right = F.linalg_solve_triangular(
+            F.mH(L), column_range(grad, k), upper=True, unitriangular=True
+        )
+        gL = gL - F.matmul(right, F.mH(column_range(LU, k)))
     inner = packed(F.matmul(F.mH(L), gL), F.matmul(gU, F.mH(U)))
     left = F.linalg_solve_triangular(F.mH(L), inner, upper=True, unitriangular=True)
     found = F.linalg_solve_triangular(F.mH(U), left, upper=False, left=False)

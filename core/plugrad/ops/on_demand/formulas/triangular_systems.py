@@ -1,7 +1,7 @@
 """Gradients of solutions of triangular systems."""
 
 # Tensor dunders may return NotImplemented: Any.
-# mypy: disable-error-code="index, no-any-return"
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.ops.on_demand.formulas.decompositions import (
     check_qr,
+    column_range,
     diagonal_of,
     differences,
     folded,
     half_diagonal,
     raise_without_vectors,
+    row_range,
     without_diagonal,
 )
 from plugrad.tensor.base import sizes_of
@@ -37,15 +39,15 @@ def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor, mode: str) -> Any:
     """dQ = dA R^-1 - Q T and dR = Q^H (dA - dQ R), where T is folded from Q^H dA R^-1."""
     check_qr(Q, R, mode)
     count = min(sizes_of(Q)[-2], sizes_of(R)[-1])
-    square = R[..., :count]
-    ratio = F.linalg_solve_triangular(square, dA[..., :count], upper=True, left=False)
+    square = column_range(R, 0, count)
+    ratio = F.linalg_solve_triangular(square, column_range(dA, 0, count), upper=True, left=False)
     inner = F.matmul(F.mH(Q), ratio)
     # Upper triangular, so that what remains is skew.
     T = inner.triu(1) + F.mH(inner.tril(-1)) + F.diag_embed(diagonal_of(folded(inner)))
     dQ = ratio - F.matmul(Q, T)
     if sizes_of(R)[-1] == count:
         return dQ, F.matmul(T, R)
-    rest = F.matmul(F.mH(Q), dA[..., count:] - F.matmul(dQ, R[..., count:]))
+    rest = F.matmul(F.mH(Q), column_range(dA, count) - F.matmul(dQ, column_range(R, count)))
     return dQ, F.cat([F.matmul(T, square), rest], -1)
 
 
@@ -72,7 +74,7 @@ def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor, compute_uv: bool) 
         raise_without_vectors("linalg.svdvals")
     rows, columns, count = sizes_of(U)[-2], sizes_of(Vh)[-1], sizes_of(S)[-1]
     all_U, all_Vh = U, Vh
-    U, Vh = U[..., :count], Vh[..., :count, :]
+    U, Vh = column_range(U, 0, count), row_range(Vh, 0, count)
     V = F.mH(Vh)
     from_right = F.matmul(dA, V)
     inner = F.matmul(F.mH(U), from_right)

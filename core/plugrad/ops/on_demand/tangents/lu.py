@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.ops.on_demand.formulas.decompositions import column_range, row_range
 from plugrad.ops.on_demand.formulas.lu import packed, permuted, permuted_back, solve_unit_lower
 from plugrad.tensor.base import sizes_of
 
@@ -21,19 +22,19 @@ def lu_factor_tangent(dA: Tensor, LU: Tensor, pivots: Tensor) -> Any:
     rows, columns = sizes_of(LU)[-2:]
     k = min(rows, columns)
     dA = permuted_back(pivots, dA)
-    square = LU[..., :k, :k]
+    square = column_range(row_range(LU, 0, k), 0, k)
     U = square.triu()
     L = square.tril(-1) + F.eye(k, dtype=LU.dtype, device=LU.device)
-    half = solve_unit_lower(L, dA[..., :k, :k])
+    half = solve_unit_lower(L, column_range(row_range(dA, 0, k), 0, k))
     inner = F.linalg_solve_triangular(U, half, upper=True, left=False)
     dL, dU = F.matmul(L, inner.tril(-1)), F.matmul(inner.triu(), U)
     found: Any = packed(dL, dU)
     if rows > k:
-        change = dA[..., k:, :] - F.matmul(LU[..., k:, :], dU)
+        change = row_range(dA, k) - F.matmul(row_range(LU, k), dU)
         below = F.linalg_solve_triangular(U, change, upper=True, left=False)
         found = F.cat([found, below], -2)
     if columns > k:
-        change = dA[..., k:] - F.matmul(dL, LU[..., k:])
+        change = column_range(dA, k) - F.matmul(dL, column_range(LU, k))
         found = F.cat([found, solve_unit_lower(L, change)], -1)
     return found
 
