@@ -4,7 +4,8 @@ The input is padded and turned to (C, N, *spatial), so that the columns of a who
 matrix (C * taps, N * positions). With stride 1 a window's shift is a shift in memory: a row of the
 matrix is then one contiguous run through the whole padded batch, which copies many times faster
 than rows of a few elements each. Such a run also computes positions that straddle two rows; these
-are left out at the end. Large batches go in chunks whose columns fit into the cache.
+are left out at the end. Large batches go in chunks, and runs in pieces whose columns fit into the
+cache, which the product then reads them from.
 
 Source of the layout: Chellapilla, Puri and Simard, High Performance Convolutional Neural Networks
 for Document Processing, 2006.
@@ -28,6 +29,11 @@ Ints = tuple[int, ...]
 
 # Elements of a chunk's columns.
 _CHUNK: Final = 1 << 20
+# Bytes of the columns of a piece of a run; of columns that are added up tap by tap, each of which
+# is a call; and how many columns a piece has at least.
+_PIECE: Final = 1 << 19
+_FOLDED: Final = 1 << 22
+_LEAST_PIECE: Final = 256
 # A run may compute this many times the positions that are wanted.
 _WASTE: Final = 1.8
 
@@ -66,32 +72,46 @@ class _Geometry:
     def columns(self, x: Array, groups: int) -> Array:
         """The windows of (N, C, *sizes): (groups, C / groups * taps, columns)."""
         count, channels = x.shape[:2]
-        size = x.itemsize
         kernel = self.windows.kernel
-        if self.runs:
-            batch, images = self._batch(channels, count, x.dtype)
-            images[self._inside(self.sizes)] = x.swapaxes(0, 1)
-            view = as_strided(
-                batch,
-                (channels, *kernel, batch.shape[1] - self.reach),
-                (batch.strides[0], *(shift * size for shift in self.shifts), size),
-            )
-        else:
-            padded = np.zeros((channels, count, *self.windows.padded()), x.dtype)
-            padded[self.windows.interior()] = x.swapaxes(0, 1)
-            spatial = padded.strides[2:]
-            view = as_strided(
-                padded,
-                (channels, *kernel, count, *self.out),
-                (
-                    padded.strides[0],
-                    *(s * d for s, d in zip(spatial, self.windows.dilation, strict=True)),
-                    padded.strides[1],
-                    *(s * t for s, t in zip(spatial, self.windows.stride, strict=True)),
-                ),
-            )
+        padded = np.zeros((channels, count, *self.windows.padded()), x.dtype)
+        padded[self.windows.interior()] = x.swapaxes(0, 1)
+        spatial = padded.strides[2:]
+        view = as_strided(
+            padded,
+            (channels, *kernel, count, *self.out),
+            (
+                padded.strides[0],
+                *(s * d for s, d in zip(spatial, self.windows.dilation, strict=True)),
+                padded.strides[1],
+                *(s * t for s, t in zip(spatial, self.windows.stride, strict=True)),
+            ),
+        )
         rows = channels * math.prod(kernel)
         return view.reshape(groups, rows // groups, -1)
+
+    def batch(self, x: Array) -> Array:
+        """(N, C, *sizes) as a padded batch (C, length) for runs."""
+        batch, images = self._batch(x.shape[1], x.shape[0], x.dtype)
+        images[self._inside(self.sizes)] = x.swapaxes(0, 1)
+        return batch
+
+    def run_columns(self, batch: Array, piece: slice, groups: int) -> Array:
+        """Some of the columns of a padded batch: (groups, C / groups * taps, columns)."""
+        channels, size = batch.shape[0], batch.itemsize
+        kernel, count = self.windows.kernel, piece.stop - piece.start
+        view = as_strided(
+            batch[:, piece.start :],
+            (channels, *kernel, count),
+            (batch.strides[0], *(shift * size for shift in self.shifts), size),
+        )
+        return view.reshape(groups, channels // groups * math.prod(kernel), count)
+
+    def pieces(self, rows: int, dtype: Any, count: int, size: int = _PIECE) -> Iterator[slice]:
+        """Slices of the columns of a run, of which each has so many rows."""
+        length = self.lead + count * self.area - self.reach
+        step = max(_LEAST_PIECE, size // max(1, rows * dtype.itemsize))
+        for start in range(0, length, step):
+            yield slice(start, min(start + step, length))
 
     def collect(self, product: Array, count: int) -> Array:
         """A product (O, columns) as a view (N, O, *out)."""
@@ -120,19 +140,25 @@ class _Geometry:
         """Adds columns (C * taps, columns) up where their windows lie: (N, C, *sizes)."""
         windows = self.windows
         channels = columns.shape[0] // math.prod(windows.kernel)
-        if self.runs:
-            batch, images = self._batch(channels, count, columns.dtype)
-            length = columns.shape[1]
-            by_tap = columns.reshape(channels, -1, length)
-            for number, tap in enumerate(windows.taps()):
-                start = sum(shift * t for shift, t in zip(self.shifts, tap, strict=True))
-                batch[:, start : start + length] += by_tap[:, number]
-            return images[self._inside(self.sizes)].swapaxes(0, 1)
         padded = np.zeros((channels, count, *windows.padded()), columns.dtype)
         by_tap = columns.reshape(channels, -1, count, *self.out)
         for number, read in enumerate(windows.reads()):
             padded[read] += by_tap[:, number]
         return padded[windows.interior()].swapaxes(0, 1)
+
+    def fold_runs(self, matrix: Array, spread: Array, count: int) -> Array:
+        """Adds the columns up that a product of matrices (groups, taps, O / groups) and a gradient
+        (groups, O / groups, columns) has, where their windows lie: (N, C, *sizes)."""
+        taps = self.windows.taps()
+        starts = [sum(s * t for s, t in zip(self.shifts, tap, strict=True)) for tap in taps]
+        rows = matrix.shape[0] * matrix.shape[1]
+        batch, images = self._batch(rows // len(taps), count, spread.dtype)
+        for piece in self.pieces(rows, spread.dtype, count, _FOLDED):
+            columns = _product(matrix, spread[:, :, piece])
+            by_tap = columns.reshape(batch.shape[0], len(taps), -1)
+            for number, start in enumerate(starts):
+                batch[:, start + piece.start : start + piece.stop] += by_tap[:, number]
+        return images[self._inside(self.sizes)].swapaxes(0, 1)
 
     def _batch(self, channels: int, count: int, dtype: Any) -> tuple[Array, Array]:
         """A batch of zeros (C, length) for runs, and its images as a view (C, N, *cells)."""
@@ -168,14 +194,42 @@ def _forward(x: Array, weight: Array, bias: Array | None, geometry: _Geometry, g
         return out
     matrix = weight.reshape(groups, filters // groups, -1)
     for part in _chunks(geometry, groups * matrix.shape[2], count):
-        columns = geometry.columns(x[part], groups)
-        product = _product(matrix, columns).reshape(filters, -1)
-        view = geometry.collect(product, x[part].shape[0])
+        product = _correlated(x[part], matrix, geometry, groups)
+        view = geometry.collect(product.reshape(filters, -1), x[part].shape[0])
         if shift is None:
             out[part] = view
         else:
             np.add(view, shift, out[part])
     return out
+
+
+def _correlated(x: Array, matrix: Array, geometry: _Geometry, groups: int) -> Array:
+    """The products of filters and columns, (groups, O / groups, columns)."""
+    if not geometry.runs:
+        return _product(matrix, geometry.columns(x, groups))
+    batch = geometry.batch(x)
+    product = np.empty((*matrix.shape[:2], batch.shape[1] - geometry.reach), x.dtype)
+    for piece in geometry.pieces(groups * matrix.shape[2], x.dtype, x.shape[0]):
+        product[:, :, piece] = _product(matrix, geometry.run_columns(batch, piece, groups))
+    return product
+
+
+def _turned(geometry: _Geometry) -> _Geometry | None:
+    """How the gradient is correlated with the turned filters, if both can be done in runs."""
+    if not geometry.runs:
+        return None
+    windows = geometry.windows
+    padding = [
+        spread * (kernel - 1) - pad
+        for kernel, spread, pad in zip(
+            windows.kernel, windows.dilation, windows.padding, strict=True
+        )
+    ]
+    if min(padding) < 0:
+        return None
+    steps = (windows.kernel, windows.stride, tuple(padding), windows.dilation)
+    turned = _Geometry(Windows(windows.out, *steps, windows.sizes))
+    return turned if turned.runs else None
 
 
 def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int) -> Any:
@@ -185,11 +239,24 @@ def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int
     if not (grad.size and weight.size):
         out[...] = 0
         return out
+    # Columns to be added up are as many rows as the input has channels, those to be read as many
+    # as there are filters.
+    turned = _turned(geometry) if filters <= out.shape[1] else None
+    if turned is not None:
+        kernel = weight.shape[2:]
+        by_group = weight.reshape(groups, filters // groups, -1, *kernel).swapaxes(1, 2)
+        flipped = np.flip(by_group, tuple(range(3, by_group.ndim)))
+        filter_bank = flipped.reshape(out.shape[1], filters // groups, *kernel)
+        return _forward(grad, filter_bank, None, turned, groups)
     matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
     for part in _chunks(geometry, groups * matrix.shape[1], count):
-        columns = _product(matrix, geometry.spread(grad[part], groups))
-        rows = columns.reshape(columns.shape[0] * columns.shape[1], -1)
-        out[part] = geometry.fold(rows, grad[part].shape[0])
+        spread, images = geometry.spread(grad[part], groups), grad[part].shape[0]
+        if geometry.runs:
+            out[part] = geometry.fold_runs(matrix, spread, images)
+        else:
+            columns = _product(matrix, spread)
+            rows = columns.reshape(columns.shape[0] * columns.shape[1], -1)
+            out[part] = geometry.fold(rows, images)
     return out
 
 
@@ -200,8 +267,15 @@ def _weight_gradient(grad: Array, x: Array, shape: Ints, geometry: _Geometry, gr
     rows = math.prod(shape[1:])
     total = np.zeros((groups, filters // groups, rows), grad.dtype)
     for part in _chunks(geometry, groups * rows, grad.shape[0]):
-        columns = geometry.columns(x[part], groups)
-        total += _product(geometry.spread(grad[part], groups), columns.swapaxes(1, 2))
+        spread = geometry.spread(grad[part], groups)
+        if geometry.runs:
+            batch = geometry.batch(x[part])
+            for piece in geometry.pieces(groups * rows, x.dtype, x[part].shape[0]):
+                columns = geometry.run_columns(batch, piece, groups)
+                total += _product(spread[:, :, piece], columns.swapaxes(1, 2))
+        else:
+            columns = geometry.columns(x[part], groups)
+            total += _product(spread, columns.swapaxes(1, 2))
     return total.reshape(shape)
 
 

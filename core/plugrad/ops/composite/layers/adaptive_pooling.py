@@ -180,9 +180,9 @@ def _greatest(x: Tensor, sizes: Ints, out: Ints) -> Tensor:
     places: list[Any] = []
     for size, count in zip(sizes, out, strict=True):
         starts, ends = _bounds(size, count)
-        taps = np.arange((ends - starts).max(initial=1)).reshape((-1, 1))
+        steps = np.arange((ends - starts).max(initial=1)).reshape((-1, 1))
         # Windows that are smaller read their last element again.
-        places.append(np.minimum(starts + taps, ends - 1))
+        places.append(np.minimum(starts + steps, ends - 1))
     dim = x.ndim - len(sizes)
     opened = open_places(x, places, zero_like(x))
     count = math.prod([along.shape[0] for along in places])

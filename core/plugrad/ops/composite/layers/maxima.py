@@ -13,7 +13,7 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, int64
 from plugrad.ops.composite.selection.positions import index_tensor
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -43,7 +43,7 @@ def greatest_taps(taps: Tensor, dim: int, least: Any = None) -> tuple[Tensor, Te
     return best.squeeze(dim), first.unsqueeze(dim) == each
 
 
-def chosen_places(chosen: Tensor, places: Tensor, dim: int) -> Tensor:
+def chosen_places(chosen: Tensor, places: TensorBase, dim: int) -> Tensor:
     """The place of the one tap along a dimension that a mask is true for; `places` broadcast."""
     nothing = F.zeros((), dtype=int64, device=places.device)
     return F.where(chosen, places, nothing).sum(dim=(dim,), dtype=int64)

@@ -83,10 +83,10 @@ def _unpool(self: Tensor, indices: Tensor, out: Ints) -> Tensor:
 
 def _check_places(places: Tensor, out: Ints) -> None:
     """RuntimeError that names an index outside of the result, after something has gone wrong."""
-    every: Any = places
-    outside = every[(places < 0) | (places >= math.prod(out))]
+    outside = places.masked_select((places < 0) | (places >= math.prod(out)))
     if outside.numel() > 0:
+        first = outside.narrow(0, 0, 1).item()
         volume = "x".join([str(size) for size in out])
         raise RuntimeError(
-            f"Found an invalid max index: {outside[0].item()} (output volumes are of size {volume})"
+            f"Found an invalid max index: {first} (output volumes are of size {volume})"
         ) from None
