@@ -62,7 +62,13 @@ class _Geometry:
         self.shifts = tuple(step * d for step, d in zip(self.steps, windows.dilation, strict=True))
         self.lead = sum(step * p for step, p in zip(self.steps, padding, strict=True))
         self.reach = sum(step * (k - 1) for step, k in zip(self.shifts, kernel, strict=True))
-        fits = all(o <= n for o, n in zip(self.out, self.cells, strict=True))
+        # What is behind an image is the padding in front of the next, and no more of it.
+        fits = all(
+            out <= cells and padded <= cells + p
+            for out, cells, padded, p in zip(
+                self.out, self.cells, windows.padded(), padding, strict=True
+            )
+        )
         unit = all(s == 1 for s in windows.stride)
         self.runs = unit and fits and self.area <= _WASTE * self.positions
 
@@ -106,9 +112,8 @@ class _Geometry:
         )
         return view.reshape(groups, channels // groups * math.prod(kernel), count)
 
-    def pieces(self, rows: int, dtype: Any, count: int, size: int = _PIECE) -> Iterator[slice]:
+    def pieces(self, rows: int, dtype: Any, length: int, size: int = _PIECE) -> Iterator[slice]:
         """Slices of the columns of a run, of which each has so many rows."""
-        length = self.lead + count * self.area - self.reach
         step = max(_LEAST_PIECE, size // max(1, rows * dtype.itemsize))
         for start in range(0, length, step):
             yield slice(start, min(start + step, length))
@@ -153,7 +158,7 @@ class _Geometry:
         starts = [sum(s * t for s, t in zip(self.shifts, tap, strict=True)) for tap in taps]
         rows = matrix.shape[0] * matrix.shape[1]
         batch, images = self._batch(rows // len(taps), count, spread.dtype)
-        for piece in self.pieces(rows, spread.dtype, count, _FOLDED):
+        for piece in self.pieces(rows, spread.dtype, spread.shape[2], _FOLDED):
             columns = _product(matrix, spread[:, :, piece])
             by_tap = columns.reshape(batch.shape[0], len(taps), -1)
             for number, start in enumerate(starts):
@@ -209,7 +214,7 @@ def _correlated(x: Array, matrix: Array, geometry: _Geometry, groups: int) -> Ar
         return _product(matrix, geometry.columns(x, groups))
     batch = geometry.batch(x)
     product = np.empty((*matrix.shape[:2], batch.shape[1] - geometry.reach), x.dtype)
-    for piece in geometry.pieces(groups * matrix.shape[2], x.dtype, x.shape[0]):
+    for piece in geometry.pieces(groups * matrix.shape[2], x.dtype, product.shape[2]):
         product[:, :, piece] = _product(matrix, geometry.run_columns(batch, piece, groups))
     return product
 
@@ -270,7 +275,7 @@ def _weight_gradient(grad: Array, x: Array, shape: Ints, geometry: _Geometry, gr
         spread = geometry.spread(grad[part], groups)
         if geometry.runs:
             batch = geometry.batch(x[part])
-            for piece in geometry.pieces(groups * rows, x.dtype, x[part].shape[0]):
+            for piece in geometry.pieces(groups * rows, x.dtype, spread.shape[2]):
                 columns = geometry.run_columns(batch, piece, groups)
                 total += _product(spread[:, :, piece], columns.swapaxes(1, 2))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plugrad._generated.settings import Convolution
 from plugrad.dtype import BOOL
+from plugrad.ops.windows import transposed_sizes
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 
@@ -26,6 +27,7 @@ def convolution(
         )
     if how.transposed:
         _check_output_padding(how)
+        _check_output(x, w, how)
     else:
         _check_kernel_fits(x, w, how)
     _check_dtypes(input, weight, bias)
@@ -140,6 +142,17 @@ def _check_output_padding(how: Convolution) -> None:
     for i in range(len(stride)):
         if output_padding[i] >= max(stride[i], dilation[i]):
             _raise_output_padding(how)
+
+
+def _check_output(x: tuple[int, ...], w: tuple[int, ...], how: Convolution) -> None:
+    sizes = transposed_sizes(
+        x[2:], w[2:], how.stride, how.padding, how.dilation, how.output_padding
+    )
+    if min(sizes) < 1:
+        raise RuntimeError(
+            f"Given input size per channel: ({_by(list(x[2:]))}). Calculated output size per "
+            f"channel: ({_by(list(sizes))}). Output size is too small"
+        )
 
 
 def _raise_output_padding(how: Convolution) -> None:

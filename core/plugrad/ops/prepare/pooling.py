@@ -56,6 +56,11 @@ def pooling_windows(operator: str, self: TensorBase, settings: Pooling, spatial:
                 "pad should be at most half of effective kernel size, but got "
                 f"pad={pad[i]}, kernel_size={kernel[i]} and dilation={spread[i]}"
             )
+        if pad[i] > kernel[i] // 2:
+            raise RuntimeError(
+                "pad should be smaller than or equal to half of kernel size, but got "
+                f"{named('k', kernel)} {named('pad', pad)}"
+            )
     shape = sizes_of(self)
     sizes = shape[len(shape) - spatial :]
     ceil = settings.ceil_mode
@@ -160,7 +165,15 @@ def avg_pool2d(self: TensorBase, settings: Pooling) -> tuple[object, ...]:
 
 
 def avg_pool3d(self: TensorBase, settings: Pooling) -> tuple[object, ...]:
-    return _avg_pool(self, settings, 3)
+    prepared = _avg_pool(self, settings, 3)
+    sizes = sizes_of(self)[self.ndim - 3 :]
+    kernel = per_dimension("avg_pool3d: kernel_size", settings.kernel_size, 3)
+    for i in range(3):
+        if sizes[i] < kernel[i]:
+            raise RuntimeError(
+                f"input image ({named('', sizes)}) smaller than kernel size ({named('k', kernel)})"
+            )
+    return prepared
 
 
 def avg_pool2d_backward(

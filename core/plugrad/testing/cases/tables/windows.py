@@ -68,7 +68,16 @@ CONVOLUTION = [
         [
             call(SIGNALS, T((3, 4, 2)), T((4,)), stride=2, padding=1, output_padding=1),
             call(T((4, 5)), T((4, 1, 2)), groups=2, dilation=2),
+            # With stride 1, output padding is more than the padding behind the input.
+            call(T((2, 4, 6)), T((4, 1, 3)), padding=2, dilation=2, groups=4, output_padding=1),
+            call(T((2, 3)), T((2, 2, 1)), padding=1, dilation=2, output_padding=1),
         ],
+        wrong(
+            RuntimeError,
+            "Output size is too small",
+            *(T((2, 3)), T((2, 2, 1))),
+            padding=2,
+        ),
         wrong(
             RuntimeError,
             r"Given transposed=1, weight of size \[4, 2, 2\], expected input\[2, 3, 7\] to have 4 "
@@ -130,6 +139,7 @@ MAXIMA = [
         wrong(RuntimeError, "non-empty 4D or 5D", T((3, 4, 3)), 2),
         wrong(RuntimeError, "stride should be greater than zero, but got dT", VOLUME, 2, -1),
         wrong(RuntimeError, POOL_PAD, VOLUME, 2, padding=2),
+        wrong(RuntimeError, "equal to half of kernel size", VOLUME, 2, padding=2, dilation=3),
         wrong(RuntimeError, r"Calculated output size: \(2x0x0x0\)", VOLUME, 7),
         wrong(
             RuntimeError,
@@ -201,6 +211,13 @@ MEANS = [
         ],
         wrong(RuntimeError, "divisor must be not zero", VOLUMES, 2, divisor_override=0),
         wrong(RuntimeError, POOL_PAD, VOLUMES, 2, padding=2),
+        wrong(
+            RuntimeError,
+            r"input image \(T: 3 H: 4 W: 3\) smaller than kernel size \(kT: 4 kH: 4 kW: 4\)",
+            VOLUMES,
+            4,
+            padding=2,
+        ),
         dtypes=("float32", "int64"),
         wider=HALVES,
     ),
