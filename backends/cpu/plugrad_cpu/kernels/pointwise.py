@@ -26,6 +26,7 @@ from plugrad_cpu.kernels.adapters import (
     with_number_first,
 )
 from plugrad_cpu.kernels.floating_errors import run_integer_division
+from plugrad_cpu.kernels.linalg import is_narrow, widen
 from plugrad_cpu.kernels.selection import (
     clamp,
     clamp_max,
@@ -49,6 +50,8 @@ def neg(a: Array) -> Any:
 
 
 def divide_rounded(a: Array, b: Any, rounding_mode: str | None) -> Any:
+    if is_narrow(a) and not isinstance(b, np.ndarray):
+        return divide_rounded(widen(a), b, rounding_mode).astype(a.dtype)
     if not isinstance(b, np.ndarray):
         b = as_operand(b, a.dtype)
     if rounding_mode is None:
@@ -57,6 +60,10 @@ def divide_rounded(a: Array, b: Any, rounding_mode: str | None) -> Any:
 
 
 def rsub_number(a: Array, number: Any, alpha: Any) -> Any:
+    if alpha != 1 and is_narrow(a):
+        # The numbers are rounded, but not the product, as in PyTorch.
+        number, alpha = float(as_operand(number, a.dtype)), float(as_operand(alpha, a.dtype))
+        return rsub_number(widen(a), number, alpha).astype(a.dtype)
     return np.subtract(
         as_operand(number, a.dtype), a if alpha == 1 else a * as_operand(alpha, a.dtype)
     )

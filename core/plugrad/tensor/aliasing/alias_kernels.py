@@ -44,6 +44,7 @@ from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.kernel_failures import explained
 from plugrad.tensor.calls.kernel_results import note_alone
 from plugrad.tensor.calls.kernels import (
+    KEEPS_NUMBER,
     ONE,
     RawKernel,
     broadcast_shapes,
@@ -70,6 +71,7 @@ class InplaceKernel:
         self.raw: Any = raw
         self.elementwise: bool = op.structure != ""
         self.makes_real: bool = functional.result == "real"
+        self.keeps_number: bool = functional.name in KEEPS_NUMBER
         self.scale: Any = active.raw_kernel("mul", "Scalar")
         self.dense: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
         # Where among the other arguments the dtype of the computation is, if there is one.
@@ -117,10 +119,13 @@ class InplaceKernel:
         if not args:
             return True
         other = args[0]
-        if len(args) > 1 and args[1] != 1 and target.dtype.category < FLOATING:
+        narrow = target.dtype.itemsize == 2
+        if len(args) > 1 and args[1] != 1 and (narrow or target.dtype.category < FLOATING):
             return False
         if isinstance(other, TensorBase):
             return other.dtype is target.dtype and other.device is target.device
+        if narrow and self.keeps_number:
+            return False
         return promote_with_scalar(target, other) is target.dtype
 
     def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> Any:

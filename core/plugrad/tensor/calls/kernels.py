@@ -22,7 +22,7 @@ from plugrad.dispatch.backends.backend import Backend, class_name
 from plugrad.dispatch.backends.kernel_context import InContext, is_busy
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.operator import Operator
-from plugrad.dtype import FLOATING, DType, bool_
+from plugrad.dtype import FLOATING, DType, bool_, float32
 from plugrad.return_types import result_type_of
 from plugrad.tensor.base import (
     TensorBase,
@@ -52,6 +52,9 @@ PROMOTE: Final = 0
 FLOAT: Final = 1
 BOOL_RESULT: Final = 2
 REAL: Final = 3
+# Beside 16-bit floats, a second operand that is a number is not rounded to 16 bits here; elsewhere
+# it is, in PyTorch too.
+KEEPS_NUMBER: Final = ("mul", "div", "floor_divide")
 _RESULTS: Final = {"promote": PROMOTE, "float": FLOAT, "bool": BOOL_RESULT, "real": REAL}
 
 
@@ -73,6 +76,11 @@ def _array_for(tensor: TensorBase, dtype: DType, device: Device) -> Any:
     if tensor.dtype is not dtype:
         return cast_array(tensor.array, device.type, dtype, device.index or 0)
     return tensor.array
+
+
+def _is_narrow(dtype: DType) -> bool:
+    """Whether it is a 16-bit float's."""
+    return dtype.itemsize == 2 and dtype.category == FLOATING
 
 
 def check_alpha(alpha: Any, dtype: DType) -> None:
@@ -188,6 +196,7 @@ class BinaryKernel:
         self.scale: Any = active.raw_kernel("mul", "Scalar")
         self.multiply: Any = active.raw_kernel("mul", "Tensor")
         self.check: Any = op.prepare
+        self.keeps_number: bool = op.name in KEEPS_NUMBER
 
     def __call__(self, keyset: i64, a: Any, b: Any, alpha: Any = 1) -> TensorBase:
         return self.compute(a, b, alpha)
@@ -204,6 +213,9 @@ class BinaryKernel:
         dtype = promote_with_scalar(tensor, number)
         if self.result == FLOAT:
             dtype = float_result(dtype)
+        if self.keeps_number and dtype.itemsize == 2 and tensor is a and _is_narrow(dtype):
+            x = _array_for(tensor, float32, device)
+            return to_dtype(self._finish(a, b, x, b, alpha, float32, device), dtype)
         array = _array_for(tensor, dtype, device)
         if tensor is a:
             return self._finish(a, b, array, b, alpha, dtype, device)
@@ -234,6 +246,10 @@ class BinaryKernel:
             dtype = float_result(dtype)
         if device is not b.device:
             device = self._common_device(a, b)
+        if self.keeps_number and _is_narrow(dtype) and b.ndim == 0:
+            x = _array_for(a, float32, device)
+            y = _array_for(b, float32, device)
+            return to_dtype(self._finish(a, b, x, y, alpha, float32, device), dtype)
         x = _array_for(a, dtype, device)
         y = _array_for(b, dtype, device)
         return self._finish(a, b, x, y, alpha, dtype, device)
@@ -244,6 +260,8 @@ class BinaryKernel:
         if alpha is not ONE:
             check_alpha(alpha, dtype)
         if alpha is not ONE and alpha != 1:
+            if _is_narrow(dtype):
+                return self._scaled_in_float32(a, b, x, y, alpha, dtype, device)
             y = y * alpha if isinstance(y, (int, float, complex)) else self._times(y, alpha, device)
         context = self.context
         try:
@@ -261,6 +279,19 @@ class BinaryKernel:
                 right = sizes_of(b) if isinstance(b, TensorBase) else ()
                 check_array(self.op, self.active, out, dtype, broadcast_shapes(left, right))
         return make_tensor(out, dtype, device, self.tensor_keyset)
+
+    def _scaled_in_float32(
+        self, a: Any, b: Any, x: Any, y: Any, alpha: Any, dtype: DType, device: Device
+    ) -> TensorBase:
+        """With a factor, 16-bit floats are rounded once, and numbers before, as in PyTorch."""
+        wide: list[Any] = []
+        for operand in (x, y, alpha):
+            if isinstance(operand, (int, float, complex)):
+                wide.append(float(np.array(operand).astype(dtype.numpy)))
+            else:
+                wide.append(cast_array(operand, device.type, float32, device.index or 0))
+        factor: Any = wide[2]
+        return to_dtype(self._finish(a, b, wide[0], wide[1], factor, float32, device), dtype)
 
     def _decline(self, a: Any, b: Any, alpha: Any) -> TensorBase:
         args = (a, b, alpha) if len(self.op.schema.arguments) > 2 else (a, b)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, float32, float64
+from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.on_demand.prepare import shrinkage as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import sizes_of
@@ -28,9 +29,10 @@ def hardshrink(self: Tensor, lambd: Any) -> Tensor:
 
 def softshrink(self: Tensor, lambd: Any) -> Tensor:
     prepare.softshrink(self, lambd)
-    moved = F.where(self > lambd, self - lambd, self + lambd)
+    x = widened(self)
+    moved = F.where(x > lambd, x - lambd, x + lambd)
     # The product keeps nan, and the sign of 0.
-    return F.where(self.abs() > lambd, moved, self * 0)
+    return in_dtype_of(F.where(x.abs() > lambd, moved, x * 0), self)
 
 
 def shrink_backward(grad: Tensor, self: Tensor, lambd: Any) -> Tensor:
