@@ -34,7 +34,15 @@ NEEDS_DATA = {
     "unique_consecutive",
 }
 # These need it for some of their arguments: masks, repeats, another device, nothing but a mask.
-MAY_NEED_DATA = {"ctc_loss", "index", "repeat_interleave", "tensor_split", "Tensor.to", "where"}
+MAY_NEED_DATA = {
+    "_ctc_loss",
+    "ctc_loss",
+    "index",
+    "repeat_interleave",
+    "tensor_split",
+    "Tensor.to",
+    "where",
+}
 # Weights, and ranges that nobody gave.
 MAY_NEED_DATA |= {"cov", "histc", "histogram", "histogramdd"}
 

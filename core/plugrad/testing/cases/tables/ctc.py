@@ -83,4 +83,25 @@ ERRORS = [
     ),
 ]
 
-CASES = [OpCase("ctc_loss", SAMPLES, dtypes=("float32",), gradient=False, errors=ERRORS)]
+# Of full length: what PyTorch leaves beyond the end of a sequence is by chance.
+PARTS = [
+    OpSample((LOGS, ROWS, (4, 4), (3, 3))),
+    OpSample((LOGS, ROWS, lengths(4, 4), lengths(3, 3))),
+]
+
+NUMBERS = T((2,), low=0.5, high=2.0, requires_grad=False)
+FIXED_LOGS = T((4, 2, 3), low=-3.0, high=-0.1, requires_grad=False)
+LOG_ALPHA = T((2, 4, 7), low=-4.0, high=-1.0, requires_grad=False)
+BACKWARD = [OpSample((NUMBERS, FIXED_LOGS, ROWS, (4, 3), (3, 2), NUMBERS, LOG_ALPHA, 0, False))]
+
+CASES = [
+    OpCase("ctc_loss", SAMPLES, dtypes=("float32",), gradient=False, errors=ERRORS),
+    OpCase("_ctc_loss", PARTS, dtypes=("float32",), gradient=False),
+    OpCase(
+        "_ctc_loss_backward",
+        BACKWARD,
+        torch="aten::_ctc_loss_backward",
+        dtypes=("float32",),
+        gradient=False,
+    ),
+]

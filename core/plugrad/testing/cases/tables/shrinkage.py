@@ -56,6 +56,14 @@ CASES = [
         fails(RuntimeError, "upper bound must be finite, got inf", M, 0.5, float("inf")),
         fails(NotImplementedError, "not implemented for 'Long'", T((2,), dtype="int64")),
     ),
+    case(
+        "rrelu_with_noise",
+        [OpSample((M, T((2, 3), requires_grad=False), 0.1, 0.3))],
+        fails(
+            RuntimeError, r"Got self.shape = \[2, 3\] noise.shape = \[2\]", M, T((2,)), differs=True
+        ),
+        torch="_C._nn.rrelu_with_noise",
+    ),
     dropout("alpha_dropout"),
     dropout("feature_dropout"),
     dropout("feature_alpha_dropout"),
