@@ -62,6 +62,7 @@ def test_what_torch_has_is_there(torch_oracle: object) -> None:
 def test_names_are_listed() -> None:
     assert set(OWN) < set(dir(plugrad.special))
     assert plugrad.special.expit is plugrad.sigmoid
+    assert plugrad.special.gammaln is plugrad.lgamma
     with pytest.raises(AttributeError, match="has no attribute 'gammma'"):
         _ = plugrad.special.gammma
 

@@ -111,14 +111,11 @@ ROWS = (
     of("lambertw", (-0.3, -0.1), last=(-1,), complex=True),
     of("wrightomega", (-1.0, 3.0), complex=True),
     # gamma
-    of("gammaln", (0.5, 4.0), torch=True),
-    of("gammaln", (-1.9, -1.1), torch=True),
     of("loggamma", (0.5, 4.0), complex=True),
     of("digamma", (0.5, 4.0), torch=True, complex=True, wider=("complex64",)),
     of("psi", (0.5, 4.0), torch=True, complex=True, wider=("complex64",)),
     of("polygamma", (0.5, 4.0), first=(1,), torch=True, complex=True, wider=("complex64",)),
     of("polygamma", (0.5, 4.0), first=(3,), torch=True, complex=True, wider=("complex64",)),
-    of("multigammaln", (2.5, 4.0), last=(3,), torch=True),
     of("gamma", (0.5, 4.0), complex=True),
     of("rgamma", (-2.2, 4.0), complex=True),
     of("gammasgn", (0.5, 4.0)),
@@ -141,7 +138,6 @@ ROWS = (
     of("dawsn", (-2.0, 2.0), complex=True),
     of("wofz", (-2.0, 2.0), complex=True),
     of("voigt_profile", (-2.0, 2.0), (0.5, 2.0), (0.5, 2.0)),
-    of("erfinv", (-0.8, 0.8), torch=True),
     of("erfcinv", (0.2, 1.8)),
     of("ndtr", (-2.0, 2.0), complex=True, torch=True, wider=("complex64",)),
     of("log_ndtr", (-2.0, 2.0), complex=True, torch=True, wider=("complex64",)),
@@ -160,7 +156,7 @@ ROWS = (
     # bessel
     *(
         of(name, (0.5, 4.0), torch=True)
-        for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i1", "i1e")
+        for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0e", "i1e")
     ),
     *(
         of(f"{scaled}modified_bessel_{name}", (0.5, 4.0), torch=True)

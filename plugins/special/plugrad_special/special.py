@@ -15,13 +15,18 @@ from plugrad.plugins import load_operators
 
 # Names of torch.special for what is an operator of plugrad.
 ALIASES = {
+    "erfinv": "erfinv",
     "exp2": "exp2",
     "expit": "sigmoid",
     "expm1": "expm1",
+    "gammaln": "lgamma",
+    "i0": "i0",
+    "i1": "special_i1",
     "log1p": "log1p",
     "log_softmax": "log_softmax",
     "logit": "logit",
     "logsumexp": "logsumexp",
+    "multigammaln": "mvlgamma",
     "round": "round",
     "sinc": "sinc",
     "softmax": "softmax",

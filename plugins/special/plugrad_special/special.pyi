@@ -585,32 +585,6 @@ def wrightomega(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([0.2785, 1.0000, 2.2079])
     """
 
-def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function.
-
-    Real; inf at 0, -1, -2, ... For complex numbers see `loggamma`.
-
-    Any shape; integers give the default dtype.
-
-    Args:
-        input: a tensor
-        out: a tensor, or None; the result is written there
-
-    Derivatives:
-
-        input: grad * digamma(input)
-
-    Source: DLMF 5.2.1; derivative: DLMF 5.2.2
-
-    Schema:
-
-        gammaln(Tensor self) -> Tensor
-
-    >>> import plugrad
-    >>> from plugrad import special
-    >>> special.gammaln(plugrad.tensor([0.5, 1.0, 5.0]))
-    tensor([0.5724, 0.0000, 3.1781])
-    """
 def loggamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The principal branch of the logarithm of the gamma function.
 
@@ -700,27 +674,6 @@ def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = None) -> T
     >>> from plugrad import special
     >>> special.polygamma(1, plugrad.tensor([0.5, 1.0, 5.0]))
     tensor([4.9348, 1.6449, 0.2213])
-    """
-def multigammaln(input: Tensor, p: builtins.int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p`.
-
-    Real, for x > (p - 1) / 2. RuntimeError for p < 1.
-
-    Args:
-        input: a tensor
-        p: an int
-        out: a tensor, or None; the result is written there
-
-    Source: DLMF 35.3.4
-
-    Schema:
-
-        multigammaln(Tensor self, int p) -> Tensor
-
-    >>> import plugrad
-    >>> from plugrad import special
-    >>> special.multigammaln(plugrad.tensor([1.5, 3.0]), 2)
-    tensor([0.4516, 1.5502])
     """
 def gamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The gamma function.
@@ -871,7 +824,7 @@ def gammaincinv(input: Tensor | Number, other: Tensor | Number, *, out: Tensor |
     Derivatives:
 
         input: not_implemented
-        other: grad * (gammaln(input) + result - log_of_power(result, input - 1)).exp()
+        other: grad * (lgamma(input) + result - log_of_power(result, input - 1)).exp()
 
     Source: derivative by y: that of the inverse function, DLMF 8.8.13
 
@@ -899,7 +852,7 @@ def gammainccinv(input: Tensor | Number, other: Tensor | Number, *, out: Tensor 
     Derivatives:
 
         input: not_implemented
-        other: -grad * (gammaln(input) + result - log_of_power(result, input - 1)).exp()
+        other: -grad * (lgamma(input) + result - log_of_power(result, input - 1)).exp()
 
     Source: derivative by y: that of the inverse function, DLMF 8.8.13
 
@@ -1329,32 +1282,6 @@ def voigt_profile(x: Tensor | Number, sigma: Tensor | Number, gamma: Tensor | Nu
     >>> from plugrad import special
     >>> special.voigt_profile(plugrad.tensor([0.0, 1.0]), 1, 0.5)
     tensor([0.2790, 0.2002])
-    """
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of `erf`.
-
-    Real, for -1 <= y <= 1; nan elsewhere.
-
-    Any shape; integers give the default dtype.
-
-    Args:
-        input: a tensor
-        out: a tensor, or None; the result is written there
-
-    Derivatives:
-
-        input: 0.886226925452758 * grad * (result * result).exp()
-
-    Source: DLMF 7.17.1; derivative: that of the inverse function, DLMF 7.10.1
-
-    Schema:
-
-        erfinv(Tensor self) -> Tensor
-
-    >>> import plugrad
-    >>> from plugrad import special
-    >>> special.erfinv(plugrad.tensor([-0.5, 0.0, 1.0]))
-    tensor([-0.4769,  0.0000,     inf])
     """
 def erfcinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `erfc`.
@@ -1814,32 +1741,6 @@ def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> special.bessel_y1(plugrad.tensor([0.0, 1.0, 10.0]))
     tensor([   -inf, -0.7812,  0.2490])
     """
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0.
-
-    Real.
-
-    Any shape; integers give the default dtype.
-
-    Args:
-        input: a tensor
-        out: a tensor, or None; the result is written there
-
-    Derivatives:
-
-        input: grad * i1(input)
-
-    Source: DLMF 10.25.2; derivative: DLMF 10.29.3
-
-    Schema:
-
-        i0(Tensor self) -> Tensor
-
-    >>> import plugrad
-    >>> from plugrad import special
-    >>> special.i0(plugrad.tensor([0.0, 1.0, 10.0]))
-    tensor([1.0000e+00, 1.2661e+00, 2.8157e+03])
-    """
 def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`i0`, scaled: exp(-|x|) I_0(x).
 
@@ -1865,32 +1766,6 @@ def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> from plugrad import special
     >>> special.i0e(plugrad.tensor([0.0, 1.0, 1000.0]))
     tensor([1.0000, 0.4658, 0.0126])
-    """
-def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 1.
-
-    Real.
-
-    Any shape; integers give the default dtype.
-
-    Args:
-        input: a tensor
-        out: a tensor, or None; the result is written there
-
-    Derivatives:
-
-        input: grad * (i0(input) - i1_quotient(input))
-
-    Source: DLMF 10.25.2; derivative: DLMF 10.29.2
-
-    Schema:
-
-        i1(Tensor self) -> Tensor
-
-    >>> import plugrad
-    >>> from plugrad import special
-    >>> special.i1(plugrad.tensor([0.0, 1.0, 10.0]))
-    tensor([0.0000e+00, 5.6516e-01, 2.6710e+03])
     """
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`i1`, scaled: exp(-|x|) I_1(x).
@@ -3296,13 +3171,18 @@ def eval_genlaguerre(n: Tensor | Number, alpha: Tensor | Number, x: Tensor | Num
     tensor([2.1875, 0.4167])
     """
 
+from plugrad import erfinv as erfinv
 from plugrad import exp2 as exp2
 from plugrad import sigmoid as expit
 from plugrad import expm1 as expm1
+from plugrad import lgamma as gammaln
+from plugrad import i0 as i0
+from plugrad import special_i1 as i1
 from plugrad import log1p as log1p
 from plugrad import log_softmax as log_softmax
 from plugrad import logit as logit
 from plugrad import logsumexp as logsumexp
+from plugrad import mvlgamma as multigammaln
 from plugrad import round as round
 from plugrad import sinc as sinc
 from plugrad import softmax as softmax

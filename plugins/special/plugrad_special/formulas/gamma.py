@@ -18,14 +18,6 @@ def check_polygamma(n: int, z: Tensor) -> None:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
 
 
-def multigammaln(x: Tensor, p: int) -> Tensor:
-    if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
-    shifts = plugrad.arange(p, dtype=x.dtype if x.is_floating_point() else None, device=x.device)
-    terms = special.gammaln(x.unsqueeze(-1) - shifts / 2)
-    return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
-
-
 def log_of_power(base: Tensor, exponent: Tensor) -> Tensor:
     """log(base^exponent); 0 where the exponent is 0, and so are its derivatives by the base."""
     flat = exponent == 0
@@ -35,7 +27,7 @@ def log_of_power(base: Tensor, exponent: Tensor) -> Tensor:
 
 def gamma_density(a: Tensor, x: Tensor) -> Tensor:
     """x^(a - 1) exp(-x) / gamma(a), DLMF 8.8.13; nan for x < 0, as `gammainc` is there."""
-    density = (log_of_power(x, a - 1) - x - special.gammaln(a)).exp()
+    density = (log_of_power(x, a - 1) - x - plugrad.lgamma(a)).exp()
     return plugrad.where(x < 0, math.nan, density)
 
 

@@ -86,13 +86,6 @@ def bessel_j1_quotient(x: Tensor) -> Tensor:
     return _joined(x, 1.0, lambda t: polynomial(t * t, BESSEL), lambda t: special.bessel_j1(t) / t)
 
 
-def i1_quotient(x: Tensor) -> Tensor:
-    """I1(x) / x."""
-    return _joined(
-        x, 1.0, lambda t: polynomial(t * t, MODIFIED_BESSEL), lambda t: special.i1(t) / t
-    )
-
-
 def i1e_quotient(x: Tensor) -> Tensor:
     """exp(-|x|) I1(x) / x."""
     return _joined(

@@ -5,12 +5,16 @@
 from __future__ import annotations
 
 # Interpreted: loaded on demand.
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Final
 
 from plugrad._generated import functions as F
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
+
+# Of the series below: the next is 1e-18 of the sum.
+_TERMS: Final = 9
 
 
 def gamma_density(a: Tensor, x: Tensor) -> Tensor:
@@ -19,6 +23,12 @@ def gamma_density(a: Tensor, x: Tensor) -> Tensor:
 
 
 def i1_slope(x: Tensor, value: Tensor) -> Tensor:
-    """i0(x) - i1(x) / x, DLMF 10.29.2, which is 1 / 2 at 0."""
-    near = F.lt(F.abs(x), 1e-7)
-    return F.where(near, 0.5 + x * x * 0.1875, F.i0(x) - value / F.where(near, 1, x))
+    """i0(x) - i1(x) / x, DLMF 10.29.2; near 0, where that cancels, its series."""
+    near = F.lt(F.abs(x), 1)
+    small = F.where(near, x, 0)
+    quarter = small * small / 4
+    series = F.zeros_like(quarter)
+    for k in range(_TERMS, -1, -1):
+        term = (2 * k + 1) / (2 * math.factorial(k) * math.factorial(k + 1))
+        series = series * quarter + term
+    return F.where(near, series, F.i0(x) - value / F.where(near, 1, x))
