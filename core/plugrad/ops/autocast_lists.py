@@ -107,9 +107,8 @@ _WHOLE: Final = _names(
     max_unpool2d max_unpool3d
     addmv addr allclose as_strided as_strided_scatter bucketize.Scalar bucketize.Tensor celu deg2rad
     dist empty_strided glu isin.Tensor_Tensor isneginf isposinf kthvalue ldexp.Tensor
-    linalg_cross mish nonzero.as_tuple norm norm.str normal.Tensor_Tensor normal.Tensor_float
-    normal.float_Tensor normal.float_float polar put rad2deg rot90 rsub.Tensor scatter.reduce
-    scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor
+    linalg_cross mish nonzero.as_tuple norm norm.str polar put rad2deg rot90 rsub.Tensor
+    scatter.reduce scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor
     where
 
     _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
@@ -229,6 +228,11 @@ UNTOUCHED: Final = _names(
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
     _ctc_loss _ctc_loss_backward hardshrink hardshrink_backward softshrink softshrink_backward
     digamma frexp.Tensor gcd heaviside i0 igamma igammac lcm lgamma nextafter polygamma special_i1
+    """
+    # Random numbers.
+    """
+    _dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial
+    normal.Tensor_Tensor normal.Tensor_float normal.float_Tensor normal.float_float poisson
     """
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -98,6 +99,14 @@ COMPARED: Final[dict[str, Callable[[Any, Any], Any]]] = {
         t.full((50,), 0.3, dtype=d).bernoulli(),
         t.nn.functional.dropout(t.ones(50, dtype=d), 0.1),
     ],
+    "by one formula": lambda t, d: [
+        t.empty(50, dtype=d).cauchy_(0.3, 1.7),
+        t.empty(9, 6, dtype=d).t().log_normal_(0.3, 1.7),
+        t.empty(50, dtype=d).geometric_(0.3),
+    ],
+    "by rejection": lambda t, d: [
+        t.poisson(t.full((40,), rate, dtype=d)) for rate in (0.0, 0.3, 9.99, 77.3)
+    ],
     "integers": lambda t, d: [
         t.empty(20, dtype=d).random_(),
         t.empty(20, dtype=d).random_(5, 2050),
@@ -129,6 +138,54 @@ def test_numbers_and_state_are_those_of_pytorch(name: str, dtype: str, torch_ora
         drawn = numbers(COMPARED[name](lib, getattr(lib, dtype)))
         found.append((drawn, lib.get_rng_state().tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_by_rejection_are_those_of_pytorch(dtype: str, torch_oracle: Any) -> None:
+    def program(lib: Any) -> Any:
+        d = getattr(lib, dtype)
+
+        def full(value: float, *shape: int) -> Any:
+            return lib.full(shape or (30,), value, dtype=d)
+
+        return [
+            *(
+                lib.binomial(full(n), full(p))
+                for n, p in ((5, 0.3), (5, 0.9), (1000, 0.013), (100, 0.4), (100, 0.83))
+            ),
+            *(lib._standard_gamma(full(alpha)) for alpha in (0.03, 1.0, 7.0)),
+            *(lib._sample_dirichlet(full(0.7, 3, size)) for size in (1, 3, 5, 18, 40)),
+            lib.rand(2),
+        ]
+
+    found = []
+    for lib in (plugrad, torch_oracle):
+        lib.manual_seed(77)
+        found.append(numbers(program(lib)))
+    assert found[0] == found[1]
+
+
+def test_a_gamma_distribution_has_the_gradient_of_its_quantiles() -> None:
+    """With shape 1 the distribution is exponential: the derivative of the distribution function by
+    the shape is known there, as a series."""
+    alpha = plugrad.ones(4, dtype=plugrad.float64, requires_grad=True)
+    drawn = plugrad._standard_gamma(alpha, plugrad.Generator().manual_seed(3))
+    drawn.sum().backward()
+    expected = []
+    for x in drawn.tolist():
+        # d/da of the lower incomplete gamma function over gamma(a), at a = 1, by differences.
+        step = 1e-5
+        high, low = (_gamma_distribution(1 + side * step, x) for side in (1, -1))
+        expected.append(-(high - low) / (2 * step) / math.exp(-x))
+    assert np.allclose(alpha.grad.tolist(), expected, rtol=2e-3)
+
+
+def _gamma_distribution(alpha: float, x: float) -> float:
+    term = total = 1 / alpha
+    for n in range(1, 200):
+        term *= x / (alpha + n)
+        total += term
+    return total * math.exp(alpha * math.log(x) - x - math.lgamma(alpha))
 
 
 def test_the_twister_is_that_of_the_c_standard() -> None:

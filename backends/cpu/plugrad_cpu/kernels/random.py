@@ -226,32 +226,6 @@ def exponential_(array: Array, rate: float, generator: CpuGenerator) -> Array:
     return write(array, narrowed(exponentials(generator, array.size, rate), array.dtype))
 
 
-def cauchy_(array: Array, median: float, sigma: float, generator: CpuGenerator) -> Array:
-    drawn = by_libm(math.tan, math.pi * (generator.doubles(array.size) - 0.5))
-    return write(array, narrowed(stretched(drawn, sigma, median), array.dtype))
-
-
-def log_normal_(array: Array, mean: float, std: float, generator: CpuGenerator) -> Array:
-    logarithms = stretched(one_by_one(generator, array.size), std, mean)
-    return write(array, narrowed(_exp(logarithms), array.dtype))
-
-
-def _exp(x: Array) -> Array:
-    try:
-        return by_libm(math.exp, x)
-    except OverflowError:
-        return np.exp(x)
-
-
-def geometric_(array: Array, p: float, generator: CpuGenerator) -> Array:
-    drawn = generator.doubles(array.size)
-    zero = drawn == 0
-    drawn[zero] = 1
-    logarithms = by_libm(math.log, drawn)
-    logarithms[zero] = -math.inf
-    return write(array, narrowed(np.ceil(logarithms / math.log1p(-p)), array.dtype))
-
-
 def _check_weights(rows: Array, replacement: bool) -> None:
     if replacement:
         if not (rows >= 0).all():

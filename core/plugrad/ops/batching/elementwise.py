@@ -159,6 +159,7 @@ _NAMES: Final = frozenset([
     "native_dropout_backward", "round", "rsub.Scalar", "silu", "silu_backward",
     "softplus", "softplus_backward", "threshold", "threshold_backward", "where", "zero",
     "hardshrink", "hardshrink_backward", "softshrink", "softshrink_backward",
+    "_dirichlet_grad", "_standard_gamma_grad",
 ])  # fmt: skip
 # Made of others, but one operator to a backend that has a kernel for it: mapped as one, so that
 # the kernel runs.

@@ -108,6 +108,16 @@ def native_dropout(
     return (F.native_dropout_backward(to_front(input, dims[0]), kept, scale), kept), (0, None)
 
 
+def binomial(info: VmapInfo, dims: Dims, count: Any, prob: Any, generator: Any) -> tuple[Any, Any]:
+    _check_different(info)
+    rank = max(logical_rank(count, dims[0]), logical_rank(prob, dims[1]))
+    trials, chances = (
+        padded(spread(value, dim, info.batch_size), 0, rank)
+        for value, dim in zip((count, prob), dims, strict=False)
+    )
+    return F.binomial(trials, chances, generator=generator), 0
+
+
 def _in_place(name: str) -> Rule:
     """Of an operator that fills a tensor."""
     function = operator_named(name)
@@ -128,6 +138,8 @@ def _in_place(name: str) -> Rule:
 
 
 RULES: Final[dict[str, Rule]] = {
+    "_sample_dirichlet": _of_probabilities("_sample_dirichlet"),
+    "_standard_gamma": _of_probabilities("_standard_gamma"),
     "bernoulli": _of_probabilities("bernoulli"),
     "bernoulli.p": _of_probabilities("bernoulli.p"),
     **{
@@ -135,7 +147,10 @@ RULES: Final[dict[str, Rule]] = {
         for name in (
             "bernoulli_.float",
             "bernoulli_.Tensor",
+            "cauchy_",
             "exponential_",
+            "geometric_",
+            "log_normal_",
             "normal_",
             "random_",
             "random_.from",
@@ -143,11 +158,13 @@ RULES: Final[dict[str, Rule]] = {
             "uniform_",
         )
     },
+    "binomial": binomial,
     "multinomial": multinomial,
     "native_dropout": native_dropout,
     "normal.float_Tensor": normal,
     "normal.Tensor_float": normal,
     "normal.Tensor_Tensor": normal,
+    "poisson": _of_probabilities("poisson"),
     "rand_like": _like("rand_like"),
     "randint_like": _like("randint_like"),
     "randint_like.low_dtype": _like("randint_like.low_dtype"),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
-from plugrad.dispatch.backends.active import canonical_device, generator_of
-from plugrad.dtype import DType
+from plugrad.dispatch.backends.active import canonical_device, find_backend, generator_of
+from plugrad.dtype import DType, float32, float64
 from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare import creation as prepare
 from plugrad.tensor.base import sizes_of
@@ -41,6 +41,15 @@ def _target(device: Device | None, name: str, generator: object) -> Device:
             f"backend '{wanted.type}' draws no numbers for '{name}' itself, so the CPU does"
         )
     return wanted
+
+
+def widest(device: Device) -> DType:
+    """float64, or float32 where a backend does without."""
+    try:
+        find_backend(device.type).backend.native_dtype(float64)
+    except TypeError:
+        return float32
+    return float64
 
 
 def rand(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
@@ -72,18 +81,19 @@ def randperm(n: int, generator: object, dtype: DType | None, device: Device | No
     return F._to_device(F.randperm(n, generator=generator, dtype=dtype, device=CPU), target)
 
 
-def _on_host(self: Tensor, name: str, generator: object) -> Any:
+def on_host(self: Tensor, name: str, generator: object) -> Any:
+    """A tensor on the CPU, for what is drawn there."""
     _target(self.device, name, generator)
     return F._to_device(self.detach(), CPU)
 
 
 def bernoulli(self: Tensor, generator: object) -> Tensor:
-    drawn = F.bernoulli(_on_host(self, "bernoulli", generator), generator=generator)
+    drawn = F.bernoulli(on_host(self, "bernoulli", generator), generator=generator)
     return F._to_device(drawn, self.device)
 
 
 def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: object) -> Tensor:
-    weights = _on_host(self, "multinomial", generator)
+    weights = on_host(self, "multinomial", generator)
     drawn = F.multinomial(weights, num_samples, replacement, generator=generator)
     return F._to_device(drawn, self.device)
 

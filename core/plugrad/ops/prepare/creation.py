@@ -385,7 +385,8 @@ def multinomial(
     return (self, num_samples, replacement, generator)
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """A number as messages of C++ have it."""
     return f"{value:g}"
 
 
@@ -399,20 +400,20 @@ def uniform_(self: TensorBase, from_: float, to: float, generator: object) -> Pr
     if from_ > to:
         raise RuntimeError(
             "uniform_ expects to return a [from, to) range, but found "
-            f"from={_number(from_)} > to={_number(to)}"
+            f"from={number_text(from_)} > to={number_text(to)}"
         )
     if to - from_ > most:
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{real.scalar_name}>::max(), but "
-            f"found to={_number(to)} and from={_number(from_)} which result in to-from to exceed "
-            "the limit"
+            f"found to={number_text(to)} and from={number_text(from_)} which result in to-from to "
+            "exceed the limit"
         )
     return (self, from_, to, generator)
 
 
 def check_std(std: float) -> None:
     if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {_number(std)}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {number_text(std)}")
 
 
 def normal_(self: TensorBase, mean: float, std: float, generator: object) -> Prepared:
@@ -428,13 +429,15 @@ def exponential_(self: TensorBase, lambd: float, generator: object) -> Prepared:
             f"floating point but you specified {self.dtype.scalar_name}"
         )
     if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_number(lambd)}")
+        raise RuntimeError(
+            f"exponential_ expects lambda > 0.0, but found lambda={number_text(lambd)}"
+        )
     return (self, lambd, generator)
 
 
 def bernoulli_float_(self: TensorBase, p: float, generator: object) -> Prepared:
     if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_number(p)}")
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={number_text(p)}")
     if self.dtype.is_complex:
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
     return (self, p, generator)

@@ -418,6 +418,8 @@ KERNELS: Final[dict[str, Kernel]] = {
         ("copy_", "fill_", "zero_", "uniform_", "normal_", "exponential_", "bernoulli_"), keep
     ),
     "random_": keep,
+    **dict.fromkeys(("cauchy_", "log_normal_", "geometric_"), keep),
+    **dict.fromkeys(("poisson", "binomial", "_standard_gamma", "_sample_dirichlet"), like),
     "nll_loss_forward": nll_loss,
     "binary_cross_entropy": loss,
     "nll_loss_backward": loss_backward,

@@ -40,6 +40,9 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
     "random_.to": lambda x: plugrad.zeros_like(x).random_(1000),
     "random_.from": lambda x: plugrad.zeros_like(x).random_(5, 1000),
     "uniform_": lambda x: plugrad.zeros_like(x).uniform_(),
+    "cauchy_": lambda x: plugrad.zeros_like(x).cauchy_(),
+    "log_normal_": lambda x: plugrad.zeros_like(x).log_normal_(),
+    "geometric_": lambda x: plugrad.zeros_like(x).geometric_(0.1),
 }
 # ... and these a distribution.
 OF_DISTRIBUTION: dict[str, Callable[..., Any]] = {
@@ -50,6 +53,10 @@ OF_DISTRIBUTION: dict[str, Callable[..., Any]] = {
     "normal.Tensor_float": lambda x: plugrad.normal(x, 1.0),
     "normal.float_Tensor": lambda x: plugrad.normal(0.0, x),
     "bernoulli_.Tensor": lambda x: plugrad.zeros_like(x).bernoulli_(x),
+    "poisson": lambda x: plugrad.poisson(x * 9),
+    "binomial": lambda x: plugrad.binomial(x * 80, plugrad.tensor([0.3, 0.5, 0.7])),
+    "_standard_gamma": plugrad._standard_gamma,
+    "_sample_dirichlet": plugrad._sample_dirichlet,
 }
 HALVES = plugrad.full((2, 3), 0.5)
 

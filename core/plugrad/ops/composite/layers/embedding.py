@@ -11,8 +11,9 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import one_hot_classes
-from plugrad.dtype import bool_, float64, int64
+from plugrad.dtype import bool_, int64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
+from plugrad.ops.composite.random import widest
 from plugrad.ops.composite.selection import positions
 from plugrad.ops.composite.selection.positions import (
     host_index,
@@ -74,7 +75,7 @@ def native_dropout(
     sizes = sizes_of(input)
     if not checked[2]:
         return input.clone(), F.ones(sizes, dtype=bool_, device=input.device)
-    drawn = F.rand(sizes, generator=generator, dtype=float64, device=input.device)
+    drawn = F.rand(sizes, generator=generator, dtype=widest(input.device), device=input.device)
     kept = drawn < 1 - p
     if p == 1:
         return F.zeros(sizes, dtype=input.dtype, device=input.device), kept
