@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 
+import numpy as np
+
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins.arguments import explains
@@ -12,11 +14,14 @@ from plugrad.plugins.arguments import explains
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
     "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
+    "orthogonal_",
+    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
@@ -90,8 +95,8 @@ def normal_(
         return tensor.normal_(mean, std, generator=generator)
 
 
-# Beyond them, what is left is clamped: the interval has next to no probability.
-_MOST_ROUNDS = 1000
+# Beyond them, what is left gets the most likely value: the interval has next to no probability.
+_MOST_ROUNDS = 10_000
 
 
 @explains
@@ -105,30 +110,78 @@ def trunc_normal_(
 ) -> Tensor:
     """Fills with the normal distribution cut to [a, b] (absolute values, not multiples of std).
 
-    Draws again what falls outside; each round keeps at least a few percent of the draws unless the
-    interval lies far in a tail, where the mean is clamped into the interval first with a warning.
+    Where the interval is likely, normal numbers outside are drawn again. Otherwise uniform numbers
+    are accepted with the probability that the density gives them.
     """
     # Python's own floats: NumPy's of 32 bits would round the others to theirs.
     mean, std, a, b = float(mean), float(std), float(a), float(b)
+    if tensor.device.type == "meta":
+        return tensor
     if mean < a - 2.0 * std or mean > b + 2.0 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
-        mean = min(max(mean, a), b)
     with plugrad.no_grad():
-        tensor.normal_(mean, std, generator=generator)
-        if tensor.device.type == "meta":
+        if std == 0:
+            return tensor.fill_(max(a, min(mean, b)))
+        if _below((b - mean) / std) - _below((a - mean) / std) > 0.3:
+            return _redrawn(tensor, mean, std, a, b, generator)
+        return _accepted(tensor, mean, std, a, b, generator)
+
+
+def _below(x: float) -> float:
+    """The probability that a normal number is below x."""
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def _redrawn(
+    tensor: Tensor,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+    generator: plugrad.Generator | None,
+) -> Tensor:
+    # The bounds as the tensor's dtype has them.
+    low, high = plugrad.tensor([a, b], dtype=tensor.dtype).tolist()
+    tensor.normal_(mean, std, generator=generator)
+    outside = (tensor < low) | (tensor > high)
+    while bool(outside.any()):
+        drawn = plugrad.empty_like(tensor).normal_(mean, std, generator=generator)
+        tensor.copy_(plugrad.where(outside, drawn, tensor))
+        outside = (tensor < low) | (tensor > high)
+    return tensor
+
+
+def _accepted(
+    tensor: Tensor,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+    generator: plugrad.Generator | None,
+) -> Tensor:
+    mode = max(a, min(mean, b))
+    distance = (mode - mean) / std
+    highest = -0.5 * distance * distance
+
+    def rejected(drawn: Tensor) -> Tensor:
+        """Whether numbers are refused: their densities are compared with that at the mode."""
+        densities = drawn.clone().sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(highest)
+        marks = plugrad.empty_like(tensor).uniform_(generator=generator)
+        return marks.log_().gt(densities)
+
+    tensor.uniform_(a, b, generator=generator)
+    pending = rejected(tensor)
+    for _ in range(_MOST_ROUNDS):
+        if not bool(pending.any()):
             return tensor
-        outside = (tensor < a) | (tensor > b)
-        for _ in range(_MOST_ROUNDS):
-            if not bool(outside.any()):
-                return tensor
-            redrawn = plugrad.empty_like(tensor).normal_(mean, std, generator=generator)
-            tensor.copy_(plugrad.where(outside, redrawn, tensor))
-            outside = (tensor < a) | (tensor > b)
-        return tensor.clamp_(a, b)
+        drawn = plugrad.empty_like(tensor).uniform_(a, b, generator=generator)
+        tensor.copy_(plugrad.where(pending, drawn, tensor))
+        pending = plugrad.where(pending, rejected(drawn), pending)
+    return tensor.masked_fill_(pending, mode)
 
 
 @explains
@@ -162,6 +215,79 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 @explains
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fills the weight of a convolution so that it passes channels on as they are.
+
+    `tensor` is (out, in, *kernel) with one to three dimensions of the kernel. Each of `groups`
+    groups of output channels passes on as many of the input channels as it has.
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    if tensor.device.type == "meta":
+        return tensor
+    outputs = tensor.shape[0] // groups
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    with plugrad.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(outputs, tensor.shape[1])):
+                tensor[(group * outputs + channel, channel, *middle)] = 1
+    return tensor
+
+
+@explains
+def orthogonal_(
+    tensor: Tensor, gain: float = 1, generator: plugrad.Generator | None = None
+) -> Tensor:
+    """Fills with a random matrix with orthogonal rows or columns, times `gain`.
+
+    All dimensions but the first count as one. Sources: Saxe, McClelland and Ganguli 2013; Mezzadri
+    2007 for signs that make all directions equally likely.
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0 or tensor.device.type == "meta":
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with plugrad.no_grad():
+        drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+        wide = rows < columns
+        matrix = drawn.detach().cpu().numpy()
+        q, r = np.linalg.qr(matrix.T if wide else matrix)
+        q = q * np.sign(np.diagonal(r))
+        values = plugrad.from_numpy(np.ascontiguousarray(q.T if wide else q))
+        tensor.copy_(values.to(tensor.device).reshape(tensor.shape))
+        return tensor.mul_(gain)
+
+
+@explains
+def sparse_(
+    tensor: Tensor,
+    sparsity: float,
+    std: float = 0.01,
+    generator: plugrad.Generator | None = None,
+) -> Tensor:
+    """Fills a matrix with normal numbers, and a share `sparsity` of each column with zeros.
+
+    The default generator draws the places of the zeros. Source: Martens 2010.
+    """
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.device.type == "meta":
+        return tensor
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with plugrad.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[plugrad.randperm(rows, device=tensor.device)[:zeros], column] = 0
+    return tensor
+
+
+@explains
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
@@ -170,7 +296,9 @@ def xavier_uniform_(
     Source: Glorot and Bengio 2010, equation 16.
     """
     fan_in, fan_out = _fan_in_and_fan_out(tensor)
-    bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
+    # In PyTorch's order, for its last bit.
+    std = gain * math.sqrt(2.0 / (fan_in + fan_out))
+    bound = math.sqrt(3.0) * std
     return uniform_(tensor, -bound, bound, generator)
 
 

@@ -4,7 +4,14 @@ from plugrad.plugins.arguments import explain_constructors
 from plugrad_nn.utils.data.collate import default_collate
 from plugrad_nn.utils.data.dataloader import DataLoader
 from plugrad_nn.utils.data.dataset import Dataset, Subset, TensorDataset, random_split
-from plugrad_nn.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from plugrad_nn.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 __all__ = [
     "BatchSampler",
@@ -14,7 +21,9 @@ __all__ = [
     "Sampler",
     "SequentialSampler",
     "Subset",
+    "SubsetRandomSampler",
     "TensorDataset",
+    "WeightedRandomSampler",
     "default_collate",
     "random_split",
 ]

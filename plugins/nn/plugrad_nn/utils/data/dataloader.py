@@ -9,7 +9,12 @@ import plugrad
 from plugrad_nn.utils.data.collate import default_collate
 from plugrad_nn.utils.data.dataset import Subset
 from plugrad_nn.utils.data.pin_memory import can_pin, pin_memory
-from plugrad_nn.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from plugrad_nn.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    drawn_seed,
+)
 
 
 class DataLoader:
@@ -94,6 +99,8 @@ class DataLoader:
         self.generator = generator
 
     def __iter__(self) -> Iterator[Any]:
+        # PyTorch draws a seed for its workers, even if there are none.
+        drawn_seed(self.generator)
         batches = self._batches()
         return map(pin_memory, batches) if self.pin_memory and can_pin() else batches
 

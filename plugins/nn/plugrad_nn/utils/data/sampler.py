@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 import plugrad
 
 T = TypeVar("T", covariant=True)
 
+# How many indices are drawn at a time, as by PyTorch's sampler.
+_AT_ONCE = 32
+
 
 def home_of(generator: plugrad.Generator | None) -> Any:
     """The device of a generator's numbers. Orders are drawn on the CPU by default, whatever the
     default device, since the host reads them."""
     return getattr(generator, "device", "cpu")
+
+
+def drawn_seed(generator: plugrad.Generator | None) -> int:
+    """A seed for other generators, drawn by this one, or by that of the CPU."""
+    drawn = plugrad.empty((), dtype=plugrad.int64, device=home_of(generator))
+    return int(drawn.random_(generator=generator).item())
 
 
 class Sampler(Generic[T]):
@@ -63,18 +72,75 @@ class RandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         size = len(self.data_source)
-        place = home_of(self.generator)
+        generator = self.generator
+        if generator is None:
+            generator = plugrad.Generator().manual_seed(drawn_seed(None))
+        place = home_of(generator)
         if self.replacement:
-            drawn = plugrad.randint(
-                0, size, (self.num_samples,), generator=self.generator, device=place
-            )
-            yield from drawn.tolist()
+            for start in range(0, self.num_samples, _AT_ONCE):
+                count = min(_AT_ONCE, self.num_samples - start)
+                drawn = plugrad.randint(0, size, (count,), generator=generator, device=place)
+                yield from drawn.tolist()
             return
-        left = self.num_samples
-        while left > 0:
-            order = plugrad.randperm(size, generator=self.generator, device=place).tolist()
-            yield from order[:left]
-            left -= size
+        # The last order is drawn even if none of it is left to be read.
+        for left in range(self.num_samples, -1, -size):
+            yield from plugrad.randperm(size, generator=generator, device=place).tolist()[:left]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """Some indices in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: plugrad.Generator | None = None) -> None:
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        order = plugrad.randperm(
+            len(self.indices), generator=self.generator, device=home_of(self.generator)
+        )
+        for place in order.tolist():
+            yield self.indices[place]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """`num_samples` indices, drawn with probabilities in proportion to `weights`."""
+
+    def __init__(
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: plugrad.Generator | None = None,
+    ) -> None:
+        if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
+        if not isinstance(replacement, bool):
+            raise ValueError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
+        self.weights = plugrad.as_tensor(weights, dtype=plugrad.float64, device=home_of(generator))
+        if self.weights.ndim != 1:
+            raise ValueError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(self.weights.shape)}"
+            )
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = plugrad.multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        )
+        yield from drawn.tolist()
 
     def __len__(self) -> int:
         return self.num_samples
