@@ -21,11 +21,12 @@ from plugrad.tensor.creation.random import (
     manual_seed,
     seed,
     set_rng_state,
+    use_host_numbers,
 )
 
 __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
-    "seed", "set_rng_state",
+    "seed", "set_rng_state", "use_host_numbers",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -20,13 +20,42 @@ from cupyx.scipy import special as cupy_special
 from scipy import special
 
 from plugrad.plugins import Backend
-from plugrad_cpu.generator import CpuGenerator
+from plugrad.plugins.generators import SeededGenerator
 from plugrad_cpu.memory import element_offset, element_strides, flat_memory, strided
 from plugrad_cuda.kernels import array_kernels
 from plugrad_cuda.kernels.family import is_narrow, widen
 from plugrad_cuda.kernels.namespace import ATOMIC, Namespace
 
 Array = Any
+
+
+_WORD = 1 << 64
+
+
+class HostGenerator(SeededGenerator):
+    """NumPy's generator in the place of the GPU's: kernels draw from `rng`."""
+
+    STATE_WORDS = 6
+    rng: np.random.Generator
+
+    def restart(self, seed: int) -> None:
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+
+    def state_words(self) -> Sequence[int]:
+        whole: Any = self.rng.bit_generator.state
+        words = [whole["state"][name] for name in ("state", "inc")]
+        halves = [half for word in words for half in divmod(word, _WORD)]
+        return [*halves, whole["has_uint32"], whole["uinteger"]]
+
+    def set_state_words(self, seed: int, words: Sequence[int]) -> None:
+        bits = np.random.PCG64()
+        bits.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": words[0] * _WORD + words[1], "inc": words[2] * _WORD + words[3]},
+            "has_uint32": words[4],
+            "uinteger": words[5],
+        }
+        self.rng = np.random.Generator(bits)
 
 
 class MissingLoop(AssertionError):
@@ -226,5 +255,5 @@ class CudaKernelsBackend(Backend):
     def storage_offset(self, array: Array) -> int:
         return element_offset(array)
 
-    def make_generator(self, index: int) -> CpuGenerator:
-        return CpuGenerator()
+    def make_generator(self, index: int) -> HostGenerator:
+        return HostGenerator()

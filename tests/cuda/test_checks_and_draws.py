@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrad_cpu.generator import CpuGenerator
 from plugrad_cuda.kernels import array_kernels
-from tests.cuda.host_namespace import HostNamespace
+from tests.cuda.host_namespace import HostGenerator, HostNamespace
 
 WRONG: dict[str, tuple[Any, ...]] = {
     "gather": (np.ones(3), 0, np.array([3])),
@@ -19,7 +18,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "embedding": (np.ones((3, 2)), np.array([3])),
     "floor_divide": (np.array([1]), np.array([0])),
     "remainder": (np.array([1]), np.array([0])),
-    "bernoulli": (np.array([1.5]), CpuGenerator(0)),
+    "bernoulli": (np.array([1.5]), HostGenerator(0)),
     "binary_cross_entropy": (np.array([1.5]), np.array([1.0]), None, "mean"),
     "nll_loss_forward": (np.ones((1, 3)), np.array([3]), None, "mean", -100),
     "one_hot": (np.array([3]), 3),
@@ -45,7 +44,7 @@ def test_nothing_is_looked_for_where_nobody_may_wait(name: str) -> None:
 def test_multinomial_draws_by_weight() -> None:
     draw = array_kernels(HostNamespace())["multinomial"]
     weights = np.array([[0.0, 1.0, 3.0, 0.0], [2.0, 0.0, 0.0, 2.0]])
-    drawn = draw(weights, 4000, True, CpuGenerator(0))
+    drawn = draw(weights, 4000, True, HostGenerator(0))
     shares = np.stack([np.bincount(row, minlength=4) for row in drawn]) / 4000
     np.testing.assert_allclose(shares, weights / weights.sum(1, keepdims=True), atol=0.03)
     assert (shares[weights == 0] == 0).all()
@@ -55,13 +54,13 @@ def test_multinomial_without_replacement_draws_each_once() -> None:
     draw = array_kernels(HostNamespace())["multinomial"]
     weights = np.array([[0.0, 1.0, 3.0, 0.5]] * 50)
     with np.errstate(divide="ignore"):
-        drawn = draw(weights, 3, False, CpuGenerator(0))
+        drawn = draw(weights, 3, False, HostGenerator(0))
     assert (np.sort(drawn, 1) == [1, 2, 3]).all()
 
 
 @pytest.mark.parametrize("total", [0, 1, 7, 1000])
 def test_randperm_is_a_permutation(total: int) -> None:
-    drawn = array_kernels(HostNamespace())["randperm"](total, CpuGenerator(0), np.dtype("i8"), 0)
+    drawn = array_kernels(HostNamespace())["randperm"](total, HostGenerator(0), np.dtype("i8"), 0)
     assert np.sort(drawn).tolist() == list(range(total))
 
 

@@ -46,6 +46,7 @@ class LocalState:
             it is on for some backend.
         level: the innermost transform that runs, a `Level` of `tensor/levels.py`; None for none.
             The key is in `included` while there is one.
+        host_numbers: whether all devices get random numbers that the host draws.
         scopes: the blocks that the thread is in, innermost last; see `scope.py`.
     """
 
@@ -70,6 +71,7 @@ class LocalState:
         self.checkpoint_group: i64 = 0
         self.autocast: AutocastState | None = None
         self.level: Any = None
+        self.host_numbers: bool = False
         self.scopes: list[Any] = []
 
 
@@ -162,6 +164,7 @@ class Snapshot:
         self.checkpoint_group: i64 = state.checkpoint_group
         self.autocast: AutocastState | None = state.autocast
         self.level: Any = state.level
+        self.host_numbers: bool = state.host_numbers
 
     def restore(self, state: LocalState) -> None:
         """Make a thread's state what it was when the snapshot was taken."""
@@ -181,3 +184,4 @@ class Snapshot:
         state.checkpoint_group = self.checkpoint_group
         state.autocast = self.autocast
         state.level = self.level
+        state.host_numbers = self.host_numbers

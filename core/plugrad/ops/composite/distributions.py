@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import functions as F
 from plugrad.device import CPU
 from plugrad.dtype import DType
-from plugrad.ops.composite.random import on_host, widest
+from plugrad.ops.composite.random import draws_on_host, empty_on_host, on_host, widest
 from plugrad.ops.prepare import distributions as prepare
 from plugrad.tensor.base import sizes_of
 
@@ -25,16 +25,25 @@ if TYPE_CHECKING:
 
 def cauchy_(self: Tensor, median: float, sigma: float, generator: object) -> Tensor:
     prepare.cauchy_(self, median, sigma, generator)
+    if draws_on_host(self.device):
+        empty = empty_on_host(self, "cauchy_", generator)
+        return self.copy_(empty.cauchy_(median, sigma, generator=generator))
     return self.copy_(((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median)
 
 
 def log_normal_(self: Tensor, mean: float, std: float, generator: object) -> Tensor:
     prepare.log_normal_(self, mean, std, generator)
+    if draws_on_host(self.device):
+        empty = empty_on_host(self, "log_normal_", generator)
+        return self.copy_(empty.log_normal_(mean, std, generator=generator))
     return self.copy_((_drawn(F.randn, self, generator) * std + mean).exp())
 
 
 def geometric_(self: Tensor, p: float, generator: object) -> Tensor:
     prepare.geometric_(self, p, generator)
+    if draws_on_host(self.device):
+        empty = empty_on_host(self, "geometric_", generator)
+        return self.copy_(empty.geometric_(p, generator=generator))
     return self.copy_((_uniform(self, generator).log() / math.log1p(-p)).ceil())
 
 

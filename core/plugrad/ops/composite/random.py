@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.device import CPU, Device
 from plugrad.dispatch.backends.active import canonical_device, find_backend, generator_of
+from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import DType, float32, float64
 from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare import creation as prepare
@@ -50,6 +51,19 @@ def widest(device: Device) -> DType:
     except TypeError:
         return float32
     return float64
+
+
+def draws_on_host(device: Device) -> bool:
+    """Whether a device gets its random numbers from the CPU's generator."""
+    return current_state().host_numbers or type(generator_of(device)) is type(generator_of(CPU))
+
+
+def truths(size: Sizes, p: float, generator: object, device: Device) -> Tensor:
+    """True with probability `p`, as bool."""
+    if draws_on_host(device):
+        drawn = F.rand(size, generator=generator, dtype=float64, device=CPU)
+        return F._to_device(drawn < p, device)
+    return F.rand(size, generator=generator, dtype=widest(device), device=device) < p
 
 
 def rand(size: Sizes, generator: object, dtype: DType | None, device: Device | None) -> Tensor:
@@ -98,7 +112,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: ob
     return F._to_device(drawn, self.device)
 
 
-def _empty(self: Tensor, name: str, generator: object) -> Any:
+def empty_on_host(self: Tensor, name: str, generator: object) -> Any:
     """A tensor on the CPU, to be filled and copied."""
     _target(self.device, name, generator)
     return F.empty(sizes_of(self), dtype=self.dtype, device=CPU)
@@ -106,33 +120,33 @@ def _empty(self: Tensor, name: str, generator: object) -> Any:
 
 def uniform_(self: Tensor, from_: float, to: float, generator: object) -> Tensor:
     prepare.uniform_(self, from_, to, generator)
-    empty = _empty(self, "uniform_", generator)
+    empty = empty_on_host(self, "uniform_", generator)
     return self.copy_(empty.uniform_(from_, to, generator=generator))
 
 
 def normal_(self: Tensor, mean: float, std: float, generator: object) -> Tensor:
     prepare.normal_(self, mean, std, generator)
-    empty = _empty(self, "normal_", generator)
+    empty = empty_on_host(self, "normal_", generator)
     return self.copy_(empty.normal_(mean, std, generator=generator))
 
 
 def exponential_(self: Tensor, lambd: float, generator: object) -> Tensor:
     prepare.exponential_(self, lambd, generator)
     return self.copy_(
-        _empty(self, "exponential_", generator).exponential_(lambd, generator=generator)
+        empty_on_host(self, "exponential_", generator).exponential_(lambd, generator=generator)
     )
 
 
 def bernoulli_float_(self: Tensor, p: float, generator: object) -> Tensor:
     prepare.bernoulli_float_(self, p, generator)
     return self.copy_(
-        _empty(self, "bernoulli_.float", generator).bernoulli_(p, generator=generator)
+        empty_on_host(self, "bernoulli_.float", generator).bernoulli_(p, generator=generator)
     )
 
 
 def bernoulli_tensor_(self: Tensor, p: Tensor, generator: object) -> Tensor:
     probabilities = F._to_device(p.detach(), CPU)
-    drawn = _empty(self, "bernoulli_.Tensor", generator).bernoulli_(
+    drawn = empty_on_host(self, "bernoulli_.Tensor", generator).bernoulli_(
         probabilities, generator=generator
     )
     return self.copy_(drawn)
@@ -140,7 +154,7 @@ def bernoulli_tensor_(self: Tensor, p: Tensor, generator: object) -> Tensor:
 
 def random_(self: Tensor, generator: object) -> Tensor:
     prepare.random_(self, generator)
-    empty = _empty(self, "random_", generator)
+    empty = empty_on_host(self, "random_", generator)
     return self.copy_(empty.random_(generator=generator))
 
 
@@ -151,5 +165,5 @@ def random_to_(self: Tensor, to: int, generator: object) -> Tensor:
 def random_from_(self: Tensor, from_: int, to: int | None, generator: object) -> Tensor:
     prepare.random_from_(self, from_, to, generator)
     return self.copy_(
-        _empty(self, "random_.from", generator).random_(from_, to, generator=generator)
+        empty_on_host(self, "random_.from", generator).random_(from_, to, generator=generator)
     )

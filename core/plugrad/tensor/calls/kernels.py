@@ -17,10 +17,12 @@ from plugrad.dispatch.backends.active import (
     ActiveBackend,
     canonical_device,
     generator_of,
+    queue_of,
 )
 from plugrad.dispatch.backends.backend import Backend, class_name
 from plugrad.dispatch.backends.kernel_context import InContext, is_busy
 from plugrad.dispatch.backends.kernel_sources import DECLINED
+from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_, float32
 from plugrad.return_types import result_type_of
@@ -373,6 +375,8 @@ class RawKernel:
         device = self._device(args)
         given_args = args
         if self.generator_position >= 0:
+            if not device.is_host and self._drawn_on_host(device):
+                return run_next(self.op, self.active, self.raw, self.registered, args)
             generator = generator_of(device)
             if args[self.generator_position] is None:
                 given = list(args)
@@ -403,6 +407,17 @@ class RawKernel:
         if self.foreign:
             check_like_meta(self.op, self.active, self.checked, args, result)
         return result
+
+    def _drawn_on_host(self, device: Device) -> bool:
+        """Whether the operator's decomposition draws on the CPU: see `use_host_numbers`."""
+        if not current_state().host_numbers or device.type == "meta":
+            return False
+        if queue_of(device).is_bound():
+            raise RuntimeError(
+                "plugrad.random.use_host_numbers() draws random numbers on the host: not in a "
+                "function that is traced"
+            )
+        return self.op.namespace == "plugrad"
 
     def _device(self, args: tuple[Any, ...]) -> Device:
         """The device of the tensors, or the one asked for where there are none.

@@ -16,7 +16,7 @@ from plugrad.dispatch.backends.active import (
     seed_everything,
 )
 from plugrad.dispatch.local_state import LocalState
-from plugrad.dispatch.scope import Scope
+from plugrad.dispatch.scope import Scope, SetAtOnce
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.arguments import raise_argument_error, type_name
 from plugrad.tensor.interop.arrays import host_array, share_numpy
@@ -125,3 +125,33 @@ class fork_rng(Scope):
     def restore(self, state: LocalState, before: Any) -> None:
         for place, random_state in zip(self.places, before):  # noqa: B905  # none if not enabled
             generator_of(place).set_state(random_state)
+
+
+@final
+class use_host_numbers(SetAtOnce):
+    """All devices get random numbers that the CPU's generator draws: one seed, the same numbers.
+
+    For tests that compare devices. It holds for the calling thread, until it is called with False;
+    as a context manager, until the end of the block. Generators that are passed must be the CPU's.
+    A function that is being traced cannot draw so: RuntimeError.
+
+    Args:
+        mode: False lets backends draw by themselves again.
+
+    >>> import plugrad
+    >>> with plugrad.random.use_host_numbers():
+    ...     _ = plugrad.manual_seed(0)
+    ...     a = plugrad.rand(2)
+    """
+
+    def prepare(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def read(self, state: LocalState) -> Any:
+        return state.host_numbers
+
+    def change(self, state: LocalState) -> None:
+        state.host_numbers = self.mode
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.host_numbers = before

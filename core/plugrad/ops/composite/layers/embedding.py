@@ -13,7 +13,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import one_hot_classes
 from plugrad.dtype import bool_, int64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
-from plugrad.ops.composite.random import widest
+from plugrad.ops.composite.random import truths
 from plugrad.ops.composite.selection import positions
 from plugrad.ops.composite.selection.positions import (
     host_index,
@@ -75,8 +75,7 @@ def native_dropout(
     sizes = sizes_of(input)
     if not checked[2]:
         return input.clone(), F.ones(sizes, dtype=bool_, device=input.device)
-    drawn = F.rand(sizes, generator=generator, dtype=widest(input.device), device=input.device)
-    kept = drawn < 1 - p
+    kept = truths(sizes, 1 - p, generator, input.device)
     if p == 1:
         return F.zeros(sizes, dtype=input.dtype, device=input.device), kept
     return F.native_dropout_backward(input, kept, 1 / (1 - p)), kept
