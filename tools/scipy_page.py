@@ -83,8 +83,8 @@ def table(found: list[tuple[str, str, Outcome]]) -> str:
     lines = [
         f"SciPy {scipy.__version__} lists {len(found)} functions. The value of {values['equal']} "
         f"is NumPy's. Gradients of {gradients['checked']} are checked; {compiled} compute in "
-        "compiled code, where gradients end; the others have no floating point argument that their result "
-        "depends on, or the remark says what happens.",
+        "compiled code, where gradients end; the others have no floating point argument that their "
+        "result depends on, or the remark says what happens.",
     ]
     for module in dict.fromkeys(module for module, _, _ in found):
         lines += ["", f"### scipy.{module}", "", "| function | value | gradient | remark |"]

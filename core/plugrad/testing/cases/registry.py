@@ -16,10 +16,6 @@ from plugrad.testing.cases import tables
 
 # The modules of `plugrad.testing.cases.tables`, each with a list CASES.
 FAMILIES: Final = tuple(module.name for module in pkgutil.iter_modules(tables.__path__))
-FAMILIES: Final = (
-    "activation", "composites", "creation", "distributions", "indexing", "linalg", "linear_systems",
-    "loss", "nn", "pointwise", "reductions", "shape", "views",
-)  # fmt: skip
 
 _registered: Final[list[OpCase]] = []
 

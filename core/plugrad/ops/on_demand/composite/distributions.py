@@ -16,7 +16,7 @@ from plugrad._generated import functions as F
 from plugrad.device import CPU
 from plugrad.dtype import DType
 from plugrad.ops.composite.random import draws_on_host, empty_on_host, on_host, widest
-from plugrad.ops.prepare import distributions as prepare
+from plugrad.ops.on_demand.prepare import distributions as prepare
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
