@@ -121,7 +121,7 @@ def _of_sample(
         return
     mine, other = ours.result, theirs.result
     if entry.name in GAUGED:
-        mine, other = _processed(entry, mine, other)
+        mine, other = _processed(sample, mine, other)
     if words := difference(mine, other, slack):
         yield Finding("value", where, words)
         return
@@ -137,9 +137,9 @@ def _zeros(result: Any, library: Any) -> list[Any]:
     return [library.zeros(tuple(t.shape), dtype=t.dtype) for t in tensors]
 
 
-def _processed(entry: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
+def _processed(sample: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
     """What a loss may depend on; without the parts that are not unique."""
-    process = entry.output_process_fn_grad
+    process = sample.output_process_fn_grad
     return (our_function(process) or process)(ours), process(theirs)
 
 
@@ -201,7 +201,8 @@ class Differentiation:
     def __init__(
         self, entry: Any, function: Any, sample: Any, samples: Samples, args: Any, kwargs: Any
     ) -> None:
-        self.entry, self.function, self.args, self.kwargs = entry, function, args, kwargs
+        self.entry, self.function, self.sample = entry, function, sample
+        self.args, self.kwargs = args, kwargs
         self.given = (sample.input, sample.args, sample.kwargs)
         tensors = {
             id(t): t
@@ -214,7 +215,7 @@ class Differentiation:
     def findings(
         self, ours: Any, theirs: Any, slack: float, deep: bool, where: str
     ) -> Iterator[Finding]:
-        mine, other = _processed(self.entry, ours, theirs)
+        mine, other = _processed(self.sample, ours, theirs)
         outs = [t for t in flat(mine, plugrad.Tensor) if getattr(t, "requires_grad", False)]
         wanted = [t for t in flat(other, torch.Tensor) if getattr(t, "requires_grad", False)]
         if len(outs) != len(wanted):
@@ -257,14 +258,14 @@ class Differentiation:
             with their_forward.dual_level():
                 duals = _duals(torch, their_forward, self.theirs, directions)
                 first, args, kwargs = _replaced(self.given, duals)
-                out = self.entry.output_process_fn_grad(self.entry(first, *args, **kwargs))
+                out = self.sample.output_process_fn_grad(self.entry(first, *args, **kwargs))
                 return _tangents(their_forward, out, torch)
 
         def ours() -> list[Any]:
             with our_forward.dual_level():
                 duals = _duals(plugrad, our_forward, self.ours, directions)
                 args, kwargs = _replaced((self.args, self.kwargs), duals)
-                process = self.entry.output_process_fn_grad
+                process = self.sample.output_process_fn_grad
                 out = (our_function(process) or process)(self.function(*args, **kwargs))
                 return _tangents(our_forward, out, plugrad)
 

@@ -81,6 +81,7 @@ def our_function(function: Any) -> Any:
         if name and getattr(place, name, None) is function:
             return named(ours + name)
     if isinstance(function, types.FunctionType):
+        # The table's own: reductions to a number, calls with fixed arguments.
         if function.__module__.startswith("torch.testing"):
             return rebound(function)
         return named(f"{function.__module__.removeprefix('torch').lstrip('.')}.{name}".lstrip("."))
