@@ -93,25 +93,6 @@ def convolution_windows(
     return Windows(sizes, kernel, stride, padding, dilation, tuple(out))
 
 
-def flat_places(places: list[Any], sizes: Ints) -> Any:
-    """What is read along each dimension, (taps, windows), as indices into the flattened array,
-    (all taps, *windows) of int64.
-
-    >>> import numpy as np
-    >>> from plugrad.plugins.windows import flat_places
-    >>> flat_places([np.array([[0, 2]]), np.array([[0], [1]])], (3, 4)).tolist()
-    [[[0], [8]], [[1], [9]]]
-    """
-    count = len(sizes)
-    found: Any = np.zeros((), np.int64)
-    for axis, size in enumerate(sizes):
-        shape = [1] * (2 * count)
-        shape[axis], shape[count + axis] = places[axis].shape
-        found = found * size + places[axis].reshape(shape)
-    taps = math.prod([along.shape[0] for along in places])
-    return found.reshape((taps, *[along.shape[1] for along in places]))
-
-
 @final
 class Windows:
     """Windows over the last dimensions of an array, for each dimension in their order.
@@ -225,7 +206,13 @@ class Windows:
         >>> windows.tap_places()[1].tolist()
         [[1, 3], [5, 7], [9, 11]]
         """
-        return flat_places([self.places(axis) for axis in range(len(self.sizes))], self.sizes)
+        count = len(self.sizes)
+        found: Any = np.zeros((), np.int64)
+        for axis, size in enumerate(self.sizes):
+            shape = [1] * (2 * count)
+            shape[axis], shape[count + axis] = self.kernel[axis], self.out[axis]
+            found = found * size + self.places(axis).reshape(shape)
+        return found.reshape((math.prod(self.kernel), *self.out))
 
     def corners(self) -> Any:
         """Where each window starts, as an index into the flattened array, `out` of int64."""

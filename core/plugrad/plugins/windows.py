@@ -2,8 +2,7 @@
 
 `Windows` says which elements the windows read that slide over an array, how far they reach into the
 padding, and what average pooling divides by; `convolution_windows`, `transposed_sizes` and
-`window_count` say how many windows there are and how large that makes the result; `flat_places`
-turns places along dimensions into indices of the flattened array. `on_windows`
+`window_count` say how many windows there are and how large that makes the result. `on_windows`
 makes kernels of functions that take `Windows`.
 """
 
@@ -13,7 +12,6 @@ from plugrad.ops.kernels_on_windows import on_windows
 from plugrad.ops.windows import (
     Windows,
     convolution_windows,
-    flat_places,
     transposed_sizes,
     window_count,
 )
@@ -21,7 +19,6 @@ from plugrad.ops.windows import (
 __all__ = [
     "Windows",
     "convolution_windows",
-    "flat_places",
     "on_windows",
     "transposed_sizes",
     "window_count",

@@ -33,8 +33,8 @@ def along(max_dilation: int = 3) -> st.SearchStrategy[Axis]:
 
 
 @st.composite
-def windows_of(draw: Any, max_dilation: int = 3) -> Windows:
-    axes = draw(st.lists(along(max_dilation), min_size=1, max_size=2))
+def windows_of(draw: Any, max_dilation: int = 3, dimensions: int = 2) -> Windows:
+    axes = draw(st.lists(along(max_dilation), min_size=1, max_size=dimensions))
     ceil_mode = draw(st.booleans())
     out = tuple(window_count(*axis, ceil_mode) for axis in axes)
     assume(min(out) >= 1)
@@ -101,6 +101,18 @@ def test_places_are_what_taps_read(windows: Windows) -> None:
         expected = read_places(windows, axis)
         assert windows.places(axis).T.tolist() == expected
         assert windows.starts(axis).tolist() == [places[0] for places in expected]
+
+
+@settings(deadline=None)
+@given(windows_of(dimensions=3))
+def test_places_of_taps_index_the_flattened_array(windows: Windows) -> None:
+    x = np.arange(np.prod(windows.sizes)).reshape(windows.sizes)
+    padded = windows.pad(np, x, -1)
+    places, corners = windows.tap_places(), windows.corners()
+    for number, read in enumerate(windows.reads()):
+        inside = padded[read] >= 0
+        np.testing.assert_array_equal(places[number][inside], padded[read][inside])
+    np.testing.assert_array_equal(corners, places[0])
 
 
 @settings(deadline=None)

@@ -17,12 +17,10 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad._generated.settings import Pooling
 from plugrad.dispatch.backends.kernel_errors import not_implemented
-from plugrad.dtype import FLOATING
-from plugrad.ops.composite.layers.maxima import at_places, chosen_places, greatest_taps
-from plugrad.ops.composite.layers.windows import open_places
-from plugrad.ops.composite.selection.positions import index_tensor, zero_like
+from plugrad.dtype import FLOATING, int64
+from plugrad.ops.composite.layers.maxima import at_places
+from plugrad.ops.composite.selection.positions import index_tensor
 from plugrad.ops.prepare.pooling import check_ranks
-from plugrad.ops.windows import flat_places
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.creation.allocation import check_memory
 
@@ -162,31 +160,41 @@ def _adaptive_max(operator: str, self: Tensor, out: Ints) -> tuple[Tensor, Tenso
     sizes = sizes_of(self)[self.ndim - spatial :]
     window = _even_window(sizes, out)
     if window is not None:
-        how = Pooling(window, window, (0,) * spatial, (1,) * spatial, False, True, None)
-        if spatial == 1:
-            how = Pooling((1, *window), (1, *window), (0, 0), (1, 1), False, True, None)
-            found, where = C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)
-            return found.squeeze(-2), where.squeeze(-2)
-        if spatial == 2:
-            return C.call_max_pool2d_with_indices_with(self, how)
-        return C.call_max_pool3d_with_indices_with(self, how)
+        return _max_of_tiles(self, window)
     check_memory(math.prod((*leading, *out)) * (self.dtype.itemsize + 8) + 32 * sum(out))
     indices = _greatest(self.detach(), sizes, out)
     return at_places(self, indices, spatial), indices
 
 
+def _max_of_tiles(self: Tensor, window: Ints) -> tuple[Tensor, Tensor]:
+    """Max pooling with windows side by side."""
+    spatial = len(window)
+    how = Pooling(window, window, (0,) * spatial, (1,) * spatial, False, True, None)
+    if spatial == 3:
+        return C.call_max_pool3d_with_indices_with(self, how)
+    if spatial == 2:
+        return C.call_max_pool2d_with_indices_with(self, how)
+    how = Pooling((1, *window), (1, *window), (0, 0), (1, 1), False, True, None)
+    found, where = C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)
+    return found.squeeze(-2), where.squeeze(-2)
+
+
 def _greatest(x: Tensor, sizes: Ints, out: Ints) -> Tensor:
-    """Where the greatest element of each window is, as an index into the flattened dimensions."""
-    places: list[Any] = []
-    for size, count in zip(sizes, out, strict=True):
-        starts, ends = _bounds(size, count)
-        steps = np.arange((ends - starts).max(initial=1)).reshape((-1, 1))
-        # Windows that are smaller read their last element again.
-        places.append(np.minimum(starts + steps, ends - 1))
-    dim = x.ndim - len(sizes)
-    opened = open_places(x, places, zero_like(x))
-    count = math.prod([along.shape[0] for along in places])
-    spread: Any = opened.reshape((*sizes_of(x)[:dim], count, *out))
-    chosen = greatest_taps(spread, dim)[1]
-    flat: Any = index_tensor(flat_places(places, sizes), x)
-    return chosen_places(chosen, flat, dim)
+    """Where the greatest element of each window is, as an index into the flattened dimensions.
+
+    Windows are laid side by side, each of the largest one's size.
+    """
+    if 0 in out:
+        leading = sizes_of(x)[: x.ndim - len(sizes)]
+        return F.zeros((*leading, *out), dtype=int64, device=x.device)
+    window: list[int] = []
+    places: Any = np.zeros((), np.int64)
+    for i, size in enumerate(sizes):
+        starts, ends = _bounds(size, out[i])
+        window.append(int((ends - starts).max()))
+        # Windows that are smaller read their last element again, which then is not the first.
+        taps = np.minimum(starts[:, None] + np.arange(window[i]), ends[:, None] - 1).reshape(-1)
+        x = x.index_select(x.ndim - len(sizes) + i, index_tensor(taps, x))
+        places = places[..., None] * size + taps
+    found = _max_of_tiles(x, tuple(window))[1]
+    return F.take(index_tensor(places, x), found)

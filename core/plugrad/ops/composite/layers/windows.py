@@ -24,19 +24,13 @@ Ints = tuple[int, ...]
 def open_windows(x: Tensor, windows: Windows, fill: Tensor) -> Tensor:
     """What each tap of each window reads, (..., *sizes) to (..., *kernel, *out); `fill` is what
     the padding consists of."""
-    return open_places(x, [windows.places(axis) for axis in range(len(windows.sizes))], fill)
-
-
-def open_places(x: Tensor, places: list[Any], fill: Tensor) -> Tensor:
-    """The same for windows of any form: along each of the last dimensions, where in it the taps of
-    each window read, (taps, windows) of int64."""
-    count = len(places)
+    count = len(windows.sizes)
     leading = x.ndim - count
     apart: list[int] = []
     for axis in range(count):
-        size = sizes_of(x)[leading + axis]
-        x = _take(x, leading + axis, places[axis].reshape(-1), size, fill)
-        apart += places[axis].shape
+        places = windows.places(axis).reshape(-1)
+        x = _take(x, leading + axis, places, windows.sizes[axis], fill)
+        apart += [windows.kernel[axis], windows.out[axis]]
     spread = x.reshape((*sizes_of(x)[:leading], *apart))
     return spread.permute(_order(leading, count, True)).contiguous()
 
