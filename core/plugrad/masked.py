@@ -309,7 +309,7 @@ def median(
     in_order = F.sort(_kept(input, mask, lambda _: math.nan), dim)[0]
     count = F.sum(F.logical_not(F.isnan(in_order)), dim, True)
     found = F.gather(in_order, dim, F.clamp((count - 1) // 2, 0))
-    return (found if keepdim else F.squeeze(found, dim)).to(kind)
+    return (found if keepdim else found.squeeze_(dim)).to(kind)
 
 
 @explains(name="norm")

@@ -11,13 +11,15 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import NOT_A_VIEW
-from plugrad.plugins.strides import summed_positions
+from plugrad.plugins.strides import may_overlap, reach, strided_positions
 from plugrad_cpu.memory import flat_memory, strided
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 _ALL: Final = slice(None)
+# How many elements `np.add.at` adds in the time of one addition of arrays.
+_WORTH_A_CALL: Final = 100
 
 
 def view(array: Array, size: Shape) -> Array:
@@ -138,14 +140,41 @@ def diagonal_backward(grad: Array, input_sizes: Shape, offset: int, dim1: int, d
     return result
 
 
-def strided_sum(array: Array, *geometry: Any) -> Array:
+def strided_sum(array: Array, size: Shape, stride: Shape, offset: int, *output: Any) -> Array:
     """What overlapping views had, added up at each place of the memory they share."""
-    added, read, count = summed_positions(np, *geometry)
-    memory = np.zeros(count, array.dtype)
+    shape, steps, start = output
+    memory = np.zeros(max(reach(size, stride, offset), reach(shape, steps, start), 1), array.dtype)
+    if array.size > 0:
+        _add_strided(memory, array, size, stride, offset)
+    result: Array = strided(memory, shape, steps, start)
+    # A whole memory in order is the result; anything else would show the rest of it.
+    return result if result.size == memory.size and result.flags.c_contiguous else result.copy("C")
+
+
+def _add_strided(memory: Array, array: Array, size: Shape, stride: Shape, offset: int) -> None:
+    if not may_overlap(size, stride):
+        target = strided(memory, size, stride, offset)
+        target += array
+        return
+    # Slices that do not overlap, one after the other, as long as they are worth a call each.
+    for dim in sorted(range(len(size)), key=lambda dim: size[dim]):
+        if size[dim] * _WORTH_A_CALL > array.size:
+            break
+        inner, steps = (_without(dim, size), _without(dim, stride))
+        if may_overlap(inner, steps):
+            continue
+        for index in range(size[dim]):
+            target = strided(memory, inner, steps, offset + index * stride[dim])
+            place: Any = (*[_ALL] * dim, index)
+            target += array[place]
+        return
     # np.add.at, unlike `+=`, counts a place as often as it occurs.
-    np.add.at(memory, added.reshape(-1), array.reshape(-1))
-    result: Array = memory[read]
-    return result
+    places = strided_positions(np, size, stride, offset)
+    np.add.at(memory, places.reshape(-1), array.reshape(-1))
+
+
+def _without(dim: int, values: Shape) -> Shape:
+    return (*values[:dim], *values[dim + 1 :])
 
 
 def unsafe_view(array: Array, size: Shape) -> Array:

@@ -48,7 +48,7 @@ def check_reach(size: Sizes, stride: Sizes, offset: int, itemsize: int, nbytes: 
 def may_overlap(size: Sizes, stride: Sizes) -> bool:
     """Whether elements of a tensor may share memory; False if they do not.
 
-    >>> from plugrad.tensor.aliasing.strides import may_overlap
+    >>> from plugrad.plugins.strides import may_overlap
     >>> may_overlap((2, 3), (3, 1)), may_overlap((2, 3), (1, 1)), may_overlap((2, 3), (0, 1))
     (False, True, True)
     """

@@ -16,6 +16,7 @@ from plugrad.dispatch.backends.active import find_backend
 from plugrad.dtype import FLOATING, DType
 from plugrad.ops.formulas.views import unfold_backward
 from plugrad.ops.on_demand.prepare.spectral import BY_N, BY_ROOT_N, UNSCALED
+from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop.arrays import host_array
 from plugrad.tensor.levels import whole_batch
@@ -145,7 +146,8 @@ def spectra_of_pieces(
         spectra = F._fft_c2c(pieces, (-1,), mode, True)
     else:
         spectra = F._fft_r2c(pieces, (-1,), mode, onesided is not False)
-    spectra = spectra.transpose(-2, -1)
+    # In place, so that the result is no view.
+    spectra = spectra.transpose_(-2, -1)
     return F.view_as_real(spectra) if return_complex is False else spectra
 
 
@@ -181,6 +183,7 @@ def istft(
             "return_complex=True."
         )
     sizes = sizes_of(self)
+    wrap_dim(-3, len(sizes) + 1)  # that of the frequencies, before the pair of real numbers
     if 0 in sizes:
         refuse(": input tensor cannot be empty.")
     if len(sizes) not in (2, 3):

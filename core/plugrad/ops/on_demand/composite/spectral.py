@@ -16,6 +16,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.device import Device
+from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, DType, get_default_dtype
 from plugrad.ops.on_demand.composite.short_time_spectra import istft as istft
 from plugrad.ops.on_demand.composite.short_time_spectra import stft as stft
@@ -191,6 +192,10 @@ def _real_of_several(
     name: str, x: Tensor, s: Sizes | None, dim: Sizes | None, norm: str | None, forward: bool
 ) -> Tensor:
     if x.dtype.is_complex:
+        if not forward:
+            raise RuntimeError(
+                f"Only supports floating-point dtypes, but found: {x.dtype.scalar_name}"
+            )
         raise RuntimeError(
             f"{name} expects a real-valued input tensor, but got {x.dtype.scalar_name}"
         )
@@ -198,7 +203,7 @@ def _real_of_several(
     _check_some(name, dims)
     x = resized(promoted(x), dims, lengths)
     found = F._fft_r2c(x, dims, mode_of(norm, forward), True)
-    return found if forward else found.conj()
+    return found if forward else F.conj_physical(found)
 
 
 def _to_real_of_several(
@@ -251,6 +256,8 @@ def _frequency_dtype(name: str, dtype: DType | None) -> DType:
     kind = get_default_dtype() if dtype is None else dtype
     if kind.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if kind.is_complex:
+        raise not_implemented("arange_cpu", kind)
     return kind
 
 
@@ -265,7 +272,7 @@ def fftfreq(n: int, d: float, dtype: DType | None, device: Device | None) -> Ten
 
 def rfftfreq(n: int, d: float, dtype: DType | None, device: Device | None) -> Tensor:
     kind = _frequency_dtype("rfftfreq", dtype)
-    return F.arange(n // 2 + 1, dtype=kind, device=device) * _spacing(n, d)
+    return F.arange(int(n / 2) + 1, dtype=kind, device=device) * _spacing(n, d)
 
 
 def _spacing(n: int, d: float) -> float:
