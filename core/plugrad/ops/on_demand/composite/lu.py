@@ -50,7 +50,7 @@ def lu_with_info(self: Tensor, pivot: bool, check_errors: bool) -> Any:
 
 
 def former_lu(self: Tensor, pivot: bool, get_infos: bool) -> Any:
-    found = lu_with_info(self, pivot, not get_infos)
+    found = F._lu_with_info(self, pivot, not get_infos)
     return found if get_infos else found[:2]
 
 

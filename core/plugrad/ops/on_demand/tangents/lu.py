@@ -1,8 +1,5 @@
 """Tangents of LU decompositions, and of what is computed through them; dX is that of X."""
 
-# Tensor gets `__getitem__` in the class that users see.
-# mypy: disable-error-code="index"
-
 from __future__ import annotations
 
 # Interpreted: loaded on demand.

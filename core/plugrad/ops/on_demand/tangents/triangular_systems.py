@@ -1,6 +1,5 @@
 """Tangents of solutions of triangular systems."""
 
-# Tensor gets `__getitem__` in the class that users see.
 # mypy: disable-error-code="index"
 
 from __future__ import annotations
