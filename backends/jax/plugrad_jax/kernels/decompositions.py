@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from plugrad.plugins.kernel_errors import check_info, matrix_error
@@ -164,6 +167,38 @@ def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unit: bool) ->
     )
 
 
+# JAX has no LDL: the host computes it, also for a compiled function.
+
+
+@compiled(1)
+def ldl_factor(a: Array, hermitian: bool) -> Any:
+    def on_host(matrices: Any) -> Any:
+        return factorizations().ldl_factor(np.asarray(matrices), hermitian)
+
+    shapes = (
+        jax.ShapeDtypeStruct(a.shape, a.dtype),
+        jax.ShapeDtypeStruct(a.shape[:-1], np.int32),
+        jax.ShapeDtypeStruct(a.shape[:-2], np.int32),
+    )
+    return jax.pure_callback(on_host, shapes, a)
+
+
+@compiled(3)
+def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
+    def on_host(*arrays: Any) -> Any:
+        return factorizations().ldl_solve(*map(np.asarray, arrays), hermitian)
+
+    batch = jnp.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
+    shape = jax.ShapeDtypeStruct((*batch, *b.shape[-2:]), b.dtype)
+    return jax.pure_callback(on_host, shape, factors, pivots, b)
+
+
+@functools.cache
+def factorizations() -> Any:
+    """Seldom needed, and not loaded before."""
+    return importlib.import_module("plugrad.plugins.factorizations")
+
+
 KERNELS: Final[dict[str, Kernel]] = {
     "_check_matrices": check_matrices,
     "_linalg_cholesky": cholesky,
@@ -177,4 +212,6 @@ KERNELS: Final[dict[str, Kernel]] = {
     "_linalg_lu_factor": lu_factor,
     "_lu_permutation": lu_permutation,
     "linalg_solve_triangular": solve_triangular,
+    "_linalg_ldl_factor": ldl_factor,
+    "linalg_ldl_solve": ldl_solve,
 }

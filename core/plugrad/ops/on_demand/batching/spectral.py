@@ -1,5 +1,6 @@
 """Rules of Fourier transforms, which take batches anyway."""
 
+# Tensor gets `__getitem__` in the class that users see.
 # mypy: disable-error-code="index"
 
 from __future__ import annotations

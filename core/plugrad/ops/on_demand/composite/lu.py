@@ -180,10 +180,5 @@ def ldl_solve_on_host(
     LD: TensorBase, pivots: TensorBase, B: TensorBase, hermitian: bool
 ) -> TensorBase:
     prepare.ldl_solve(LD, pivots, B, hermitian)
-    blocks = host_array(pivots)
-    if blocks.size and np.abs(blocks).min() < 1:
-        raise RuntimeError(
-            "Pivots given to ldl_solve must all satisfy |pivot| >= 1. Did you properly pass the "
-            "result of ldl_factor?"
-        )
-    return to_device(ldl.ldl_solve(host_array(LD), blocks, host_array(B), hermitian), B)
+    found = ldl.ldl_solve(host_array(LD), host_array(pivots), host_array(B), hermitian)
+    return to_device(found, B)

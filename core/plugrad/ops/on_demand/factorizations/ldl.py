@@ -124,8 +124,18 @@ def _block(A: Array, k: int, step: int, hermitian: bool) -> Array:
 
 
 def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
-    """X with A @ X = B, where `LD` and `pivots` come from `ldl_factor` of A."""
+    """X with A @ X = B, where `LD` and `pivots` come from `ldl_factor` of A.
+
+    Raises:
+        RuntimeError: the pivots are no rows.
+    """
     n = LD.shape[-1]
+    rows = np.abs(pivots)
+    if rows.size and (rows.min() < 1 or rows.max() > n):
+        raise RuntimeError(
+            f"Pivots given to ldl_solve must all satisfy 1 <= |pivot| <= {n}. Did you properly "
+            "pass the result of ldl_factor?"
+        )
     batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     X = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])), order="C")
     LD = np.broadcast_to(LD, (*batch, n, n))

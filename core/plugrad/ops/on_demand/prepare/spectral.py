@@ -1,5 +1,6 @@
 """Arguments of Fourier transforms: dimensions, lengths, normalization, dtypes."""
 
+# Tensor gets `__getitem__` in the class that users see.
 # mypy: disable-error-code="index"
 
 from __future__ import annotations

@@ -239,6 +239,13 @@ CASES = [
         fails(
             RuntimeError, "Incompatible matrix sizes for .*linalg.ldl_solve", FACTOR, PIVOTS, TALL
         ),
+        fails(
+            RuntimeError,
+            "Pivots given to ldl_solve must all satisfy",
+            FACTOR,
+            T(values=[0, 1], dtype="int32"),
+            WIDE,
+        ),
         gradient=False,
     ),
 ]
