@@ -45,7 +45,9 @@ STATIC = {"static_k": _random(N * H, 5, 2), "static_v": _random(N * H, 5, 2)}
         SEPARATE,
     ],
 )
-def test_heads_match_torch(torch: Any, compare: Compare, options: dict[str, Any]) -> None:
+def test_heads_match_torch(
+    torch: Any, assert_equal_to_torch: Compare, options: dict[str, Any]
+) -> None:
     separate = "use_separate_proj_weight" in options
     results = []
     for library in (plugrad, torch):
@@ -69,7 +71,7 @@ def test_heads_match_torch(torch: Any, compare: Compare, options: dict[str, Any]
     for actual, expected in zip(*results, strict=True):
         assert (actual is None) == (expected is None)
         if expected is not None:
-            compare(actual, expected)
+            assert_equal_to_torch(actual, expected)
 
 
 @pytest.mark.parametrize(

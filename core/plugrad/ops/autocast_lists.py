@@ -85,6 +85,7 @@ _ACCELERATOR: Final = _by_operator(
     cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss
     multilabel_margin_loss poisson_nll_loss soft_margin_loss triplet_margin_loss
     erfinv
+    cosine_similarity pdist
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
@@ -92,6 +93,7 @@ _ACCELERATOR: Final = _by_operator(
         "promote": """
     _tensordot addcdiv addcmul atan2 cross dot index_put scatter_add vdot
     grid_sampler
+    bilinear
     """,
         "banned": """
     binary_cross_entropy
@@ -116,6 +118,7 @@ _WHOLE: Final = _names(
     linalg_householder_product orgqr ormqr
     rrelu rrelu_with_noise multilabel_margin_loss_forward
     mvlgamma
+    embedding_bag embedding_bag.padding_idx native_group_norm
     """
 )
 
@@ -173,6 +176,8 @@ PARTS_DECIDE: Final = _names(
     grid_sampler_2d grid_sampler_3d
     _ctc_loss.Tensor alpha_dropout feature_alpha_dropout feature_dropout ctc_loss.IntList
     ctc_loss.Tensor
+    bilinear channel_shuffle cosine_similarity instance_norm native_channel_shuffle
+    pairwise_distance pdist pixel_shuffle pixel_unshuffle
     """
 )
 
@@ -233,6 +238,7 @@ UNTOUCHED: Final = _names(
     """
     _dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial
     normal.Tensor_Tensor normal.Tensor_float normal.float_Tensor normal.float_float poisson
+    _embedding_bag_places
     """
 )
 

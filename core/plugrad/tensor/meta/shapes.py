@@ -345,6 +345,11 @@ def loss_backward(grad: MetaArray, a: MetaArray, *rest: Any) -> MetaArray:
     return a.new(a.shape)
 
 
+def whole_like(a: MetaArray, *rest: Any) -> MetaArray:
+    """Integers, as many as there are elements in the first argument."""
+    return a.new(a.shape, int64)
+
+
 def needs_data(*args: Any) -> NoReturn:
     raise NotImplementedError(
         "attempted to run an operator with Meta tensors whose result depends on data, which they "
@@ -406,6 +411,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "_fft_c2c": like,
     "_fft_r2c": half_spectrum,
     "_fft_c2r": signal,
+    "_embedding_bag_places": whole_like,
     **dict.fromkeys(("empty", "zeros", "ones", "full", "rand", "randn"), filled),
     "arange": counted,
     **dict.fromkeys(("linspace", "logspace"), spaced),

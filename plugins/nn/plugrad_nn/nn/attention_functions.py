@@ -221,6 +221,8 @@ def _check_ranks(
         assert attn_mask.dim() in (2, 3), (
             f"For {kind} ({rank}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D "
             f"but found {attn_mask.dim()}-D tensor instead"
+            f"For {kind} ({rank}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but "
+            f"found {attn_mask.dim()}-D tensor instead"
         )
         if rank == 2 and attn_mask.dim() == 3:
             wanted = (num_heads, query.shape[0], key.shape[0])

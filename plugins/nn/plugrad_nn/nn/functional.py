@@ -86,6 +86,12 @@ from plugrad_nn.nn.margin_loss_functions import triplet_margin_loss as triplet_m
 from plugrad_nn.nn.margin_loss_functions import (
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
+from plugrad_nn.nn.channel_functions import channel_shuffle as channel_shuffle
+from plugrad_nn.nn.channel_functions import instance_norm as instance_norm
+from plugrad_nn.nn.channel_functions import local_response_norm as local_response_norm
+from plugrad_nn.nn.channel_functions import native_channel_shuffle as native_channel_shuffle
+from plugrad_nn.nn.channel_functions import pixel_shuffle as pixel_shuffle
+from plugrad_nn.nn.channel_functions import pixel_unshuffle as pixel_unshuffle
 from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
 from plugrad_nn.nn.pooling_functions import avg_pool1d as avg_pool1d
@@ -119,6 +125,13 @@ from plugrad_nn.nn.unpooling_functions import max_unpool1d as max_unpool1d
 from plugrad_nn.nn.unpooling_functions import max_unpool2d as max_unpool2d
 from plugrad_nn.nn.unpooling_functions import max_unpool3d as max_unpool3d
 from plugrad_nn.nn.unpooling_functions import unfold as unfold
+from plugrad_nn.nn.vector_functions import bilinear as bilinear
+from plugrad_nn.nn.vector_functions import cosine_similarity as cosine_similarity
+from plugrad_nn.nn.vector_functions import embedding_bag as embedding_bag
+from plugrad_nn.nn.vector_functions import gumbel_softmax as gumbel_softmax
+from plugrad_nn.nn.vector_functions import pairwise_distance as pairwise_distance
+from plugrad_nn.nn.vector_functions import pdist as pdist
+from plugrad_nn.nn.vector_functions import softmin as softmin
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -136,9 +149,12 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "celu_",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -146,6 +162,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cosine_embedding_loss",
+    "cosine_similarity",
     "cross_entropy",
     "ctc_loss",
     "dropout",
@@ -153,6 +170,7 @@ __all__ = [
     "dropout2d",
     "dropout3d",
     "elu",
+    "elu_",
     "embedding",
     "feature_alpha_dropout",
     "fold",
@@ -161,6 +179,7 @@ __all__ = [
     "fractional_max_pool3d",
     "fractional_max_pool3d_with_indices",
     "gaussian_nll_loss",
+    "embedding_bag",
     "gelu",
     "glu",
     "grid_sample",
@@ -170,14 +189,18 @@ __all__ = [
     "hardswish",
     "hardtanh",
     "hinge_embedding_loss",
+    "gumbel_softmax", "hardtanh_",
     "huber_loss",
+    "instance_norm",
     "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
+    "leaky_relu_",
     "linear",
     "linear_cross_entropy",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "lp_pool1d",
@@ -199,18 +222,22 @@ __all__ = [
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
+    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
     "poisson_nll_loss",
+    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
     "prelu",
     "relu",
     "relu6",
+    "relu_",
     "rms_norm",
     "rrelu",
     "scaled_dot_product_attention",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
@@ -226,10 +253,21 @@ __all__ = [
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
     "unfold",
+    "threshold_",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
 ]
+
+celu_ = plugrad.celu_
+elu_ = plugrad.elu_
+hardtanh_ = plugrad.hardtanh_
+leaky_relu_ = plugrad.leaky_relu_
+relu_ = plugrad.relu_
+selu_ = plugrad.selu_
+threshold_ = plugrad.threshold_
+
+IntOrPair: TypeAlias = int | Sequence[int]
 
 
 @overridable
@@ -331,24 +369,34 @@ def embedding(
     elif padding_idx < 0:
         padding_idx += rows
     if max_norm is not None:
-        _renormalise_rows(weight, input, max_norm, norm_type)
+        with plugrad.no_grad():
+            plugrad.embedding_renorm_(weight, input, max_norm, norm_type)
     return plugrad.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-
-def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    with plugrad.no_grad():
-        used = indices.reshape(-1)
-        rows = weight.index_select(0, used)
-        norms = rows.norm(norm_type, dim=1, keepdim=True)
-        # The small number keeps a scaled row below the limit after rounding, as PyTorch does.
-        scale = plugrad.where(norms > max_norm, max_norm / (norms + 1e-7), plugrad.ones_like(norms))
-        weight[used] = rows * scale
 
 
 @overridable
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p)."""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0.0:
+        return input
+    dropped = plugrad.dropout(input, p, training)
+    return input.copy_(dropped) if inplace else dropped
+
+
+@overridable
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
     """x / max(||x||_p, eps) along `dim`."""
-    return input / input.norm(p, dim=dim, keepdim=True).clamp(min=eps).expand_as(input)
+    divisor = input.norm(p, dim=dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / divisor if out is None else plugrad.div(input, divisor, out=out)
 
 
 @overridable

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins.allocation import check_memory
+from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_nn.nn.overridable import overridable
+
+# What PyTorch calls the kernels.
+_KERNELS = {"reflect": "reflection", "replicate": "replication"}
 
 
 @overridable
@@ -76,6 +80,15 @@ def _check_supported(input: Tensor, widths: tuple[int, ...], mode: str) -> None:
         raise NotImplementedError(
             f"Padding size {len(widths)} is not supported for {input.ndim}D input tensor."
         )
+    if mode != "circular":
+        if input.dtype is plugrad.bool:
+            raise not_implemented(f"{_KERNELS[mode]}_pad{padded}d", input.dtype)
+        if 0 in tuple(input.shape)[-padded - 1 :]:
+            raise RuntimeError(
+                f"Expected {padded + 1}D or {padded + 2}D (batch mode) tensor with possibly 0 "
+                "batch size and other non-zero dimensions for input, but got: "
+                f"{list(input.shape)}"
+            )
 
 
 def _pad_constant(tensor: Tensor, dim: int, before: int, after: int, value: float) -> Tensor:
@@ -108,7 +121,8 @@ def _pad_by_index(tensor: Tensor, dim: int, before: int, after: int, mode: str) 
         if max(before, after) >= size:
             raise RuntimeError(
                 "Argument #4: Padding size should be less than the corresponding input dimension, "
-                f"but got: padding ({before}, {after}) at dimension {dim} of input {tensor.shape}"
+                f"but got: padding ({before}, {after}) at dimension {dim} of input "
+                f"{list(tensor.shape)}"
             )
         last = size - 1
         indices = [last - abs(last - abs(position)) for position in positions]
