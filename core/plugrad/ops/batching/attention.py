@@ -41,6 +41,8 @@ def attention(
 ) -> tuple[Any, Any]:
     front, _ = _in_front(info, dims[:4], (query, key, value, attn_mask))
     return F._scaled_dot_product_attention(*(*front, is_causal, scale)), (0, 0)
+    attend: Any = F._scaled_dot_product_attention
+    return attend(*front, is_causal, scale), (0, 0)
 
 
 def attention_backward(
@@ -63,6 +65,8 @@ def attention_backward(
     found = F._scaled_dot_product_attention_backward(
         *(*front, sums, is_causal, scale, list(output_mask))
     )
+    backward: Any = F._scaled_dot_product_attention_backward
+    found = backward(*front, sums, is_causal, scale, list(output_mask))
     shaped: list[Any] = []
     for grad, tensor, dim in zip(found, tensors[1:5], dims[1:5], strict=True):
         if grad is None or tensor is None:

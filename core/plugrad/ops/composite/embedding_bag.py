@@ -14,7 +14,7 @@ from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, float32, float64, int32, int64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.selection.positions import check_device, host_index, index_tensor
-from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -92,8 +92,7 @@ def embedding_bag_padding_idx(
         counted = F._to_copy(sizes, whole)
         return in_dtype_of(total, weight), F._to_copy(where, whole), counted, counted.clone()
     # PyTorch does not compute what sums do not need; float32 has no use for the bags either.
-    shape = (bags if needs_grad(weight) else count,)
-    nothing = F.zeros(shape, dtype=whole, device=index.device)
+    nothing = F.zeros((bags,), dtype=whole, device=index.device)
     if padding < 0 and weight.dtype is not float64:
         where = where.narrow(0, 0, 0)
     found = in_dtype_of(total.clone(), weight)
