@@ -57,6 +57,7 @@ _CPU: Final = _by_operator(
     cosine_embedding_loss ctc_loss.IntList ctc_loss.Tensor hinge_embedding_loss
     margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward
     poisson_nll_loss soft_margin_loss triplet_margin_loss
+    nll_loss2d
     """,
         "promote": """
     cat index_copy stack
@@ -86,6 +87,7 @@ _ACCELERATOR: Final = _by_operator(
     multilabel_margin_loss poisson_nll_loss soft_margin_loss triplet_margin_loss
     erfinv
     cosine_similarity pdist
+    nll_loss2d
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum

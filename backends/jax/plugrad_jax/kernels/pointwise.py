@@ -39,6 +39,10 @@ def _neg(a: Array) -> Array:
 
 
 def _rsub(a: Array, number: Any, alpha: Any) -> Array:
+    if alpha != 1 and is_narrow(a):
+        # The numbers are rounded, but not the product, as in PyTorch.
+        factor = constant(alpha, a).astype("float32")
+        return (widen(number.astype(a.dtype)) - widen(a) * factor).astype(a.dtype)
     return number.astype(a.dtype) - (a if alpha == 1 else a * constant(alpha, a))
 
 

@@ -228,3 +228,16 @@ def _multilabel(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, T
     pairs = F.logical_and(counts.unsqueeze(2), F.logical_not(is_label).unsqueeze(1))
     losses = F.where(pairs, excess, 0).sum(dim=(1, 2)) / classes
     return _reduced_rows(losses, reduction, shape[:-1]), is_label
+
+
+def nll_loss2d(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> Tensor:
+    for name, tensor, ndim in (("inputs", self, 4), ("targets", target, 3)):
+        if tensor.ndim != ndim:
+            raise RuntimeError(
+                f"only batches of spatial {name} supported ({ndim}D tensors), but got "
+                f"{name.removesuffix('s')} of size: {list(sizes_of(tensor))}"
+            )
+    named = {MEAN: "mean", SUM: "sum"}.get(reduction, "none")
+    return F.nll_loss(self, target, weight, named, ignore_index)

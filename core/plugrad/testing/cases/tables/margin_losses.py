@@ -15,6 +15,8 @@ COUNTS = T(values=[[0.0, 1.0], [3.0, 2.0], [1.0, 5.0]], requires_grad=False)
 SCORES = T((3, 4), unique=True, low=-1.0, high=1.3)
 CLASSES = T(values=[0, 3, 2], dtype="int64")
 WEIGHT = T((4,), low=0.2, high=2.0, requires_grad=False)
+WEIGHT3 = T((3,), low=0.2, high=2.0, requires_grad=False)
+PIXELS = T(values=[[[0, 1], [2, 0]], [[1, 1], [0, 2]]], dtype="int64")
 LABELS = T(values=[[1, 0, -1, 2], [-1, 0, 1, 2], [3, 3, 1, -1]], dtype="int64")
 
 
@@ -155,5 +157,14 @@ CASES = [
         "multilabel_margin_loss_forward",
         [OpSample((SCORES, LABELS, 0)), OpSample((SCORES, LABELS, 1))],
         torch="aten::multilabel_margin_loss_forward",
+    ),
+    native(
+        "nll_loss2d",
+        [
+            *each(T((2, 3, 2, 2)), PIXELS),
+            *each(T((2, 3, 2, 2)), PIXELS, weight=WEIGHT3, ignore_index=1),
+        ],
+        wrong(RuntimeError, "only batches of spatial inputs supported", T((2, 3)), PIXELS),
+        wrong(RuntimeError, "only batches of spatial targets supported", T((2, 3, 2, 2)), CLASSES),
     ),
 ]
