@@ -51,7 +51,11 @@ def forwarding() -> dict[Path, str]:
 
 def special_stub() -> str:
     """The stub of `plugrad_special.special`, whose functions are made when they are loaded."""
-    aliases = [f"from plugrad import {real} as {name}" for name, real in special.ALIASES.items()]
+    aliases = [
+        # Under another name, an import in a stub is private.
+        f"from plugrad import {real}" + (f" as {name}" if name == real else f"\n{name} = {real}")
+        for name, real in special.ALIASES.items()
+    ]
     functions = stubs(OPS / f"{family}.yaml" for family in FAMILIES)
     return functions + "\n" + "\n".join(aliases) + "\n\nALIASES: dict[str, str]\n"
 

@@ -3173,16 +3173,20 @@ def eval_genlaguerre(n: Tensor | Number, alpha: Tensor | Number, x: Tensor | Num
 
 from plugrad import erfinv as erfinv
 from plugrad import exp2 as exp2
-from plugrad import sigmoid as expit
+from plugrad import sigmoid
+expit = sigmoid
 from plugrad import expm1 as expm1
-from plugrad import lgamma as gammaln
+from plugrad import lgamma
+gammaln = lgamma
 from plugrad import i0 as i0
-from plugrad import special_i1 as i1
+from plugrad import special_i1
+i1 = special_i1
 from plugrad import log1p as log1p
 from plugrad import log_softmax as log_softmax
 from plugrad import logit as logit
 from plugrad import logsumexp as logsumexp
-from plugrad import mvlgamma as multigammaln
+from plugrad import mvlgamma
+multigammaln = mvlgamma
 from plugrad import round as round
 from plugrad import sinc as sinc
 from plugrad import softmax as softmax

@@ -185,7 +185,7 @@ def gaussian_nll_loss(
     `var` has the shape of `input`, or the same with a last dimension of 1 or without it. It counts
     as `eps` at least, and gets its gradient as if it did not. `full` adds log(2 pi) / 2.
     """
-    if isinstance(var, (int, float)) and not isinstance(var, bool):
+    if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * plugrad.ones_like(input)
@@ -301,9 +301,14 @@ def ctc_loss(
         target_lengths: (N), at most S; "mean" divides each loss by it first.
         zero_infinity: makes infinite losses, of targets that are too long, zero.
     """
-    lengths: Any = (input_lengths, target_lengths)
+    # Both lengths are tensors, or both sequences: no overload takes one of each.
+    first: Any = input_lengths
+    second: Any = target_lengths
     number = _number(None, None, reduction)
-    return plugrad.ctc_loss(log_probs, targets, *lengths, blank, number, zero_infinity)
+    losses: Tensor = plugrad.ctc_loss(
+        log_probs, targets, first, second, blank, number, zero_infinity
+    )
+    return losses
 
 
 @overridable
