@@ -38,6 +38,9 @@ STATE: Final = np.dtype(
     }
 )  # fmt: skip
 
+# How many numbers are made at once: they fit into the cache.
+_CHUNK: Final = 1 << 15
+
 _UNIT_FLOAT: Final = np.float32(2.0**-24)
 _UNIT_DOUBLE: Final = 2.0**-53
 
@@ -78,13 +81,13 @@ class CpuGenerator(SeededGenerator):
         return self._source.randint(0, 1 << 32, count, np.uint32)
 
     def words(self, count: int) -> Array:
-        """The next words, as uint32."""
+        """The next words, as uint32, in memory that may be written to."""
         unread = self._unread
         if unread is None:
             return self._take(count).astype(np.uint32, copy=False) if count else np.empty(0, "u4")
         if count < len(unread):
             self._unread = unread[count:]
-            return unread[:count]
+            return unread[:count].copy()
         self._unread = None
         return np.concatenate([unread, self.words(count - len(unread))])
 
@@ -98,17 +101,24 @@ class CpuGenerator(SeededGenerator):
 
     def floats(self, count: int) -> Array:
         """Multiples of 2**-24 in [0, 1), as float32."""
-        words = self.words(count)
-        drawn = np.bitwise_and(words, 0xFFFFFF).astype(np.float32)
-        drawn *= _UNIT_FLOAT
+        drawn = np.empty(count, np.float32)
+        for start in range(0, count, _CHUNK):
+            part = drawn[start : start + _CHUNK]
+            words = self.words(part.size)
+            words &= np.uint32(0xFFFFFF)
+            np.copyto(part, words, casting="same_kind")
+            part *= _UNIT_FLOAT
         return drawn
 
     def doubles(self, count: int) -> Array:
         """Multiples of 2**-53 in [0, 1)."""
-        long = self.long_words(count)
-        long &= np.uint64((1 << 53) - 1)
-        drawn = long.astype(np.float64)
-        drawn *= _UNIT_DOUBLE
+        drawn = np.empty(count)
+        for start in range(0, count, _CHUNK):
+            part = drawn[start : start + _CHUNK]
+            long = self.long_words(part.size)
+            long &= np.uint64((1 << 53) - 1)
+            np.copyto(part, long, casting="same_kind")
+            part *= _UNIT_DOUBLE
         return drawn
 
     def one_by_one(self) -> Iterator[float]:

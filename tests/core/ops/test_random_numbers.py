@@ -293,3 +293,29 @@ def test_a_product_and_sum_are_rounded_once() -> None:
     exact = 1 + 2.0**-52
     fused = fused_doubles(np.array([exact]), exact, -1.0)[0]
     assert fused == 2.0**-51 + 2.0**-104
+
+
+def test_angles_next_to_the_axes_are_pytorchs() -> None:
+    """There the cosine shows each rounding; written down from PyTorch."""
+    from plugrad_cpu.kernels.box_muller import in_blocks
+
+    class Given(CpuGenerator):
+        def floats(self, count: int) -> Any:
+            drawn = np.full(count, 0.5, np.float32)
+            drawn[8] = 12582909 / 2**24
+            return drawn
+
+    drawn = in_blocks(Given(), 16, 0.0, 1.0, np.dtype(np.float32))
+    assert [drawn[0], drawn[8]] == [np.float32(-1.1088252e-06), np.float32(-1.17741)]
+
+
+def test_exponential_numbers_in_float32_are_those_of_float64_rounded() -> None:
+    rates = (1.0, 0.3, 1e30)
+    for rate in rates:
+        narrow = plugrad.empty(3000).exponential_(
+            rate, generator=plugrad.Generator().manual_seed(1)
+        )
+        wide = plugrad.empty(3000, dtype=plugrad.float64).exponential_(
+            rate, generator=plugrad.Generator().manual_seed(1)
+        )
+        assert narrow.tolist() == wide.to(plugrad.float32).tolist()

@@ -41,7 +41,7 @@ _LOG: Final = (
 _LN2_LOW: Final = np.float32(-2.12194440e-4)
 _LN2_HIGH: Final = np.float32(0.693359375)
 
-# Cephes, sinf.c: pi / 4 in three parts, so that their products with small integers are exact.
+# Cephes, sinf.c: pi / 4 in three parts. Products of the first two with small integers are exact.
 _PARTS_OF_PI: Final = tuple(
     np.float32(part) for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 )
@@ -79,7 +79,7 @@ class _Horner:
                 np.multiply(argument, value, out=wide)
         return value
 
-    def fused(self, x: Array, y: Array, z: Array) -> Array:
+    def fused(self, x: Array, y: Any, z: Array) -> Array:
         """x * y + z, rounded once."""
         wide, argument = self.wide[: x.size], self.argument[: x.size]
         value = self.value[: x.size]
@@ -120,8 +120,9 @@ def _sine_and_cosine(horner: _Horner, x: Array) -> tuple[Array, Array]:
     octant += 1
     octant &= -2
     multiple = octant.astype(np.float32)
-    for part in _PARTS_OF_PI:
+    for part in _PARTS_OF_PI[:2]:
         x += multiple * part
+    np.copyto(x, horner.fused(multiple, _PARTS_OF_PI[2], x))
     square = x * x
     cosine = horner(square, _COS) * square
     half = square * _HALF
@@ -142,18 +143,39 @@ def _sine_and_cosine(horner: _Horner, x: Array) -> tuple[Array, Array]:
     return sine_bits.view(np.float32), cosine_bits.view(np.float32)
 
 
-def _floats(uniform: Array) -> None:
-    """Turn blocks (n, 16) of uniform numbers in float32 into normal ones, in place."""
-    pairs = uniform.reshape(-1, 2, HALF)
-    horner = _Horner(min(len(pairs), _BLOCKS) * HALF)
+def _in_pairs(uniform: Array, transform: Callable[[Array, Array], tuple[Array, Array]]) -> None:
+    """Replace blocks (n, 16) of uniform numbers by normal ones, in place.
+
+    `transform` gets the numbers that give the radius, and those that give the angle, of many
+    blocks at once.
+    """
+    # Eight numbers are one element, so that NumPy copies them at once.
+    eight = np.dtype((np.void, HALF * uniform.itemsize))
+    pairs = uniform.view(eight).reshape(-1, 2)
     for start in range(0, len(pairs), _BLOCKS):
         chunk = pairs[start : start + _BLOCKS]
-        radius = _log(horner, (_ONE - chunk[:, 0]).reshape(-1))
+        first, second = (chunk[:, half].copy().view(uniform.dtype) for half in (0, 1))
+        cosine, sine = transform(first, second)
+        chunk[:, 0] = cosine.view(eight)
+        chunk[:, 1] = sine.view(eight)
+
+
+def _floats(uniform: Array) -> None:
+    """Turn uniform numbers in float32 into normal ones, in place."""
+    horner = _Horner(min(uniform.size // 2, _BLOCKS * HALF))
+
+    def transform(radius: Array, angle: Array) -> tuple[Array, Array]:
+        np.subtract(_ONE, radius, out=radius)
+        radius = _log(horner, radius)
         radius *= np.float32(-2)
         np.sqrt(radius, out=radius)
-        sine, cosine = _sine_and_cosine(horner, (_TWO_PI * chunk[:, 1]).reshape(-1))
-        np.multiply(radius.reshape(-1, HALF), cosine.reshape(-1, HALF), out=chunk[:, 0])
-        np.multiply(radius.reshape(-1, HALF), sine.reshape(-1, HALF), out=chunk[:, 1])
+        angle *= _TWO_PI
+        sine, cosine = _sine_and_cosine(horner, angle)
+        cosine *= radius
+        sine *= radius
+        return cosine, sine
+
+    _in_pairs(uniform, transform)
 
 
 def by_libm(function: Callable[[float], float], x: Array) -> Array:
@@ -163,11 +185,20 @@ def by_libm(function: Callable[[float], float], x: Array) -> Array:
 
 def _doubles(uniform: Array) -> None:
     """The same in float64."""
-    pairs = uniform.reshape(-1, 2, HALF)
-    radius = np.sqrt(-2 * by_libm(math.log, 1 - pairs[:, 0]))
-    angle = 2 * math.pi * pairs[:, 1]
-    pairs[:, 0] = radius * np.cos(angle)
-    pairs[:, 1] = radius * np.sin(angle)
+
+    def transform(radius: Array, angle: Array) -> tuple[Array, Array]:
+        np.subtract(1, radius, out=radius)
+        radius = by_libm(math.log, radius)
+        radius *= -2
+        np.sqrt(radius, out=radius)
+        angle *= 2 * math.pi
+        cosine = np.cos(angle)
+        cosine *= radius
+        sine = np.sin(angle, out=angle)
+        sine *= radius
+        return cosine, sine
+
+    _in_pairs(uniform, transform)
 
 
 def fused_floats(x: Array, factor: Any, summand: Any) -> Array:

@@ -34,6 +34,10 @@ _MANY_INTEGERS: Final = 1 << 28
 # From so many elements on, a permutation's random numbers have 64 bits.
 _LONG_PERMUTATION: Final = (2**32 - 1) // 20
 _WORD: Final = 1 << 64
+# The bits of a float64 that float32 lacks, and how far from their middle its rounding is in doubt.
+_BELOW_FLOAT32: Final = (1 << 29) - 1
+_DOUBTFUL: Final = 64
+_NORMAL_FLOAT32: Final = 2.0**-120
 
 
 def in_memory_order(array: Array) -> Array:
@@ -222,8 +226,24 @@ def exponentials(generator: CpuGenerator, count: int, rate: float) -> Array:
     return drawn
 
 
+def narrow_exponentials(generator: CpuGenerator, count: int, rate: float) -> Array:
+    """The same, right once they are rounded to float32: NumPy's logarithm is faster, and its last
+    bits matter only next to the middle between two numbers of float32."""
+    uniform = generator.doubles(count)
+    np.negative(uniform, out=uniform)
+    drawn = np.log1p(uniform)
+    drawn *= -1 / rate
+    places = drawn.view(np.uint64) & np.uint64(_BELOW_FLOAT32)
+    places -= np.uint64((_BELOW_FLOAT32 + 1) // 2 - _DOUBTFUL)
+    doubtful = (places < 2 * _DOUBTFUL) | (drawn < _NORMAL_FLOAT32)
+    if doubtful.any():
+        drawn[doubtful] = by_libm(math.log1p, uniform[doubtful]) * (-1 / rate)
+    return drawn
+
+
 def exponential_(array: Array, rate: float, generator: CpuGenerator) -> Array:
-    return write(array, narrowed(exponentials(generator, array.size, rate), array.dtype))
+    draw = exponentials if array.dtype == _FLOAT64 else narrow_exponentials
+    return write(array, narrowed(draw(generator, array.size, rate), array.dtype))
 
 
 def _check_weights(rows: Array, replacement: bool) -> None:
@@ -259,7 +279,8 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGen
             upper[-1] = 1
             drawn[row] = np.searchsorted(upper.astype(_FLOAT64), generator.doubles(count))
     else:
-        times = narrowed(exponentials(generator, rows.size, 1.0), weights.dtype)
+        draw = exponentials if weights.dtype == _FLOAT64 else narrow_exponentials
+        times = narrowed(draw(generator, rows.size, 1.0), weights.dtype)
         speeds = rows / times.reshape(rows.shape).astype(rows.dtype)
         speeds = speeds.astype(weights.dtype).astype(rows.dtype)
         if count == 1:
