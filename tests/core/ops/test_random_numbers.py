@@ -282,6 +282,14 @@ def test_ranges_are_checked_as_by_pytorch() -> None:
             call()
 
 
+def test_indices_go_into_a_tensor_of_integers() -> None:
+    weights = plugrad.ones(3)
+    with pytest.raises(RuntimeError, match="multinomial expects Long tensor out, got: Float"):
+        plugrad.multinomial(weights, 2, out=plugrad.empty(2))
+    out = plugrad.empty(2, dtype=plugrad.int64)
+    assert plugrad.multinomial(weights, 2, out=out) is out
+
+
 def test_a_product_and_sum_are_rounded_once() -> None:
     """Where float64 lies halfway between two numbers of float32, what it lost decides."""
     from plugrad_cpu.kernels.box_muller import fused_doubles, fused_floats

@@ -226,6 +226,8 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             )
     elif function in WORDS and out.dtype is not result.dtype:
         raise RuntimeError(WORDS[function].format(result.dtype.scalar_name, out.dtype.scalar_name))
+    elif function == "multinomial" and out.dtype is not result.dtype:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     elif exact and out.dtype is not result.dtype:
         raise RuntimeError(
             f"Expected out tensor to have dtype {CPP_NAMES[result.dtype.name]}, but got "
