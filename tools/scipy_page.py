@@ -30,6 +30,7 @@ START, END = "<!-- table: python -m tools.scipy_page -->", "<!-- end of the tabl
 
 def listed() -> dict[str, dict[str, Any]]:
     """The public functions and classes that SciPy lists, by module and name."""
+    modules = {name: importlib.import_module(f"scipy.{name}") for name in CALLS}
     wanted = {
         function
         for function, capabilities in xp_capabilities_table.items()
@@ -41,8 +42,7 @@ def listed() -> dict[str, dict[str, Any]]:
         if "." in getattr(function, "__qualname__", "")
     }
     found: dict[str, dict[str, Any]] = {}
-    for name in CALLS:
-        module = importlib.import_module(f"scipy.{name}")
+    for name, module in modules.items():
         found[name] = {
             public: member
             for public in module.__all__
@@ -83,7 +83,7 @@ def table(found: list[tuple[str, str, Outcome]]) -> str:
     lines = [
         f"SciPy {scipy.__version__} lists {len(found)} functions. The value of {values['equal']} "
         f"is NumPy's. Gradients of {gradients['checked']} are checked; {compiled} compute in "
-        "compiled code, where gradients end; the others have no floating point argument that their "
+        "compiled code, where gradients end. The others have no floating point argument that their "
         "result depends on, or the remark says what happens.",
     ]
     for module in dict.fromkeys(module for module, _, _ in found):

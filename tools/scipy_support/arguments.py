@@ -19,14 +19,17 @@ def _arrays() -> dict[str, Any]:
     return {
         "x": _rng.normal(size=12), "y": _rng.normal(size=12),
         "p": _rng.uniform(0.4, 2.0, size=12), "q": _rng.uniform(0.4, 2.0, size=12),
+
+        "v": np.linspace(0.5, 2.0, 12), "w": np.linspace(2.0, 1.0, 12),
         "u": _rng.uniform(0.1, 0.8, size=12), "c": np.array([0.2, 0.5, 0.3]),
-        "b": np.array([0.3, 0.4]), "a": np.array([1.0, -0.4, 0.1]),
+        "b": np.array([0.3, 0.4]), "a": np.array([1.2, -0.4, 0.1]),
         "cut": np.array(0.3), "bands": np.array([0.0, 0.3, 0.5, 1.0]),
         "gains": np.array([1.0, 1.0, 0.0, 0.0]), "row": np.array([[0.3, 0.7]]),
         "zeros": np.array([0.5 + 0.2j, 0.5 - 0.2j]), "poles": np.array([0.3 + 0.4j, 0.3 - 0.4j]),
         "sos": np.array([[0.3, 0.4, 0.1, 1.0, -0.4, 0.1]]), "long": _rng.normal(size=40),
         "square": np.array([[0.1, 0.4], [0.2, -0.3]]), "rows": _rows,
-        "image": _rng.uniform(size=(5, 6)), "kernel": _rng.normal(size=(3, 3)),
+        "image": _rng.uniform(size=(5, 6)), "large": _rng.uniform(size=(30, 30)),
+        "kernel": _rng.normal(size=(3, 3)),
         "mask": _rng.uniform(size=(5, 6)) > 0.4,
         "labels": np.array([[0, 1, 1, 0, 2, 2]] * 5), "index": np.array([1, 2]),
         "bytes_": _rng.integers(0, 9, size=(5, 6)).astype(np.uint8),
@@ -45,7 +48,19 @@ ARRAYS: dict[str, Any] = _arrays()
 
 # Numbers that stand for positions, of which nothing is differentiable.
 FIXED = frozenset(
-    {"bands", "clamped", "cut", "gains", "inconsistency", "knots", "mlab", "places", "tree"}
+    {
+        "bands",
+        "clamped",
+        "cut",
+        "gains",
+        "inconsistency",
+        "knots",
+        "mlab",
+        "places",
+        "tree",
+        "v",
+        "w",
+    }
 )
 
 

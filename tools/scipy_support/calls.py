@@ -13,7 +13,7 @@ def _each(names: str, call: str) -> dict[str, str]:
 
 
 _WINDOWS = {
-    "general_cosine": "f(8, c, xp=xp)", "kaiser": "f(8, 3.0, xp=xp)",
+    "general_cosine": "f(8, c)", "kaiser": "f(8, 3.0, xp=xp)",
     "kaiser_bessel_derived": "f(8, 3.0, xp=xp)", "gaussian": "f(8, 2.0, xp=xp)",
     "general_gaussian": "f(8, 1.5, 2.0, xp=xp)", "chebwin": "f(8, 60, xp=xp)",
     "general_hamming": "f(8, 0.6, xp=xp)", "get_window": "f('hann', 8, xp=xp)",
@@ -134,7 +134,7 @@ _SIGNAL = {
         "f(zeros, poles, 1.5)",
     ),
     **_each(
-        "freqz_sos sos2tf sos2zpk sosfilt_zi sosfreqz",
+        "freqz_sos sos2tf sosfilt_zi sosfreqz",
         "f(sos)",
     ),
     **_each(
@@ -154,7 +154,11 @@ _SIGNAL = {
         "f(x)",
     ),
     **_each(
-        "cspline2d medfilt2d hilbert2 spline_filter",
+        "cspline2d spline_filter",
+        "f(large)",
+    ),
+    **_each(
+        "medfilt2d hilbert2",
         "f(image)",
     ),
     **_each(
@@ -176,22 +180,23 @@ _SIGNAL = {
     "get_window": "f('hann', 8, xp=xp)", "iircomb": "f(0.5, 3.0, xp=xp)",
     "iirnotch": "f(0.5, 3.0, xp=xp)", "iirpeak": "f(0.5, 3.0, xp=xp)",
     "lfiltic": "f(b, a, x)", "minimum_phase": "f(c)", "order_filter": "f(x, c, 1)",
-    "place_poles": "_ takes NumPy's arrays only", "remez": "f(5, bands, gains[::2])",
+    "place_poles": "_ takes NumPy's arrays only", "remez": "f(5, bands / 2, gains[::2])",
     "resample": "f(x, 6)", "resample_poly": "f(x, 2, 3)", "savgol_coeffs": "f(5, 2, xp=xp)",
     "savgol_filter": "f(x, 5, 2)", "upfirdn": "f(c, x, 2)", "vectorstrength": "f(p, 2.0)",
-    "freqs": "f(b, a, worN=p)",
+    "sos2zpk": "f(sos)[1:]", "freqs": "f(b, a, worN=p)",
 }  # fmt: skip
 
 _SPECIAL = {
-    "betaincinv": "f(p, q, u)", "gammaincinv": "f(p, u)", "gammainccinv": "f(p, u)",
-    "betainc": "f(p, q, u)", "betaincc": "f(p, q, u)", "erfinv": "f(u)", "ndtri": "f(u)",
-    "logit": "f(u)", "entr": "f(p)", "stdtrit": "f(p, u)", "chdtri": "f(p, u)",
+    "betaincinv": "f(v, w, u)", "gammaincinv": "f(v, u)", "gammainccinv": "f(v, u)",
+    "betainc": "f(v, w, u)", "betaincc": "f(v, w, u)", "erfinv": "f(u)", "ndtri": "f(u)",
+    "logit": "f(u)", "entr": "f(p)", "stdtrit": "f(v, u)", "chdtri": "f(v, u)",
     "bdtr": "f(counts, more, u)", "bdtrc": "f(counts, more, u)", "bdtri": "f(counts, more, u)",
     "nbdtr": "f(counts, more, u)", "nbdtrc": "f(counts, more, u)", "nbdtri": "f(counts, more, u)",
     "pdtr": "f(counts, p)", "pdtrc": "f(counts, p)", "pdtri": "f(counts, u)",
-    "fdtri": "f(p, q, u)", "expn": "f(counts, p)", "yn": "f(counts, p)",
+    "fdtri": "f(p, q, u)", "chdtr": "f(v, p)", "chdtrc": "f(v, p)", "stdtr": "f(v, x)",
+    "gammainc": "f(v, p)", "gammaincc": "f(v, p)", "expn": "f(counts, p)", "yn": "f(counts, p)",
     "polygamma": "f(counts, p)", "multigammaln": "f(p + 3, 2)", "ellipk": "f(u)",
-    "ellipkm1": "f(u)", "hyp1f1": "f(p, q, u)", "zeta": "f(p + 1, q)", "zetac": "f(p + 1)",
+    "ellipkm1": "f(u)", "hyp1f1": "f(v, w, u)", "zeta": "f(v + 1, q)", "zetac": "f(p + 1)",
     "lpmv": "f(counts, counts, u)", "kl_div": "f(p, q)", "huber": "f(p, x)",
     "pseudo_huber": "f(p, x)", "binom": "f(p + 2, q)", "spence": "f(p)", "poch": "f(p, q)",
     "boxcox": "f(p, x)", "boxcox1p": "f(p, x)", "inv_boxcox": "f(p, q)",
@@ -263,13 +268,14 @@ CALLS: dict[str, dict[str, str]] = {
     },
     "differentiate": {
         "derivative": "f(cube, x)", "jacobian": "f(lambda x: x**3, x)",
-        "hessian": "f(lambda x: xp.sum(x**3, axis=0), x)",
+        "hessian": "f(lambda x: xp.sum(x**3, axis=0), x).ddf",
     },
     "fft": _FFT,
     "integrate": {
         "trapezoid": "f(x)", "cumulative_trapezoid": "f(x)", "cumulative_simpson": "f(x)",
         "romb": "f(x[:9])",
-        "qmc_quad": "f(lambda x: xp.sum(x, axis=0), row[0] * 0, row[0] * 0 + 1, n_points=8)",
+        "qmc_quad": "f(lambda x: xp.sum(x, axis=0), row[0] * 0, row[0] * 0 + 1, n_points=8, "
+        "qrng=scipy.stats.qmc.Halton(2, rng=3))",
         "tanhsinh": "f(cube, u, p + 1)", "nsum": "f(lambda k: 1 / k**3, xp.asarray(1.0, "
         "dtype=xp.float64), xp.asarray(xp.inf, dtype=xp.float64))",
         "cubature": "f(lambda x: xp.sum(x**2, axis=-1), row[0] * 0, row[0] * 0 + 1)",
@@ -284,7 +290,7 @@ CALLS: dict[str, dict[str, str]] = {
         "rosen": "f(x)", "rosen_der": "f(x)", "rosen_hess": "f(x)", "rosen_hess_prod": "f(x, y)",
     },
     "optimize.elementwise": {
-        "find_root": "f(lambda x, c: x**3 - c, (p * 0, p * 0 + 9), args=(p,))",
+        "find_root": "f(lambda x, c: x**3 - c, (p * 0, p * 0 + 9), args=(p,)).x",
         "find_minimum": "f(lambda x, c: (x - c) ** 2, (p * 0 - 9, p * 0 + 0.1, p * 0 + 9), "
         "args=(p,))",
         "bracket_root": "f(lambda x, c: x**3 - c, p * 0, args=(p,))",

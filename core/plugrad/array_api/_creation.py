@@ -6,6 +6,8 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from plugrad.array_api._manipulation import stack
 from plugrad.array_api._operators import F, Tensor
 from plugrad.dtype import DType
@@ -42,6 +44,8 @@ def asarray(
         return made if dtype is None else made.to(dtype)
     if isinstance(obj, (bool, int, float, complex)) and copy is False:
         raise ValueError("asarray(): a number cannot become an array without a copy")
+    if isinstance(obj, np.ndarray) and copy is not False and min(obj.strides, default=0) < 0:
+        obj, copy = obj.copy(), None  # tensors have no negative strides
     array: Tensor = from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
     return array
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plugrad.array_api._operators import F, Tensor
+from plugrad.array_api._operators import F, Tensor, own
 from plugrad.array_api._promotion import operands
 from plugrad.dtype import COMPLEX, FLOATING, INTEGER
 from plugrad.dtype import iinfo as _iinfo
@@ -26,7 +26,10 @@ def _unary(name: str, operator: Callable[[Tensor], Tensor], text: str) -> Unary:
     def function(x: Tensor, /) -> Tensor:
         return operator(x)
 
-    made: Unary = _named(function, name, text)
+    def owning(x: Tensor, /) -> Tensor:
+        return own(operator(x))
+
+    made: Unary = _named(owning if name in _SAVED else function, name, text)
     return made
 
 
@@ -35,8 +38,15 @@ def _binary(name: str, operator: Callable[[Tensor, Tensor], Tensor], text: str) 
         a, b = operands(x1, x2)
         return operator(a, b)
 
-    made: Binary = _named(function, name, text)
+    def owning(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
+        return own(function(x1, x2))
+
+    made: Binary = _named(owning if name in _SAVED else function, name, text)
     return made
+
+
+# Their derivatives use the result.
+_SAVED = frozenset({"exp", "expm1", "hypot", "pow", "reciprocal", "sign", "sqrt", "tan", "tanh"})
 
 
 def _real_only(operator: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from builtins import bool as _bool
 from typing import Any
 
-from plugrad.array_api._operators import F, Tensor
+from plugrad.array_api._operators import F, Tensor, own
 from plugrad.array_api._promotion import operands
 from plugrad.dtype import INTEGER, DType, bool_, int64, uint64
 
@@ -72,7 +72,7 @@ def prod(
     keep = keepdims and not added
     for dim in sorted((dim % x.ndim for dim in dims), reverse=True):
         ready = F.prod(ready, dim, keep, dtype=kind)
-    return ready
+    return own(ready)
 
 
 def mean(x: Tensor, /, *, axis: Axes | None = None, keepdims: _bool = False) -> Tensor:
@@ -91,17 +91,17 @@ def std(
     x: Tensor, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: _bool = False
 ) -> Tensor:
     """The standard deviation over axes: the root of `var`."""
-    return _reduced(F.std, x, axis, keepdims, correction=correction)
+    return own(_reduced(F.std, x, axis, keepdims, correction=correction))
 
 
 def max(x: Tensor, /, *, axis: Axes | None = None, keepdims: _bool = False) -> Tensor:
     """The largest element over axes, by default over all; nan if there is one."""
-    return _reduced(F.amax, x, axis, keepdims)
+    return own(_reduced(F.amax, x, axis, keepdims))
 
 
 def min(x: Tensor, /, *, axis: Axes | None = None, keepdims: _bool = False) -> Tensor:
     """The smallest element over axes, by default over all; nan if there is one."""
-    return _reduced(F.amin, x, axis, keepdims)
+    return own(_reduced(F.amin, x, axis, keepdims))
 
 
 def all(x: Tensor, /, *, axis: Axes | None = None, keepdims: _bool = False) -> Tensor:
@@ -159,7 +159,7 @@ def cumulative_prod(
     include_initial: _bool = False,
 ) -> Tensor:
     """Products of the elements so far along an axis; `include_initial` puts a 1 before them."""
-    return _cumulated(F.cumprod, 1, x, axis, dtype, include_initial)
+    return own(_cumulated(F.cumprod, 1, x, axis, dtype, include_initial))
 
 
 def diff(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from plugrad.array_api._operators import Tensor
+from plugrad.array_api._operators import Tensor, plain
 from plugrad.dtype import DType
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
 
 def _called(name: str, *args: Any, **options: Any) -> Tensor:
     found: Tensor = getattr(import_module("plugrad.fft"), name)(*args, **options)
-    return found
+    return plain(found)
 
 
 def _along_one(name: str, text: str) -> Callable[..., Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrad import linalg as _linalg
 from plugrad.array_api._manipulation import matrix_transpose
-from plugrad.array_api._operators import F, Tensor
+from plugrad.array_api._operators import F, Tensor, own, plain
 from plugrad.array_api._promotion import operands
 from plugrad.array_api._reductions import accumulator
 from plugrad.dtype import COMPLEX, DType
@@ -21,6 +21,13 @@ __all__ = [
 ]  # fmt: skip
 
 _OF_LINALG: Any = _linalg  # which has more functions at run time
+
+
+def _all_plain(results: Any) -> Any:
+    """Named results, of which none is lazily conjugated."""
+    if not any(each.is_conj() or each.is_neg() for each in results):
+        return results
+    return type(results)(tuple(plain(each) for each in results))
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -73,7 +80,7 @@ def det(x: Tensor, /) -> Tensor:
 
 def slogdet(x: Tensor, /) -> Any:
     """The signs of determinants, and the logarithms of their absolute values."""
-    return _OF_LINALG.slogdet(x)
+    return _all_plain(_OF_LINALG.slogdet(x))
 
 
 def inv(x: Tensor, /) -> Tensor:
@@ -84,13 +91,13 @@ def inv(x: Tensor, /) -> Tensor:
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The pseudo-inverses of matrices; singular values below `rtol` times the largest are 0."""
     found: Tensor = _OF_LINALG.pinv(x, rtol=rtol)
-    return found
+    return plain(found)
 
 
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """How many singular values are above `rtol` times the largest."""
     found: Tensor = _OF_LINALG.matrix_rank(x, rtol=rtol)
-    return found
+    return plain(found)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
@@ -111,45 +118,45 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The Cholesky factors of positive definite matrices."""
     found: Tensor = _OF_LINALG.cholesky(x, upper=upper)
-    return found
+    return plain(found)
 
 
 def qr(x: Tensor, /, *, mode: str = "reduced") -> Any:
     """The QR decompositions of matrices, with fields `Q` and `R`."""
-    return _OF_LINALG.qr(x, mode)
+    return _all_plain(_OF_LINALG.qr(x, mode))
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> Any:
     """The singular value decompositions of matrices, with fields `U`, `S` and `Vh`."""
-    return _OF_LINALG.svd(x, full_matrices=full_matrices)
+    return _all_plain(_OF_LINALG.svd(x, full_matrices=full_matrices))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
     """The singular values of matrices, in descending order."""
     found: Tensor = _OF_LINALG.svdvals(x)
-    return found
+    return plain(found)
 
 
 def eigh(x: Tensor, /) -> Any:
     """The eigenvalues and eigenvectors of Hermitian matrices."""
-    return _OF_LINALG.eigh(x)
+    return _all_plain(_OF_LINALG.eigh(x))
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
     """The eigenvalues of Hermitian matrices, in ascending order."""
     found: Tensor = _OF_LINALG.eigvalsh(x)
-    return found
+    return plain(found)
 
 
 def eig(x: Tensor, /) -> Any:
     """The eigenvalues and eigenvectors of matrices, complex ones."""
-    return _OF_LINALG.eig(x)
+    return _all_plain(_OF_LINALG.eig(x))
 
 
 def eigvals(x: Tensor, /) -> Tensor:
     """The eigenvalues of matrices, complex ones."""
     found: Tensor = _OF_LINALG.eigvals(x)
-    return found
+    return plain(found)
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
@@ -175,7 +182,7 @@ def vector_norm(
         x, axis, keepdims = F.unsqueeze(x, -1), -1, False
     if x.dtype.category < COMPLEX and ord == 0:
         return F.sum(x != 0, axis, keepdims, dtype=x.dtype)
-    return _linalg.vector_norm(x, ord, axis, keepdims)
+    return own(_linalg.vector_norm(x, ord, axis, keepdims))
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:

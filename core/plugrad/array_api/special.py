@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plugrad.array_api._operators import F
+from plugrad.array_api._operators import F, Tensor
 from plugrad.array_api._promotion import operands
+from plugrad.array_api._searching import unique_values
 from plugrad.plugins.namespaces import load_namespace
 
 # SciPy's names of functions that have another name here.
 _OTHER_NAMES = {
-    "expit": "sigmoid", "gammaln": "lgamma", "j0": "bessel_j0", "j1": "bessel_j1",
+    "expit": "sigmoid", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma",
+    "multigammaln": "mvlgamma", "j0": "bessel_j0", "j1": "bessel_j1",
     "psi": "digamma", "y0": "bessel_y0", "y1": "bessel_y1",
 }  # fmt: skip
-# Arguments that are numbers and no arrays.
-_NUMBERS = {"multigammaln": (1,), "polygamma": (0,)}
+# Where the integer stands that the operator takes as a number.
+_DEGREES = {"expn": 0, "multigammaln": 1, "polygamma": 0}
 
 
 def _operator(name: str) -> Callable[..., Any] | None:
@@ -46,11 +48,21 @@ def __getattr__(name: str) -> Any:
     if operator is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    place = _DEGREES.get(name)
+
     def function(*args: Any, **options: Any) -> Any:
-        numbers = _NUMBERS.get(name, ())
-        arrays = iter(operands(*(x for place, x in enumerate(args) if place not in numbers)))
-        given = [int(x) if place in numbers else next(arrays) for place, x in enumerate(args)]
-        return operator(*given, **options)
+        if place is None:
+            return operator(*operands(*args), **options)
+        degree = args[place]
+        before = operands(*args[:place]) if place else []
+        after = operands(*args[place + 1 :]) if args[place + 1 :] else []
+        if not isinstance(degree, Tensor):
+            return operator(*before, int(degree), *after, **options)
+        found: Any = 0.0
+        for each in unique_values(degree).tolist():
+            of_each = operator(*before, int(each), *after, **options)
+            found = F.where(degree == each, of_each, found)
+        return found
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = operator.__doc__
