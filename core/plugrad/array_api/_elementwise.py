@@ -98,11 +98,6 @@ def _abs(x: Tensor) -> Tensor:
     return F.abs(x) if x.dtype.is_signed else F.clone(x)
 
 
-def _nextafter(a: Tensor, b: Tensor) -> Tensor:
-    found: Tensor = getattr(F, "nextafter")(a, b)  # noqa: B009  # a family that is loaded on demand
-    return found
-
-
 abs = _unary("abs", _abs, "The absolute value, of complex numbers the magnitude.")
 acos = _unary("acos", F.acos, "The inverse cosine.")
 acosh = _unary("acosh", F.acosh, "The inverse hyperbolic cosine.")
@@ -165,7 +160,7 @@ logical_xor = _binary("logical_xor", F.logical_xor, "Whether one of each pair is
 maximum = _binary("maximum", F.maximum, "The larger of each pair; nan if one is nan.")
 minimum = _binary("minimum", F.minimum, "The smaller of each pair; nan if one is nan.")
 multiply = _binary("multiply", F.mul, "`x1 * x2`.")
-nextafter = _binary("nextafter", _nextafter, "The next number after `x1` towards `x2`.")
+nextafter = _binary("nextafter", F.nextafter, "The next number after `x1` towards `x2`.")
 not_equal = _binary("not_equal", F.ne, "`x1 != x2`.")
 pow = _binary("pow", F.pow, "`x1 ** x2`.")
 remainder = _binary("remainder", _remainder, "`x1 % x2`, with the sign of `x2`.")
