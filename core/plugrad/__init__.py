@@ -16,6 +16,7 @@ from __future__ import annotations
 import builtins as _builtins
 import importlib as _importlib
 import math as _math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
@@ -259,12 +260,31 @@ _AUTOCAST = {
 
 
 # Operators that are wrapped in functions of Python.
-_FUNCTIONAL = frozenset(
-    {
+_FUNCTIONAL = dict.fromkeys(
+    (
         *("block_diag", "cartesian_prod", "chain_matmul", "histogramdd", "unique"),
         *("unique_consecutive", "unravel_index"),
-    }
-)
+    ),
+    "functional",
+) | {
+    "frombuffer": "tensor.interop.buffers",
+    "pca_lowrank": "_torch_names.low_rank",
+    "svd_lowrank": "_torch_names.low_rank",
+}
+
+
+if _TYPE_CHECKING:
+    from plugrad._torch_names.low_rank import pca_lowrank, svd_lowrank
+    from plugrad.functional import (
+        block_diag,
+        cartesian_prod,
+        chain_matmul,
+        histogramdd,
+        unique,
+        unique_consecutive,
+        unravel_index,
+    )
+    from plugrad.tensor.interop.buffers import frombuffer
 
 
 # Modules and objects that are loaded when they are first used.
@@ -287,7 +307,7 @@ def __getattr__(name: str) -> _Any:
     if name in _AUTOCAST:
         return getattr(_importlib.import_module(f"plugrad.amp.{_AUTOCAST[name]}"), name)
     if name in _FUNCTIONAL:
-        return getattr(_importlib.import_module("plugrad.functional"), name)
+        return getattr(_importlib.import_module(f"plugrad.{_FUNCTIONAL[name]}"), name)
     if name in _MODULES:
         return _importlib.import_module(f"plugrad.{name}")
     if name == "vmap":

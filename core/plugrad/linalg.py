@@ -13,6 +13,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from plugrad._generated import functions as _functions
 from plugrad.errors import LinAlgError
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from plugrad import Tensor, matmul, matrix_power
     from plugrad import linalg_cholesky as cholesky
     from plugrad import linalg_cholesky_ex as cholesky_ex
+    from plugrad import linalg_cond as cond
     from plugrad import linalg_cross as cross
     from plugrad import linalg_det as det
+    from plugrad import linalg_diagonal as diagonal
     from plugrad import linalg_eig as eig
     from plugrad import linalg_eigh as eigh
     from plugrad import linalg_eigvals as eigvals
@@ -38,10 +41,14 @@ if TYPE_CHECKING:
     from plugrad import linalg_ldl_factor as ldl_factor
     from plugrad import linalg_ldl_factor_ex as ldl_factor_ex
     from plugrad import linalg_ldl_solve as ldl_solve
+    from plugrad import linalg_lstsq as lstsq
     from plugrad import linalg_lu as lu
     from plugrad import linalg_lu_factor as lu_factor
     from plugrad import linalg_lu_factor_ex as lu_factor_ex
     from plugrad import linalg_lu_solve as lu_solve
+    from plugrad import linalg_matrix_exp as matrix_exp
+    from plugrad import linalg_matrix_rank as matrix_rank
+    from plugrad import linalg_pinv as pinv
     from plugrad import linalg_qr as qr
     from plugrad import linalg_slogdet as slogdet
     from plugrad import linalg_solve as solve
@@ -49,6 +56,8 @@ if TYPE_CHECKING:
     from plugrad import linalg_solve_triangular as solve_triangular
     from plugrad import linalg_svd as svd
     from plugrad import linalg_svdvals as svdvals
+    from plugrad import linalg_tensorinv as tensorinv
+    from plugrad import linalg_tensorsolve as tensorsolve
     from plugrad import linalg_vander as vander
     from plugrad import linalg_vector_norm as vector_norm
 else:
@@ -61,10 +70,8 @@ else:
 
     def __getattr__(name: str) -> Any:
         """A function of a family that is loaded on demand."""
-        from plugrad._generated import functions
-
         if name in __all__:
-            found = globals()[name] = getattr(functions, f"linalg_{name}")
+            found = globals()[name] = getattr(_functions, f"linalg_{name}")
             return found
         raise AttributeError(f"module 'plugrad.linalg' has no attribute {name!r}")
 
@@ -76,8 +83,10 @@ __all__ = [
     "LinAlgError",
     "cholesky",
     "cholesky_ex",
+    "cond",
     "cross",
     "det",
+    "diagonal",
     "eig",
     "eigh",
     "eigvals",
@@ -88,15 +97,19 @@ __all__ = [
     "ldl_factor",
     "ldl_factor_ex",
     "ldl_solve",
+    "lstsq",
     "lu",
     "lu_factor",
     "lu_factor_ex",
     "lu_solve",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "multi_dot",
     "norm",
+    "pinv",
     "qr",
     "slogdet",
     "solve",
@@ -104,6 +117,8 @@ __all__ = [
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
     "vander",
     "vecdot",
     "vector_norm",
@@ -120,7 +135,8 @@ def matrix_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """A norm of matrices: "fro", or 1, -1, inf or -inf, of the sums over columns or rows.
+    """A norm of matrices: "fro"; 1, -1, inf or -inf, of the sums over columns or rows; or
+    "nuc", 2 or -2, of the singular values.
 
     Raises:
         RuntimeError: `A` is no matrix, or `ord` is none of these.
@@ -153,6 +169,8 @@ def matrix_norm(
             raise RuntimeError(
                 "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."
             )
+    if ord in ("nuc", 2, -2):
+        return _of_singular_values(A, ord, (rows, columns), keepdim, dtype)
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
@@ -163,6 +181,26 @@ def matrix_norm(
     if is_empty and ord > 0:
         return sums.sum(chosen, keepdim)  # the largest of no sums of absolute values is 0
     return sums.amax(chosen, keepdim) if ord > 0 else sums.amin(chosen, keepdim)
+
+
+def _of_singular_values(
+    A: Any, ord: Any, dims: tuple[int, int], keepdim: bool, dtype: Any
+) -> Tensor:
+    """The nuclear norm, or the greatest or the least singular value."""
+    if dtype is not None:
+        A = A.to(dtype)
+    values: Any = _functions.linalg_svdvals(A.movedim(dims, (-2, -1)))
+    if ord == -2:
+        found = values.amin(-1)
+    elif ord == "nuc" or values.shape[-1] == 0:
+        found = values.sum(-1)
+    else:
+        found = values.amax(-1)
+    if keepdim:
+        for place in sorted(dims):
+            found = found.unsqueeze(place)
+    norms: Tensor = found
+    return norms
 
 
 @explains(name="linalg_norm")

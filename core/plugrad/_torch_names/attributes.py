@@ -13,7 +13,12 @@ from plugrad._torch_names.typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.variable.resizing import resize_, set_
 from plugrad.device import as_device
 from plugrad.dispatch.backends.active import find_backend
-from plugrad.memory_format import MemoryFormat, preserve_format
+from plugrad.memory_format import (
+    MemoryFormat,
+    channels_last,
+    channels_last_3d,
+    preserve_format,
+)
 from plugrad.tensor.aliasing.layout import strides
 from plugrad.tensor.aliasing.memory_layout import suggested_format
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -31,6 +36,9 @@ from plugrad.tensor.math_bits import is_conj, is_neg
 
 def _never(doc: str) -> property:
     return property(lambda self: False, doc=doc)
+
+
+_ORDERS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 
 
 def _functional() -> Any:
@@ -79,6 +87,37 @@ class TensorAttributes:
     def is_nonzero(self: Any) -> bool:
         """`bool(tensor)`; RuntimeError unless there is exactly one element."""
         return bool(self)
+
+    @explains
+    def is_set_to(self: Any, tensor: TensorBase) -> bool:
+        """Whether both are of the same elements in memory, with the same shape and strides."""
+        other: Any = tensor
+        if self is other:
+            return True
+        same = self.shape == other.shape and strides(self) == strides(other)
+        if not same or self.storage_offset() != other.storage_offset():
+            return False
+        if self.device is not other.device or self.is_meta:
+            return False
+        return bool(self.untyped_storage().data_ptr() == other.untyped_storage().data_ptr())
+
+    def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+        """The dimensions from the one with the greatest step in memory to that with the least.
+
+        With `ambiguity_check`, True or a list of memory formats that are looked for first, a
+        RuntimeError says that there is more than one order.
+        """
+        if self.ndim == 0:
+            return ()
+        formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
+        for wanted in formats:
+            if self.is_contiguous(memory_format=wanted):
+                return _ORDERS.get(wanted, tuple(range(self.ndim)))
+        steps = strides(self)
+        ambiguous = 1 in self.shape or len(set(steps)) < self.ndim
+        if ambiguity_check and ambiguous:
+            raise RuntimeError("The tensor does not have unique dim order.")
+        return tuple(sorted(range(self.ndim), key=lambda dim: -steps[dim]))
 
     def unique(
         self: Any,

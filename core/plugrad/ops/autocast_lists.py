@@ -58,6 +58,9 @@ _CPU: Final = _by_operator(
     margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward
     poisson_nll_loss soft_margin_loss triplet_margin_loss
     nll_loss2d
+    linalg_cond linalg_cond.p_str linalg_lstsq linalg_matrix_rank
+    linalg_matrix_rank.atol_rtol_float linalg_matrix_rank.atol_rtol_tensor
+    linalg_matrix_rank.tol_tensor linalg_tensorinv linalg_tensorsolve pinverse
     """,
         "promote": """
     cat index_copy stack
@@ -79,7 +82,7 @@ _ACCELERATOR: Final = _by_operator(
     kl_div l1_loss layer_norm log log10 log1p log2 logsumexp mse_loss native_layer_norm nll_loss
     norm.str pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor reciprocal rms_norm rsqrt sinh
     smooth_l1_loss softplus tan
-    pdist renorm
+    frobenius_norm.dim nuclear_norm nuclear_norm.dim pdist renorm
     upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d
     _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d
     upsample_trilinear3d upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
@@ -117,6 +120,7 @@ _WHOLE: Final = _names(
 
     _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
     histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim pdist renorm
+    constant_pad_nd fill.Scalar fill.Tensor
     linalg_householder_product orgqr ormqr
     rrelu rrelu_with_noise multilabel_margin_loss_forward
     mvlgamma
@@ -176,6 +180,11 @@ PARTS_DECIDE: Final = _names(
     upsample_trilinear3d_backward upsample_bicubic2d_backward _upsample_bilinear2d_aa_backward
     _upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa_backward affine_grid_generator
     grid_sampler_2d grid_sampler_3d
+    frobenius_norm.dim linalg_cond linalg_cond.p_str linalg_diagonal linalg_lstsq
+    linalg_matrix_rank linalg_matrix_rank.atol_rtol_float linalg_matrix_rank.atol_rtol_tensor
+    linalg_matrix_rank.tol_tensor linalg_pinv linalg_pinv.atol_rtol_float
+    linalg_pinv.rcond_tensor linalg_tensorinv linalg_tensorsolve matrix_exp nuclear_norm
+    nuclear_norm.dim pinverse
     _ctc_loss.Tensor alpha_dropout feature_alpha_dropout feature_dropout ctc_loss.IntList
     ctc_loss.Tensor
     bilinear channel_shuffle cosine_similarity instance_norm native_channel_shuffle
@@ -226,6 +235,7 @@ UNTOUCHED: Final = _names(
     where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros zeros_like
 
     _unique2 _unique_consecutive bincount logcumsumexp nanmedian unique_dim
+    linalg_matrix_exp linalg_pinv.atol_rtol_tensor new_empty_strided
     _fft_c2c _fft_c2r _fft_r2c bartlett_window blackman_window fft_fftfreq fft_rfftfreq
     hamming_window hann_window kaiser_window
     _check_matrices _linalg_cholesky _linalg_eigh _linalg_eigvals _linalg_ldl_factor
@@ -273,7 +283,7 @@ def decisions(op: Operator) -> list[str]:
     places = {
         "lists": lists >= 2,
         "whole": name in _WHOLE,
-        "parts decide": name in PARTS_DECIDE,
+        "parts decide": name in PARTS_DECIDE or name.startswith("_foreach_"),
         "untouched": name in UNTOUCHED,
     }
     return [place for place, found in places.items() if found]

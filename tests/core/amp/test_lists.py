@@ -36,6 +36,8 @@ PARTS = {
 # plugrad sums products with mm, where PyTorch has dot, or multiplies along a dimension of size 1;
 # `linalg.vecdot` is no operator, but two that autocast leaves alone.
 DIFFERENT = {("inner", 0), ("einsum", 14), ("linalg.vecdot", 0), ("linalg.vecdot", 1)}
+# The last product of a pseudo-inverse is in the region's dtype in PyTorch.
+DIFFERENT |= {("linalg.pinv", index) for index in range(6)}
 
 
 def core_operators() -> list[Operator]:

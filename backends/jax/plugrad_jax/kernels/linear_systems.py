@@ -6,9 +6,10 @@ from typing import Final
 
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy.linalg import expm
 
 from plugrad_jax.kernels.decompositions import check_matrices
-from plugrad_jax.kernels.programs import Array, Kernel, compiled, program
+from plugrad_jax.kernels.programs import Array, Kernel, compiled, program, widen
 
 
 def _factors(a: Array) -> tuple[Array, Array, Array]:
@@ -58,8 +59,15 @@ def inv(a: Array) -> Array:
     return out
 
 
+def _matrix_exp(a: Array) -> Array:
+    if a.size == 0:
+        return a
+    return expm(widen(a), max_squarings=64).astype(a.dtype)
+
+
 KERNELS: Final[dict[str, Kernel]] = {
     "_linalg_solve": solve,
     "linalg_inv": inv,
     "linalg_det": program(jnp.linalg.det),
+    "linalg_matrix_exp": program(_matrix_exp),
 }

@@ -90,7 +90,13 @@ def norm(
 def norm_by_name(
     self: Tensor, p: str, dim: Any = None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
-    """The norms that have a name: "fro", and "inf" and "-inf" for those who write them so."""
+    """The norms with a name: "fro", "nuc", and "inf" and "-inf" for those who write them so."""
+    if p == "nuc":
+        # It is loaded on demand.
+        nuclear_norm: Any = getattr(F, "nuclear_norm")  # noqa: B009  # the compiler looks for it
+        summed: Any = self if dtype is None else to_dtype(self, dtype)
+        result: Tensor = nuclear_norm(summed, (-2, -1) if dim is None else dim, keepdim)
+        return result
     orders = {"fro": 2.0, "inf": math.inf, "-inf": -math.inf}
     if p not in orders:
         raise RuntimeError(f"norm(): expected p to be a number or one of {list(orders)}, got {p!r}")

@@ -393,6 +393,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     **dict.fromkeys(("flip", "roll", "tril", "triu"), like),
     **dict.fromkeys(("select_scatter", "slice_scatter", "diagonal_scatter"), like),
     "_as_strided_scatter": like,
+    "linalg_matrix_exp": like,
     "sort": sort,
     "topk": topk,
     "clone": clone,

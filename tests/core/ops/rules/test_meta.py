@@ -43,8 +43,8 @@ MAY_NEED_DATA = {
     "Tensor.to",
     "where",
 }
-# Weights, and ranges that nobody gave.
-MAY_NEED_DATA |= {"cov", "histc", "histogram", "histogramdd"}
+# Weights, ranges that nobody gave, and ranks.
+MAY_NEED_DATA |= {"cov", "histc", "histogram", "histogramdd", "linalg.lstsq"}
 
 
 def _on_meta(value: Any) -> Any:
