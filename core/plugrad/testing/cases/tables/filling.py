@@ -19,4 +19,6 @@ CASES = [
         fails(RuntimeError, "Length of pad must be even but instead it equals 1", M, (1,)),
         fails(RuntimeError, "no more than twice the number of dimensions", M, (1,) * 6),
     ),
+    # Without elements: others are what the memory held before.
+    case("Tensor.new_empty_strided", calls((M, (0, 2), (2, 1))), gradient=False),
 ]
