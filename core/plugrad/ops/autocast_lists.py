@@ -119,7 +119,7 @@ _WHOLE: Final = _names(
     where
 
     _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
-    histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim pdist renorm
+    histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim renorm
     constant_pad_nd fill.Scalar fill.Tensor
     linalg_householder_product orgqr ormqr
     rrelu rrelu_with_noise multilabel_margin_loss_forward

@@ -40,7 +40,6 @@ def attention(
     scale: float,
 ) -> tuple[Any, Any]:
     front, _ = _in_front(info, dims[:4], (query, key, value, attn_mask))
-    return F._scaled_dot_product_attention(*(*front, is_causal, scale)), (0, 0)
     attend: Any = F._scaled_dot_product_attention
     return attend(*front, is_causal, scale), (0, 0)
 
@@ -62,9 +61,6 @@ def attention_backward(
     tensors = (grad_out, query, key, value, attn_mask, out)
     front, rank = _in_front(info, dims[:6], tensors)
     sums = padded(spread(logsumexp, dims[6], info.batch_size), 0, rank - 1)
-    found = F._scaled_dot_product_attention_backward(
-        *(*front, sums, is_causal, scale, list(output_mask))
-    )
     backward: Any = F._scaled_dot_product_attention_backward
     found = backward(*front, sums, is_causal, scale, list(output_mask))
     shaped: list[Any] = []

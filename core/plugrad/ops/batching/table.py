@@ -40,14 +40,6 @@ class VmapInfo:
 
     def __repr__(self) -> str:
         return f"VmapInfo(batch_size={self.batch_size}, randomness={self.randomness!r})"
-# The modules of this package that have a table RULES: by full name ("sum", "add.Tensor"), or by
-# base name for all overloads without one of their own. Their rules call operators, so that they are
-# imported when the first rule is asked for.
-FAMILIES: Final = (
-    "attention", "convolution", "creation", "elementwise", "embedding", "embedding_bag",
-    "index_tensors", "indexing", "linear_systems", "loss", "normalisation", "pooling", "products",
-    "random", "reductions", "resampling", "shape", "slices", "sorting", "views",
-)  # fmt: skip
 
 
 def with_settings(rule: Rule) -> Rule:

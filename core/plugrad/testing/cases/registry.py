@@ -16,11 +16,6 @@ from plugrad.testing.cases import tables
 
 # The modules of `plugrad.testing.cases.tables`, each with a list CASES.
 FAMILIES: Final = tuple(module.name for module in pkgutil.iter_modules(tables.__path__))
-FAMILIES: Final = (
-    "activation", "attention", "channels", "composites", "creation", "distances", "embedding_bag",
-    "indexing", "linalg", "linear_systems", "loss", "nn", "pointwise", "reductions", "resampling",
-    "shape", "views",
-)  # fmt: skip
 
 _registered: Final[list[OpCase]] = []
 

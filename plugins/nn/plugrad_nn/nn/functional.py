@@ -48,6 +48,12 @@ from plugrad_nn.nn.attention_functions import (
 from plugrad_nn.nn.attention_functions import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
+from plugrad_nn.nn.channel_functions import channel_shuffle as channel_shuffle
+from plugrad_nn.nn.channel_functions import instance_norm as instance_norm
+from plugrad_nn.nn.channel_functions import local_response_norm as local_response_norm
+from plugrad_nn.nn.channel_functions import native_channel_shuffle as native_channel_shuffle
+from plugrad_nn.nn.channel_functions import pixel_shuffle as pixel_shuffle
+from plugrad_nn.nn.channel_functions import pixel_unshuffle as pixel_unshuffle
 from plugrad_nn.nn.convolution_functions import IntOrPair as IntOrPair
 from plugrad_nn.nn.convolution_functions import conv1d as conv1d
 from plugrad_nn.nn.convolution_functions import conv2d as conv2d
@@ -86,12 +92,6 @@ from plugrad_nn.nn.margin_loss_functions import triplet_margin_loss as triplet_m
 from plugrad_nn.nn.margin_loss_functions import (
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
-from plugrad_nn.nn.channel_functions import channel_shuffle as channel_shuffle
-from plugrad_nn.nn.channel_functions import instance_norm as instance_norm
-from plugrad_nn.nn.channel_functions import local_response_norm as local_response_norm
-from plugrad_nn.nn.channel_functions import native_channel_shuffle as native_channel_shuffle
-from plugrad_nn.nn.channel_functions import pixel_shuffle as pixel_shuffle
-from plugrad_nn.nn.channel_functions import pixel_unshuffle as pixel_unshuffle
 from plugrad_nn.nn.overridable import overridable
 from plugrad_nn.nn.padding import pad as pad
 from plugrad_nn.nn.pooling_functions import avg_pool1d as avg_pool1d
@@ -172,6 +172,7 @@ __all__ = [
     "elu",
     "elu_",
     "embedding",
+    "embedding_bag",
     "feature_alpha_dropout",
     "fold",
     "fractional_max_pool2d",
@@ -179,17 +180,17 @@ __all__ = [
     "fractional_max_pool3d",
     "fractional_max_pool3d_with_indices",
     "gaussian_nll_loss",
-    "embedding_bag",
     "gelu",
     "glu",
     "grid_sample",
     "group_norm",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "hinge_embedding_loss",
-    "gumbel_softmax", "hardtanh_",
     "huber_loss",
     "instance_norm",
     "interpolate",
@@ -227,8 +228,11 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
-    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
     "prelu",
     "relu",
     "relu6",
@@ -250,10 +254,10 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
     "unfold",
-    "threshold_",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
@@ -372,18 +376,6 @@ def embedding(
         with plugrad.no_grad():
             plugrad.embedding_renorm_(weight, input, max_norm, norm_type)
     return plugrad.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-
-@overridable
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p)."""
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    dropped = plugrad.dropout(input, p, training)
-    return input.copy_(dropped) if inplace else dropped
 
 
 @overridable

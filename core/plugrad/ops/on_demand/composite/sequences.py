@@ -286,24 +286,5 @@ def vander(x: Tensor, N: int | None, increasing: bool) -> Any:
     return powers if increasing else powers.flip([1])
 
 
-def pdist(self: Tensor, p: float) -> Any:
-    if self.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
-    if self.dtype.category != FLOATING:
-        raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
-    first, second = np.triu_indices(sizes_of(self)[0], 1)
-    difference: Any = self.index_select(0, _tensor_of(first, self)) - self.index_select(
-        0, _tensor_of(second, self)
-    )
-    if p == 0:
-        # How many are not 0, or nan if one is.
-        return difference.abs().ceil().clamp(None, 1).sum(dim=(-1,))
-    if sizes_of(self)[1] == 0:
-        return F.zeros((len(first),), dtype=self.dtype, device=self.device)
-    return F.linalg_vector_norm(difference, p, -1)
-
-
 def _tensor_of(index: Any, like: TensorBase) -> Any:
     return index_tensor(index, like)
