@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import itertools
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import plugrad
 from plugrad.dispatch.operator import all_operators, find_operator
 from plugrad.ops.batching import VmapInfo, rule_of
-from plugrad.ops.batching.table import FAMILIES as RULE_FAMILIES
+from plugrad.ops.batching.table import _PLACES
 from plugrad.testing.cases import FAMILIES, family_cases
 from tests.core.ops.rules.batching_harness import OpCall, calls_of, check, in_place_twin
 
@@ -94,8 +95,9 @@ def test_every_rule_is_for_an_operator_and_stands_in_one_table() -> None:
     known = {name for op in all_operators() for name in (op.full_name, op.name)}
     names = [
         name
-        for family in RULE_FAMILIES
-        for name in importlib.import_module(f"plugrad.ops.batching.{family}").RULES
+        for place in _PLACES
+        for found in pkgutil.iter_modules(importlib.import_module(place).__path__)
+        for name in getattr(importlib.import_module(f"{place}.{found.name}"), "RULES", {})
     ]
     assert set(names) <= known
     assert len(set(names)) == len(names)
