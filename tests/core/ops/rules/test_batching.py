@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import itertools
+import pkgutil
 from typing import Any
 
 import pytest
