@@ -168,6 +168,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unit: bool) ->
 
 
 # JAX has no LDL: the host computes it, also for a compiled function.
+_SHAPE: Final[Any] = jax.ShapeDtypeStruct
 
 
 @compiled(1)
@@ -176,9 +177,9 @@ def ldl_factor(a: Array, hermitian: bool) -> Any:
         return factorizations().ldl_factor(np.asarray(matrices), hermitian)
 
     shapes = (
-        jax.ShapeDtypeStruct(a.shape, a.dtype),
-        jax.ShapeDtypeStruct(a.shape[:-1], np.int32),
-        jax.ShapeDtypeStruct(a.shape[:-2], np.int32),
+        _SHAPE(a.shape, a.dtype),
+        _SHAPE(a.shape[:-1], np.int32),
+        _SHAPE(a.shape[:-2], np.int32),
     )
     return jax.pure_callback(on_host, shapes, a)
 
@@ -189,7 +190,7 @@ def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
         return factorizations().ldl_solve(*map(np.asarray, arrays), hermitian)
 
     batch = jnp.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
-    shape = jax.ShapeDtypeStruct((*batch, *b.shape[-2:]), b.dtype)
+    shape = _SHAPE((*batch, *b.shape[-2:]), b.dtype)
     return jax.pure_callback(on_host, shape, factors, pivots, b)
 
 
