@@ -131,7 +131,6 @@ from plugrad_nn.nn.vector_functions import embedding_bag as embedding_bag
 from plugrad_nn.nn.vector_functions import gumbel_softmax as gumbel_softmax
 from plugrad_nn.nn.vector_functions import pairwise_distance as pairwise_distance
 from plugrad_nn.nn.vector_functions import pdist as pdist
-from plugrad_nn.nn.vector_functions import softmin as softmin
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -271,7 +270,6 @@ relu_ = plugrad.relu_
 selu_ = plugrad.selu_
 threshold_ = plugrad.threshold_
 
-IntOrPair: TypeAlias = int | Sequence[int]
 
 
 @overridable

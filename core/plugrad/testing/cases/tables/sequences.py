@@ -192,15 +192,5 @@ CASES = [
         dtypes=("float32", "complex64"),
         gradient=False,  # PyTorch's backward fails
     ),
-    case(
-        "pdist",
-        calls((T((4, 3)),), (T((3, 2)), 1.0), (T((3, 2)), 3.0), (T((1, 2)),)),
-        fails(RuntimeError, "pdist only supports 2D tensors, got: 1D", ROW),
-        fails(RuntimeError, "pdist only supports non-negative p values", M, -1.0),
-        dtypes=("float32",),
-        grad_dtypes=("float64",),
-        second=False,  # PyTorch has no second derivative to compare with
-    ),
-    OpCase("pdist", calls((T((3, 2)), 0.0)), dtypes=(), gradient=False),
     case("Tensor.unique", calls((REPEATED,)), gradient=False, dtypes=DTYPES[:1]),
 ]
