@@ -205,7 +205,9 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     inverse = pinv_of_numbers(A, 0.0, relative, False)
     solution = F.matmul(inverse, right)
     values, ranks = _spectrum(A, relative)
-    full = bool((ranks == min(rows, columns)).all())
+    # Read only where something depends on it, so that the other drivers can be traced.
+    wanted = kind == "gels" or (rows > columns and kind != "gelsy")
+    full = wanted and bool((ranks == min(rows, columns)).all())
     if kind == "gels" and not full:
         raise LinAlgError(
             "torch.linalg.lstsq: The least squares solution could not be computed because the "
