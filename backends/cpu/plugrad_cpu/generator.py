@@ -9,7 +9,7 @@ Source: Matsumoto and Nishimura, Mersenne Twister, ACM TOMACS 8 (1998).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Final, Self
 
 import numpy as np
@@ -121,7 +121,7 @@ class CpuGenerator(SeededGenerator):
             part *= _UNIT_DOUBLE
         return drawn
 
-    def one_by_one(self) -> Iterator[float]:
+    def one_by_one(self) -> Generator[float, None, None]:
         """The same numbers as `doubles`, for who does not know how many it needs; call `close` on
         the iterator when it has them."""
         while True:

@@ -244,7 +244,7 @@ def fused_doubles(x: Array, factor: float, summand: float) -> Array:
     return fused
 
 
-def stretched(x: Array, factor: float, summand: float) -> Array:
+def stretched(x: Array, factor: Any, summand: Any) -> Array:
     """x * factor + summand, rounded once."""
     if x.dtype == np.float32:
         if factor == 1 and summand == 0:

@@ -73,7 +73,8 @@ def _each(
             flat[place] = sample(stream, *values)
     finally:
         stream.close()
-    return narrowed(drawn, dtype)
+    result: Array = narrowed(drawn, dtype)
+    return result
 
 
 def _widened(array: Array) -> Array:
@@ -271,7 +272,7 @@ def _gamma_sampler(
 def standard_gamma(alpha: Array, generator: CpuGenerator) -> Array:
     rounded = _single if alpha.dtype == np.float32 else float
     drawn = _each(generator, _gamma_sampler(generator, rounded), alpha.dtype, alpha)
-    return np.maximum(drawn, np.finfo(alpha.dtype).tiny)
+    return np.asarray(np.maximum(drawn, np.finfo(alpha.dtype).tiny))
 
 
 # How many numbers PyTorch adds at once, and in how many sums.
@@ -311,7 +312,7 @@ def sample_dirichlet(alpha: Array, generator: CpuGenerator) -> Array:
     shares = (drawn / _totals(drawn)).astype(alpha.dtype)
     one = np.ones((), alpha.dtype)
     below = np.nextafter(one, np.zeros((), alpha.dtype))
-    return np.minimum(np.maximum(shares, np.finfo(alpha.dtype).tiny), below)
+    return np.asarray(np.minimum(np.maximum(shares, np.finfo(alpha.dtype).tiny), below))
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

@@ -55,7 +55,7 @@ def write(array: Array, drawn: Array) -> Array:
     return array
 
 
-def narrowed(drawn: Array, dtype: DTypeLike) -> Array:
+def narrowed(drawn: Any, dtype: DTypeLike) -> Any:
     """Numbers in another dtype; those of 16 bits get there by way of float32."""
     if dtype.itemsize == 2 and dtype.kind not in "iu" and drawn.dtype == _FLOAT64:
         drawn = drawn.astype(_FLOAT32)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.creation import drawing, in_dtype
@@ -23,7 +24,7 @@ def _generator_last(drawn: Kernel) -> Kernel:
 def _inside(key: Any, array: Array) -> Array:
     """Uniform numbers in (0, 1)."""
     wide = jnp.result_type(float)
-    return jax.random.uniform(key, array.shape, wide, jnp.finfo(wide).tiny, 1.0)
+    return jax.random.uniform(key, array.shape, wide, np.finfo(wide).tiny, 1.0)
 
 
 @_generator_last
@@ -76,7 +77,7 @@ def binomial(key: Any, count: Array, prob: Array) -> Array:
 @drawing()
 def standard_gamma(key: Any, alpha: Array) -> Array:
     drawn = jax.random.gamma(key, alpha, dtype=alpha.dtype)
-    return jnp.maximum(drawn, jnp.finfo(alpha.dtype).tiny)
+    return jnp.maximum(drawn, np.finfo(alpha.dtype).tiny)
 
 
 @_generator_last
@@ -85,7 +86,7 @@ def sample_dirichlet(key: Any, alpha: Array) -> Array:
     logarithms = jax.random.loggamma(key, alpha, dtype=alpha.dtype)
     shares = jax.nn.softmax(logarithms, -1) if alpha.ndim else jnp.ones_like(alpha)
     below = jnp.nextafter(jnp.ones((), alpha.dtype), jnp.zeros((), alpha.dtype))
-    return jnp.clip(shares, jnp.finfo(alpha.dtype).tiny, below)
+    return jnp.clip(shares, np.finfo(alpha.dtype).tiny, below)
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

@@ -22,7 +22,8 @@ def home_of(generator: plugrad.Generator | None) -> Any:
 def drawn_seed(generator: plugrad.Generator | None) -> int:
     """A seed for other generators, drawn by this one, or by that of the CPU."""
     drawn = plugrad.empty((), dtype=plugrad.int64, device=home_of(generator))
-    return int(drawn.random_(generator=generator).item())
+    seed: Any = drawn.random_(generator=generator).item()
+    return int(seed)
 
 
 class Sampler(Generic[T]):
