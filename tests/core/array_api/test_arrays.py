@@ -148,3 +148,12 @@ def test_axes_out_of_range() -> None:
     for call in (xp.expand_dims, xp.squeeze):
         with pytest.raises(IndexError, match="axis 3 is out of range"):
             call(xp.ones((1, 1)), axis=3)
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "tanh", "std", "max", "prod"])
+def test_results_may_be_written_to_before_backward(name: str) -> None:
+    x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+    found = getattr(xp, name)(x)
+    expected = plugrad.autograd.grad(getattr(xp, name)(x).sum(), x)[0] * 3
+    found *= 3
+    assert plugrad.allclose(plugrad.autograd.grad(found.sum(), x)[0], expected)
