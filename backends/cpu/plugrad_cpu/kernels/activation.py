@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import not_implemented
-from plugrad_cpu.kernels.adapters import as_operand, in_memory_order
-from plugrad_cpu.kernels.erf import erf
 from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.numerics.adapters import as_operand, in_memory_order
+from plugrad_cpu.numerics.erf import erf
 
 Array = Any
 Kernel = Callable[..., Any]

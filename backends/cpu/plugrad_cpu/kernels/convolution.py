@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from plugrad.plugins.windows import Windows, on_windows
-from plugrad_cpu.kernels.adapters import wide_throughout
+from plugrad_cpu.numerics.adapters import wide_throughout
 
 Array = Any
 Kernel = Callable[..., Any]

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrad.plugins.spacing import spaced, triangle
 from plugrad.plugins.strides import copy_order
-from plugrad_cpu.kernels.adapters import cut_down
+from plugrad_cpu.numerics.adapters import cut_down
 
 Array = np.ndarray[Any, Any]
 DTypeLike = Any

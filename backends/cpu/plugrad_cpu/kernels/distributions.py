@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad_cpu.generator import CpuGenerator
-from plugrad_cpu.kernels.box_muller import by_libm, one_by_one, stretched
 from plugrad_cpu.kernels.random import narrowed, write
+from plugrad_cpu.numerics.box_muller import by_libm, one_by_one, stretched
 
 Array = np.ndarray[Any, Any]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from plugrad.plugins import kernel_errors as errors
 from plugrad.plugins.strides import copy_order
-from plugrad_cpu.kernels.adapters import as_operand
+from plugrad_cpu.numerics.adapters import as_operand
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]

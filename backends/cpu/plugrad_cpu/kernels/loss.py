@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import NO_PROBABILITIES, NO_TARGETS, no_class
-from plugrad_cpu.kernels.adapters import as_operand
 from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.numerics.adapters import as_operand
 
 Array = Any
 Kernel = Callable[..., Any]

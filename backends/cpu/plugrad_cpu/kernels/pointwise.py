@@ -13,7 +13,17 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import no_signs, not_implemented
-from plugrad_cpu.kernels.adapters import (
+from plugrad_cpu.kernels.floating_errors import run_integer_division
+from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.kernels.selection import (
+    clamp,
+    clamp_max,
+    clamp_min,
+    nan_to_num,
+    where,
+    where_numbers,
+)
+from plugrad_cpu.numerics.adapters import (
     Array,
     Kernel,
     as_operand,
@@ -24,16 +34,6 @@ from plugrad_cpu.kernels.adapters import (
     wide_ternary,
     with_number,
     with_number_first,
-)
-from plugrad_cpu.kernels.floating_errors import run_integer_division
-from plugrad_cpu.kernels.linalg import is_narrow, widen
-from plugrad_cpu.kernels.selection import (
-    clamp,
-    clamp_max,
-    clamp_min,
-    nan_to_num,
-    where,
-    where_numbers,
 )
 
 _INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.windows import Windows, on_windows
-from plugrad_cpu.kernels.adapters import wide_throughout
 from plugrad_cpu.kernels.linalg import widen
+from plugrad_cpu.numerics.adapters import wide_throughout
 
 Array = Any
 Kernel = Callable[..., Any]

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad_cpu.generator import CpuGenerator
-from plugrad_cpu.kernels.box_muller import (
+from plugrad_cpu.numerics.box_muller import (
     BLOCK,
     by_libm,
     in_blocks,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.kernels.adapters import Array, as_operand
+from plugrad_cpu.numerics.adapters import Array, as_operand
 
 # From this size on a mask no longer fits the processor's memory of past branches, and NumPy's
 # loop, which branches at each element, is ten times slower than whole passes over the bits.

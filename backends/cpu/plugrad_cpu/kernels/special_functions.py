@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.special_functions import function_named
-from plugrad_cpu.kernels.adapters import Array, Kernel, rejecting, rejecting_binary
 from plugrad_cpu.kernels.linalg import is_narrow, widen
+from plugrad_cpu.numerics.adapters import Array, Kernel, rejecting, rejecting_binary
 
 
 def _unary(name: str) -> Kernel:

@@ -6,131 +6,131 @@ from collections.abc import Sequence
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.activation_functions import celu as celu
-from plugrad_nn.nn.activation_functions import elu as elu
-from plugrad_nn.nn.activation_functions import gelu as gelu
-from plugrad_nn.nn.activation_functions import glu as glu
-from plugrad_nn.nn.activation_functions import hardsigmoid as hardsigmoid
-from plugrad_nn.nn.activation_functions import hardswish as hardswish
-from plugrad_nn.nn.activation_functions import hardtanh as hardtanh
-from plugrad_nn.nn.activation_functions import leaky_relu as leaky_relu
-from plugrad_nn.nn.activation_functions import log_softmax as log_softmax
-from plugrad_nn.nn.activation_functions import logsigmoid as logsigmoid
-from plugrad_nn.nn.activation_functions import mish as mish
-from plugrad_nn.nn.activation_functions import prelu as prelu
-from plugrad_nn.nn.activation_functions import relu as relu
-from plugrad_nn.nn.activation_functions import relu6 as relu6
-from plugrad_nn.nn.activation_functions import selu as selu
-from plugrad_nn.nn.activation_functions import sigmoid as sigmoid
-from plugrad_nn.nn.activation_functions import silu as silu
-from plugrad_nn.nn.activation_functions import softmax as softmax
-from plugrad_nn.nn.activation_functions import softplus as softplus
-from plugrad_nn.nn.activation_functions import tanh as tanh
-from plugrad_nn.nn.activation_functions import threshold as threshold
-from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool1d as adaptive_avg_pool1d
-from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool2d as adaptive_avg_pool2d
-from plugrad_nn.nn.adaptive_functions import adaptive_avg_pool3d as adaptive_avg_pool3d
-from plugrad_nn.nn.adaptive_functions import adaptive_max_pool1d as adaptive_max_pool1d
-from plugrad_nn.nn.adaptive_functions import (
+from plugrad_nn.nn.functions.activation import celu as celu
+from plugrad_nn.nn.functions.activation import elu as elu
+from plugrad_nn.nn.functions.activation import gelu as gelu
+from plugrad_nn.nn.functions.activation import glu as glu
+from plugrad_nn.nn.functions.activation import hardsigmoid as hardsigmoid
+from plugrad_nn.nn.functions.activation import hardswish as hardswish
+from plugrad_nn.nn.functions.activation import hardtanh as hardtanh
+from plugrad_nn.nn.functions.activation import leaky_relu as leaky_relu
+from plugrad_nn.nn.functions.activation import log_softmax as log_softmax
+from plugrad_nn.nn.functions.activation import logsigmoid as logsigmoid
+from plugrad_nn.nn.functions.activation import mish as mish
+from plugrad_nn.nn.functions.activation import prelu as prelu
+from plugrad_nn.nn.functions.activation import relu as relu
+from plugrad_nn.nn.functions.activation import relu6 as relu6
+from plugrad_nn.nn.functions.activation import selu as selu
+from plugrad_nn.nn.functions.activation import sigmoid as sigmoid
+from plugrad_nn.nn.functions.activation import silu as silu
+from plugrad_nn.nn.functions.activation import softmax as softmax
+from plugrad_nn.nn.functions.activation import softplus as softplus
+from plugrad_nn.nn.functions.activation import tanh as tanh
+from plugrad_nn.nn.functions.activation import threshold as threshold
+from plugrad_nn.nn.functions.adaptive import adaptive_avg_pool1d as adaptive_avg_pool1d
+from plugrad_nn.nn.functions.adaptive import adaptive_avg_pool2d as adaptive_avg_pool2d
+from plugrad_nn.nn.functions.adaptive import adaptive_avg_pool3d as adaptive_avg_pool3d
+from plugrad_nn.nn.functions.adaptive import adaptive_max_pool1d as adaptive_max_pool1d
+from plugrad_nn.nn.functions.adaptive import (
     adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices,
 )
-from plugrad_nn.nn.adaptive_functions import adaptive_max_pool2d as adaptive_max_pool2d
-from plugrad_nn.nn.adaptive_functions import (
+from plugrad_nn.nn.functions.adaptive import adaptive_max_pool2d as adaptive_max_pool2d
+from plugrad_nn.nn.functions.adaptive import (
     adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices,
 )
-from plugrad_nn.nn.adaptive_functions import adaptive_max_pool3d as adaptive_max_pool3d
-from plugrad_nn.nn.adaptive_functions import (
+from plugrad_nn.nn.functions.adaptive import adaptive_max_pool3d as adaptive_max_pool3d
+from plugrad_nn.nn.functions.adaptive import (
     adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices,
 )
-from plugrad_nn.nn.attention_functions import (
+from plugrad_nn.nn.functions.attention import (
     multi_head_attention_forward as multi_head_attention_forward,
 )
-from plugrad_nn.nn.attention_functions import (
+from plugrad_nn.nn.functions.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
-from plugrad_nn.nn.channel_functions import channel_shuffle as channel_shuffle
-from plugrad_nn.nn.channel_functions import instance_norm as instance_norm
-from plugrad_nn.nn.channel_functions import local_response_norm as local_response_norm
-from plugrad_nn.nn.channel_functions import native_channel_shuffle as native_channel_shuffle
-from plugrad_nn.nn.channel_functions import pixel_shuffle as pixel_shuffle
-from plugrad_nn.nn.channel_functions import pixel_unshuffle as pixel_unshuffle
-from plugrad_nn.nn.convolution_functions import IntOrPair as IntOrPair
-from plugrad_nn.nn.convolution_functions import conv1d as conv1d
-from plugrad_nn.nn.convolution_functions import conv2d as conv2d
-from plugrad_nn.nn.convolution_functions import conv3d as conv3d
-from plugrad_nn.nn.convolution_functions import conv_transpose1d as conv_transpose1d
-from plugrad_nn.nn.convolution_functions import conv_transpose2d as conv_transpose2d
-from plugrad_nn.nn.convolution_functions import conv_transpose3d as conv_transpose3d
-from plugrad_nn.nn.convolution_functions import repeated as repeated
-from plugrad_nn.nn.dropout_functions import alpha_dropout as alpha_dropout
-from plugrad_nn.nn.dropout_functions import dropout as dropout
-from plugrad_nn.nn.dropout_functions import dropout1d as dropout1d
-from plugrad_nn.nn.dropout_functions import dropout2d as dropout2d
-from plugrad_nn.nn.dropout_functions import dropout3d as dropout3d
-from plugrad_nn.nn.dropout_functions import feature_alpha_dropout as feature_alpha_dropout
-from plugrad_nn.nn.dropout_functions import hardshrink as hardshrink
-from plugrad_nn.nn.dropout_functions import rrelu as rrelu
-from plugrad_nn.nn.dropout_functions import softmin as softmin
-from plugrad_nn.nn.dropout_functions import softshrink as softshrink
-from plugrad_nn.nn.dropout_functions import softsign as softsign
-from plugrad_nn.nn.dropout_functions import tanhshrink as tanhshrink
-from plugrad_nn.nn.margin_loss_functions import cosine_embedding_loss as cosine_embedding_loss
-from plugrad_nn.nn.margin_loss_functions import ctc_loss as ctc_loss
-from plugrad_nn.nn.margin_loss_functions import gaussian_nll_loss as gaussian_nll_loss
-from plugrad_nn.nn.margin_loss_functions import hinge_embedding_loss as hinge_embedding_loss
-from plugrad_nn.nn.margin_loss_functions import linear_cross_entropy as linear_cross_entropy
-from plugrad_nn.nn.margin_loss_functions import margin_ranking_loss as margin_ranking_loss
-from plugrad_nn.nn.margin_loss_functions import multi_margin_loss as multi_margin_loss
-from plugrad_nn.nn.margin_loss_functions import multilabel_margin_loss as multilabel_margin_loss
-from plugrad_nn.nn.margin_loss_functions import (
+from plugrad_nn.nn.functions.channel import channel_shuffle as channel_shuffle
+from plugrad_nn.nn.functions.channel import instance_norm as instance_norm
+from plugrad_nn.nn.functions.channel import local_response_norm as local_response_norm
+from plugrad_nn.nn.functions.channel import native_channel_shuffle as native_channel_shuffle
+from plugrad_nn.nn.functions.channel import pixel_shuffle as pixel_shuffle
+from plugrad_nn.nn.functions.channel import pixel_unshuffle as pixel_unshuffle
+from plugrad_nn.nn.functions.convolution import IntOrPair as IntOrPair
+from plugrad_nn.nn.functions.convolution import conv1d as conv1d
+from plugrad_nn.nn.functions.convolution import conv2d as conv2d
+from plugrad_nn.nn.functions.convolution import conv3d as conv3d
+from plugrad_nn.nn.functions.convolution import conv_transpose1d as conv_transpose1d
+from plugrad_nn.nn.functions.convolution import conv_transpose2d as conv_transpose2d
+from plugrad_nn.nn.functions.convolution import conv_transpose3d as conv_transpose3d
+from plugrad_nn.nn.functions.convolution import repeated as repeated
+from plugrad_nn.nn.functions.dropout import alpha_dropout as alpha_dropout
+from plugrad_nn.nn.functions.dropout import dropout as dropout
+from plugrad_nn.nn.functions.dropout import dropout1d as dropout1d
+from plugrad_nn.nn.functions.dropout import dropout2d as dropout2d
+from plugrad_nn.nn.functions.dropout import dropout3d as dropout3d
+from plugrad_nn.nn.functions.dropout import feature_alpha_dropout as feature_alpha_dropout
+from plugrad_nn.nn.functions.dropout import hardshrink as hardshrink
+from plugrad_nn.nn.functions.dropout import rrelu as rrelu
+from plugrad_nn.nn.functions.dropout import softmin as softmin
+from plugrad_nn.nn.functions.dropout import softshrink as softshrink
+from plugrad_nn.nn.functions.dropout import softsign as softsign
+from plugrad_nn.nn.functions.dropout import tanhshrink as tanhshrink
+from plugrad_nn.nn.functions.margin_loss import cosine_embedding_loss as cosine_embedding_loss
+from plugrad_nn.nn.functions.margin_loss import ctc_loss as ctc_loss
+from plugrad_nn.nn.functions.margin_loss import gaussian_nll_loss as gaussian_nll_loss
+from plugrad_nn.nn.functions.margin_loss import hinge_embedding_loss as hinge_embedding_loss
+from plugrad_nn.nn.functions.margin_loss import linear_cross_entropy as linear_cross_entropy
+from plugrad_nn.nn.functions.margin_loss import margin_ranking_loss as margin_ranking_loss
+from plugrad_nn.nn.functions.margin_loss import multi_margin_loss as multi_margin_loss
+from plugrad_nn.nn.functions.margin_loss import multilabel_margin_loss as multilabel_margin_loss
+from plugrad_nn.nn.functions.margin_loss import (
     multilabel_soft_margin_loss as multilabel_soft_margin_loss,
 )
-from plugrad_nn.nn.margin_loss_functions import poisson_nll_loss as poisson_nll_loss
-from plugrad_nn.nn.margin_loss_functions import reduction_named as _reduction
-from plugrad_nn.nn.margin_loss_functions import soft_margin_loss as soft_margin_loss
-from plugrad_nn.nn.margin_loss_functions import triplet_margin_loss as triplet_margin_loss
-from plugrad_nn.nn.margin_loss_functions import (
+from plugrad_nn.nn.functions.margin_loss import poisson_nll_loss as poisson_nll_loss
+from plugrad_nn.nn.functions.margin_loss import reduction_named as _reduction
+from plugrad_nn.nn.functions.margin_loss import soft_margin_loss as soft_margin_loss
+from plugrad_nn.nn.functions.margin_loss import triplet_margin_loss as triplet_margin_loss
+from plugrad_nn.nn.functions.margin_loss import (
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
-from plugrad_nn.nn.overridable import overridable
-from plugrad_nn.nn.padding import pad as pad
-from plugrad_nn.nn.pooling_functions import avg_pool1d as avg_pool1d
-from plugrad_nn.nn.pooling_functions import avg_pool2d as avg_pool2d
-from plugrad_nn.nn.pooling_functions import avg_pool3d as avg_pool3d
-from plugrad_nn.nn.pooling_functions import lp_pool1d as lp_pool1d
-from plugrad_nn.nn.pooling_functions import lp_pool2d as lp_pool2d
-from plugrad_nn.nn.pooling_functions import lp_pool3d as lp_pool3d
-from plugrad_nn.nn.pooling_functions import max_pool1d as max_pool1d
-from plugrad_nn.nn.pooling_functions import max_pool1d_with_indices as max_pool1d_with_indices
-from plugrad_nn.nn.pooling_functions import max_pool2d as max_pool2d
-from plugrad_nn.nn.pooling_functions import max_pool2d_with_indices as max_pool2d_with_indices
-from plugrad_nn.nn.pooling_functions import max_pool3d as max_pool3d
-from plugrad_nn.nn.pooling_functions import max_pool3d_with_indices as max_pool3d_with_indices
-from plugrad_nn.nn.resampling import affine_grid as affine_grid
-from plugrad_nn.nn.resampling import grid_sample as grid_sample
-from plugrad_nn.nn.resampling import interpolate as interpolate
-from plugrad_nn.nn.resampling import upsample as upsample
-from plugrad_nn.nn.resampling import upsample_bilinear as upsample_bilinear
-from plugrad_nn.nn.resampling import upsample_nearest as upsample_nearest
-from plugrad_nn.nn.unpooling_functions import fold as fold
-from plugrad_nn.nn.unpooling_functions import fractional_max_pool2d as fractional_max_pool2d
-from plugrad_nn.nn.unpooling_functions import (
+from plugrad_nn.nn.functions.padding import pad as pad
+from plugrad_nn.nn.functions.pooling import avg_pool1d as avg_pool1d
+from plugrad_nn.nn.functions.pooling import avg_pool2d as avg_pool2d
+from plugrad_nn.nn.functions.pooling import avg_pool3d as avg_pool3d
+from plugrad_nn.nn.functions.pooling import lp_pool1d as lp_pool1d
+from plugrad_nn.nn.functions.pooling import lp_pool2d as lp_pool2d
+from plugrad_nn.nn.functions.pooling import lp_pool3d as lp_pool3d
+from plugrad_nn.nn.functions.pooling import max_pool1d as max_pool1d
+from plugrad_nn.nn.functions.pooling import max_pool1d_with_indices as max_pool1d_with_indices
+from plugrad_nn.nn.functions.pooling import max_pool2d as max_pool2d
+from plugrad_nn.nn.functions.pooling import max_pool2d_with_indices as max_pool2d_with_indices
+from plugrad_nn.nn.functions.pooling import max_pool3d as max_pool3d
+from plugrad_nn.nn.functions.pooling import max_pool3d_with_indices as max_pool3d_with_indices
+from plugrad_nn.nn.functions.resampling import affine_grid as affine_grid
+from plugrad_nn.nn.functions.resampling import grid_sample as grid_sample
+from plugrad_nn.nn.functions.resampling import interpolate as interpolate
+from plugrad_nn.nn.functions.resampling import upsample as upsample
+from plugrad_nn.nn.functions.resampling import upsample_bilinear as upsample_bilinear
+from plugrad_nn.nn.functions.resampling import upsample_nearest as upsample_nearest
+from plugrad_nn.nn.functions.unpooling import fold as fold
+from plugrad_nn.nn.functions.unpooling import fractional_max_pool2d as fractional_max_pool2d
+from plugrad_nn.nn.functions.unpooling import (
     fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices,
 )
-from plugrad_nn.nn.unpooling_functions import fractional_max_pool3d as fractional_max_pool3d
-from plugrad_nn.nn.unpooling_functions import (
+from plugrad_nn.nn.functions.unpooling import fractional_max_pool3d as fractional_max_pool3d
+from plugrad_nn.nn.functions.unpooling import (
     fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices,
 )
-from plugrad_nn.nn.unpooling_functions import max_unpool1d as max_unpool1d
-from plugrad_nn.nn.unpooling_functions import max_unpool2d as max_unpool2d
-from plugrad_nn.nn.unpooling_functions import max_unpool3d as max_unpool3d
-from plugrad_nn.nn.unpooling_functions import unfold as unfold
-from plugrad_nn.nn.vector_functions import bilinear as bilinear
-from plugrad_nn.nn.vector_functions import cosine_similarity as cosine_similarity
-from plugrad_nn.nn.vector_functions import embedding_bag as embedding_bag
-from plugrad_nn.nn.vector_functions import gumbel_softmax as gumbel_softmax
-from plugrad_nn.nn.vector_functions import pairwise_distance as pairwise_distance
-from plugrad_nn.nn.vector_functions import pdist as pdist
+from plugrad_nn.nn.functions.unpooling import max_unpool1d as max_unpool1d
+from plugrad_nn.nn.functions.unpooling import max_unpool2d as max_unpool2d
+from plugrad_nn.nn.functions.unpooling import max_unpool3d as max_unpool3d
+from plugrad_nn.nn.functions.unpooling import unfold as unfold
+from plugrad_nn.nn.functions.vector import bilinear as bilinear
+from plugrad_nn.nn.functions.vector import cosine_similarity as cosine_similarity
+from plugrad_nn.nn.functions.vector import embedding_bag as embedding_bag
+from plugrad_nn.nn.functions.vector import gumbel_softmax as gumbel_softmax
+from plugrad_nn.nn.functions.vector import pairwise_distance as pairwise_distance
+from plugrad_nn.nn.functions.vector import pdist as pdist
+from plugrad_nn.nn.overridable import overridable
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -269,7 +269,6 @@ leaky_relu_ = plugrad.leaky_relu_
 relu_ = plugrad.relu_
 selu_ = plugrad.selu_
 threshold_ = plugrad.threshold_
-
 
 
 @overridable

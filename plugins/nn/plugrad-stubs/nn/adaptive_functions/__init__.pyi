@@ -1,2 +1,2 @@
 # Type checkers look here for `plugrad.nn.adaptive_functions`. Written by tools/stubs.py.
-from plugrad_nn.nn.adaptive_functions import *
+from plugrad_nn.nn.functions.adaptive import *

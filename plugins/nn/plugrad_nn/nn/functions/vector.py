@@ -6,7 +6,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.activation_functions import softmax
+from plugrad_nn.nn.functions.activation import softmax
 from plugrad_nn.nn.overridable import overridable
 
 

@@ -1,7 +1,7 @@
 """Samples of the connectionist temporal classification.
 
 Its gradient is that of normalised probabilities, so that finite differences show it only behind
-`log_softmax`: see `tests/core/ops/test_ctc.py`.
+`log_softmax`: see `tests/core/ops/layers/test_ctc.py`.
 """
 
 from __future__ import annotations

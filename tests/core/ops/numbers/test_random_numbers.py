@@ -292,7 +292,7 @@ def test_indices_go_into_a_tensor_of_integers() -> None:
 
 def test_a_product_and_sum_are_rounded_once() -> None:
     """Where float64 lies halfway between two numbers of float32, what it lost decides."""
-    from plugrad_cpu.kernels.box_muller import fused_doubles, fused_floats
+    from plugrad_cpu.numerics.box_muller import fused_doubles, fused_floats
 
     # 2**24 + 1 is halfway; 2**-60 more or less tells where it goes.
     x = np.array([2.0**-30, -(2.0**-30)], np.float32)
@@ -305,7 +305,7 @@ def test_a_product_and_sum_are_rounded_once() -> None:
 
 def test_angles_next_to_the_axes_are_pytorchs() -> None:
     """There the cosine shows each rounding; written down from PyTorch."""
-    from plugrad_cpu.kernels.box_muller import in_blocks
+    from plugrad_cpu.numerics.box_muller import in_blocks
 
     class Given(CpuGenerator):
         def floats(self, count: int) -> Any:

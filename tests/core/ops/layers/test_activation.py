@@ -12,7 +12,7 @@ import pytest
 import plugrad
 from plugrad.ops.composite import activation as decompositions
 from plugrad.testing.cases import family_cases
-from plugrad_cpu.kernels.erf import erf
+from plugrad_cpu.numerics.erf import erf
 from tests.core.ops.harness import OpSuite
 
 

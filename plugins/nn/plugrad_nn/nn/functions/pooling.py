@@ -8,7 +8,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.convolution_functions import IntOrPair, repeated
+from plugrad_nn.nn.functions.convolution import IntOrPair, repeated
 from plugrad_nn.nn.overridable import overridable
 
 

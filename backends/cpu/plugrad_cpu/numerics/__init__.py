@@ -1,0 +1,1 @@
+"""What kernels compute with: LAPACK, polynomials of the error function, normal numbers."""

@@ -1,0 +1,1 @@
+"""The functions of `plugrad.nn.functional`, by what they compute."""
