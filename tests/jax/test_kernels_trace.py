@@ -49,8 +49,21 @@ def copied_to_the_host(*samples: int) -> Refused:
     return Refused("it is a copy to another backend", samples or None, error, match)
 
 
+def read_on_the_host(why: str, *samples: int) -> Refused:
+    return Refused(why, samples or None, jax.errors.TracerArrayConversionError, "__array__")
+
+
 # What docs/backends/jax_jit.md says of them is under "What a program cannot do".
 REFUSED: Final = {
+    **{
+        name: read_on_the_host("how many there are depends on the values")
+        for name in ("bincount", "unique", "unique_consecutive", "Tensor.unique")
+    },
+    "histc": read_on_the_host("the elements give the range", 0, 2),
+    "histogram": read_on_the_host("the elements give the range", 0),
+    "histogramdd": read_on_the_host("the elements give the range", 0),
+    "linalg.lstsq": read_on_the_host("the rank decides on the residuals", 1, 2, 4),
+    "cov": read_on_the_host("weights are checked", 4, 5, 6),
     "allclose": Refused(
         "the answer is Python's", None, jax.errors.TracerArrayConversionError, "__array__"
     ),
