@@ -72,7 +72,7 @@ class _Inputs:
 
     def mask_of(self, heads: slice, rows: slice, columns: int) -> Any:
         """The mask of a block."""
-        mask = self.mask
+        mask: Any = self.mask
         if not self.leading:
             return mask[None, rows, :columns]
         count = math.prod(mask.shape[:-2])

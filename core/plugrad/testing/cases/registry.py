@@ -14,8 +14,13 @@ from plugrad.plugins import get_manager
 from plugrad.plugins.cases import OpCase
 from plugrad.testing.cases import tables
 
-# The modules of `plugrad.testing.cases.tables`, each with a list CASES.
-FAMILIES: Final = tuple(module.name for module in pkgutil.iter_modules(tables.__path__))
+# The modules of `plugrad.testing.cases.tables` and its folders, each with a list CASES.
+_MODULES: Final = {
+    module.name.rpartition(".")[2]: module.name
+    for module in pkgutil.walk_packages(tables.__path__, f"{tables.__name__}.")
+    if not module.ispkg
+}
+FAMILIES: Final = tuple(_MODULES)
 
 _registered: Final[list[OpCase]] = []
 
@@ -66,7 +71,7 @@ def core_cases() -> list[OpCase]:
 
 def family_cases(family: str) -> list[OpCase]:
     """The cases of one module of `plugrad.testing.cases.tables`."""
-    module = importlib.import_module(f"plugrad.testing.cases.tables.{family}")
+    module = importlib.import_module(_MODULES[family])
     return list(module.CASES)
 
 

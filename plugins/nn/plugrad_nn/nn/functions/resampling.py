@@ -73,8 +73,10 @@ def interpolate(
                 "(o1, o2, ...,oK) format."
             )
     elif scale_factor is not None:
-        one = isinstance(scale_factor, (int, float))
-        factors = [float(s) for s in ([scale_factor] * spatial if one else scale_factor)]  # type: ignore[union-attr, list-item]  # told apart by `one`
+        given: Any = scale_factor
+        if isinstance(scale_factor, (int, float)):
+            given = [scale_factor] * spatial
+        factors = [float(factor) for factor in given]
         if len(factors) != spatial:
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got "
@@ -164,7 +166,7 @@ def upsample(
 ) -> Tensor:
     """`interpolate` under its former name, deprecated."""
     _deprecated("upsample")
-    return interpolate(input, size, scale_factor, mode, align_corners)  # type: ignore[no-any-return]
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @overridable
@@ -175,7 +177,7 @@ def upsample_nearest(
 ) -> Tensor:
     """`interpolate` in the mode "nearest", deprecated."""
     _deprecated("upsample_nearest")
-    return interpolate(input, size, scale_factor, mode="nearest")  # type: ignore[no-any-return]
+    return interpolate(input, size, scale_factor, mode="nearest")
 
 
 @overridable
@@ -186,7 +188,7 @@ def upsample_bilinear(
 ) -> Tensor:
     """`interpolate` in the mode "bilinear" with aligned corners, deprecated."""
     _deprecated("upsample_bilinear")
-    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)  # type: ignore[no-any-return]
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def _deprecated(name: str) -> None:

@@ -133,7 +133,7 @@ def softmin(
     dtype: plugrad.dtype | None = None,
 ) -> Tensor:
     """softmax(-x) along `dim`."""
-    return softmax(-input, dim, _stacklevel, dtype)  # type: ignore[no-any-return]
+    return softmax(-input, dim, _stacklevel, dtype)
 
 
 @overridable

@@ -1,0 +1,1 @@
+"""Samples of what layers of networks compute."""

@@ -1,0 +1,1 @@
+"""Samples of products, systems of equations and decompositions."""

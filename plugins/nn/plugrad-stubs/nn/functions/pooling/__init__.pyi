@@ -1,0 +1,2 @@
+# Type checkers look here for `plugrad.nn.functions.pooling`. Written by tools/stubs.py.
+from plugrad_nn.nn.functions.pooling import *
