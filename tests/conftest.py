@@ -39,6 +39,7 @@ ONE_CORE = {
     # `make torture` runs schedules and random programs on the compiled core.
     "tests/core/autograd/explorer": "interpreted",
     "tests/core/autograd/random/test_random_programs.py": "interpreted",
+    "tests/core/array_api": "compiled",
     "tests/core/cli": "compiled",
     "tests/core/ops/against_torch/test_against_torch.py": "compiled",
     # A process for each test, to import plugrad afresh.

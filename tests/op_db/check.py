@@ -106,6 +106,7 @@ def _of_sample(
     slack = 100.0 if entry.name.startswith(LOOSE) else 1.0
     samples = Samples()
     torch.manual_seed(1)
+    plugrad.manual_seed(1)
     theirs = Attempt(lambda: entry(sample.input, *sample.args, **sample.kwargs))
     args = (samples.of(sample.input), *samples.of(sample.args))
     kwargs = samples.of(sample.kwargs)

@@ -1,7 +1,7 @@
 """PyTorch's own table of operators with sample inputs, asked of plugrad.
 
-All of it: `make test ORACLE=torch ARGS="-m long tests/op_db"`; else a few samples of each entry.
-`python -m tests.op_db NAME` tells what differs.
+Takes minutes: `make test ORACLE=torch ARGS="-m long tests/op_db"`, with `-k few` for a few samples of
+each entry. `python -m tests.op_db NAME` tells what differs.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def _unknown(name: str, found: list[Any]) -> list[str]:
     return [str(finding) for finding in found if finding.kind not in KNOWN.get(name, {})]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_few_samples(name: str) -> None:
     entry = ENTRIES[name]

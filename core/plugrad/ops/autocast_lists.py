@@ -131,6 +131,10 @@ _WHOLE: Final = _names(
 # Decomposed here as there: where no list names it, what it is made of decides.
 PARTS_DECIDE: Final = _names(
     """
+    alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy
+    select_copy.int slice_copy.Tensor split_copy.Tensor split_with_sizes_copy squeeze_copy
+    squeeze_copy.dim squeeze_copy.dims t_copy transpose_copy.int unbind_copy.int unfold_copy
+    unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy
     adaptive_avg_pool1d adaptive_avg_pool3d adaptive_max_pool1d conv3d.padding max_pool1d
     max_pool1d_with_indices max_pool3d
     _einsum _tensordot absolute adaptive_avg_pool2d adjoint arccos arccosh arcsin arcsinh arctan

@@ -89,7 +89,9 @@ class Calls(Trace):
         if not op.resolve_key(keyset).endswith("CPU"):
             if is_decomposed(op):
                 self.needs.setdefault(short_name(op), set())
-            if running and running[-1] is not op and is_decomposed(running[-1]):
+            # Lazy conjugates are resolved anywhere, and only of complex numbers.
+            resolves = op.name == "conj_physical"
+            if running and running[-1] is not op and is_decomposed(running[-1]) and not resolves:
                 self.needs[short_name(running[-1])].add(short_name(op))
         running.append(op)
         try:

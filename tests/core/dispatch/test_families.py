@@ -78,4 +78,6 @@ def test_the_names_are_there_before_the_family() -> None:
         dir(plugrad.Tensor)
     )
     public = {name for name in on_demand.FUNCTIONS if not name.startswith("_")}
-    assert {name for name in public if not name.endswith("_backward")} <= set(dir(plugrad))
+    assert {name for name in public if not name.endswith(("_backward", "_forward"))} <= set(
+        dir(plugrad)
+    )
