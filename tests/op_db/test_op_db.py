@@ -1,7 +1,7 @@
 """PyTorch's own table of operators with sample inputs, asked of plugrad.
 
-Takes minutes: `make test ORACLE=torch ARGS="-m long tests/op_db"`, with `-k few` for a few samples of
-each entry. `python -m tests.op_db NAME` tells what differs.
+Takes minutes: `make test ORACLE=torch ARGS="-m long tests/op_db"`, with `-k few` for a few samples
+of each entry. `python -m tests.op_db NAME` tells what differs.
 """
 
 from __future__ import annotations
