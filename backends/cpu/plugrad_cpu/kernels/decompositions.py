@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import check_info, matrix_error
-from plugrad_cpu.numerics import lapack
+from plugrad_cpu.kernels import lapack
 
 Array = Any
 

@@ -1,1 +1,1 @@
-"""What kernels compute with: LAPACK, polynomials of the error function, normal numbers."""
+"""What kernels compute with: polynomials of the error function, normal numbers."""

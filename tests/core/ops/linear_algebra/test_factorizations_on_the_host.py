@@ -89,7 +89,7 @@ def test_ldl(n: int, hermitian: bool, is_complex: bool, zero_diagonal: bool) -> 
 
 def test_the_cpu_needs_no_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it kernels decline, and these run."""
-    lapack = pytest.importorskip("plugrad_cpu.numerics.lapack")
+    lapack = pytest.importorskip("plugrad_cpu.kernels.lapack")
     monkeypatch.setattr(lapack, "_module", lambda name: None)
     a = plugrad.from_numpy(random(3, 3) + 3 * np.eye(3))
     identity = plugrad.eye(3, dtype=plugrad.float64)
