@@ -34,7 +34,17 @@ from tests.core.ops.harness import needs_torch
 _REFUSED = {
     "allclose", "argwhere", "equal", "masked_select", "nonzero", "Tensor.nonzero", "one_hot",
     "Tensor.as_strided", "as_strided", "as_strided_scatter", "view_as_complex",
+    "as_strided_copy", "view_as_complex_copy",
+    "_ctc_loss", "bincount", "histc", "histogram", "histogramdd", "index_reduce", "linalg.lstsq",
+    "linalg.matrix_exp", "matrix_exp", "nanquantile", "quantile", "unique", "unique_consecutive",
+    "Tensor.unique",
+    # Elements that are turned round make no offsets, and no positive definite matrices.
+    "cholesky", "embedding_bag", "linalg.cholesky",
+    # What would be written to is not mapped over.
+    "_foreach_copy_", "_foreach_zero_",
 }  # fmt: skip
+# Their results are random.
+_DRAWN = ("creation", "distributions")
 # Samples of one operator that are tried, the first ones.
 _ENOUGH = 2
 
@@ -82,7 +92,7 @@ def _samples(family: str) -> list[tuple[OpCase, OpSample]]:
     ]
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "creation"])
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in _DRAWN])
 def test_operators_in_nested_vmaps_agree_with_loops(family: str) -> None:
     for case, sample in _samples(family):
         function, tensors = _function(case, sample)
