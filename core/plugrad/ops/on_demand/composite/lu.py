@@ -93,9 +93,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
     if unpack_pivots:
         prepare.check_pivots(LU_pivots, "lu_unpack")
     prepare.check_dimensions(LU_data, "lu_unpack")
-    empty = LU_data.new_empty((0,))
-    P = permutation_matrix(LU_pivots, LU_data) if unpack_pivots else empty
-    L, U = unpacked(LU_data) if unpack_data else (LU_data.new_empty((0,)), LU_data.new_empty((0,)))
+    P = permutation_matrix(LU_pivots, LU_data) if unpack_pivots else LU_data.new_empty((0,))
+    if unpack_data:
+        L, U = unpacked(LU_data)
+    else:
+        # Empty, but a part of the graph like those that are not.
+        none = LU_data.reshape((-1,)).narrow(0, 0, 0)
+        L, U = none.clone(), none.clone()
     return named("lu_unpack", P, L, U)
 
 
@@ -134,7 +138,9 @@ def solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any:
     if check_errors:
         info = F._check_matrices(info, "linalg.solve_ex")
     solution = F.linalg_lu_solve(factors, pivots, right, left=left)
-    return named("linalg_solve_ex", solution.squeeze(-1) if is_vector else solution, info)
+    if is_vector:
+        solution = F._unsafe_view(solution, sizes_of(solution)[:-1])
+    return named("linalg_solve_ex", solution, info)
 
 
 def inv_ex(A: Tensor, check_errors: bool) -> Any:

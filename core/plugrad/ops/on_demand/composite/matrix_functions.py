@@ -215,7 +215,7 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
         )
     # Empty, but a part of the graph like those that are not.
     flat = solution.reshape((-1,)).narrow(0, 0, 0)
-    residuals = F.real(flat) if flat.dtype.is_complex else flat
+    residuals = (F.real(flat) if flat.dtype.is_complex else flat).clone()
     if rows > columns and kind != "gelsy" and full:
         distance = F.abs(F.matmul(A, solution) - right)
         residuals = F.sum(distance * distance, -2)
@@ -223,7 +223,7 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     assert op is not None
     return named_results(
         op,
-        solution.squeeze(-1) if is_vector else solution,
+        F._unsafe_view(solution, sizes_of(solution)[:-1]) if is_vector else solution,
         residuals,
         F.empty((0,), dtype=int64, device=self.device) if kind == "gels" else ranks,
         values if kind in ("gelsd", "gelss") else values.reshape((-1,))[:0].clone(),

@@ -39,7 +39,10 @@ def triangular_solve(
         factor, self, upper=upper != transpose, unitriangular=unitriangular
     )
     batch = broadcast_shapes(sizes_of(A)[:-2], sizes_of(self)[:-2])
-    return named("triangular_solve", solution, A.expand(*batch, *sizes_of(A)[-2:]).clone())
+    sizes = (*batch, *sizes_of(A)[-2:])
+    # A copy; nothing of the right side is added, so that both results require grad if it does.
+    copied = F.cat([A.expand(*sizes).reshape((-1,)), self.reshape((-1,)).narrow(0, 0, 0)])
+    return named("triangular_solve", solution, F._unsafe_view(copied, sizes))
 
 
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Tensor:

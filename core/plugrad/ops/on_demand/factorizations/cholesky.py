@@ -21,8 +21,10 @@ def cholesky(A: Array) -> tuple[Array, Array]:
         pass
     L = np.zeros_like(A, order="C")
     info = np.zeros(A.shape[:-2], np.int32)
-    for place in np.ndindex(info.shape):
-        L[place], info[place] = _one(A[place])
+    # Whatever a matrix that has no factor leads to, as LAPACK's results do.
+    with np.errstate(all="ignore"):
+        for place in np.ndindex(info.shape):
+            L[place], info[place] = _one(A[place])
     return L, info
 
 
