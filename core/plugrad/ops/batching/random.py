@@ -39,7 +39,7 @@ def _differs(info: VmapInfo) -> bool:
     return info.randomness == "different"
 
 
-def _check_different(info: VmapInfo) -> None:
+def check_different(info: VmapInfo) -> None:
     """RuntimeError unless the elements draw their own, where the distribution is mapped over."""
     if not _differs(info):
         raise RuntimeError(
@@ -59,11 +59,12 @@ def _like(name: str) -> Rule:
     return rule
 
 
-def _of_probabilities(name: str) -> Rule:
+def of_probabilities(name: str) -> Rule:
+    """Of an operator that draws from the distributions in one tensor."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
-        _check_different(info)
+        check_different(info)
         return function(to_front(self, dims[0]), *args), 0
 
     return rule
@@ -71,7 +72,7 @@ def _of_probabilities(name: str) -> Rule:
 
 def multinomial(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
     function = operator_named("multinomial")
-    _check_different(info)
+    check_different(info)
     rows = to_front(self, dims[0])
     if rows.ndim != 3:
         return function(rows, *args), 0
@@ -80,7 +81,7 @@ def multinomial(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[A
 
 
 def normal(info: VmapInfo, dims: Dims, mean: Any, std: Any, generator: Any) -> tuple[Any, Any]:
-    _check_different(info)
+    check_different(info)
     given = [
         (value, dim) for value, dim in zip((mean, std), dims, strict=False) if _is_tensor(value)
     ]
@@ -108,24 +109,14 @@ def native_dropout(
     return (F.native_dropout_backward(to_front(input, dims[0]), kept, scale), kept), (0, None)
 
 
-def binomial(info: VmapInfo, dims: Dims, count: Any, prob: Any, generator: Any) -> tuple[Any, Any]:
-    _check_different(info)
-    rank = max(logical_rank(count, dims[0]), logical_rank(prob, dims[1]))
-    trials, chances = (
-        padded(spread(value, dim, info.batch_size), 0, rank)
-        for value, dim in zip((count, prob), dims, strict=False)
-    )
-    return F.binomial(trials, chances, generator=generator), 0
-
-
-def _in_place(name: str) -> Rule:
+def in_place(name: str) -> Rule:
     """Of an operator that fills a tensor."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
         given = dims[1] if _is_tensor(args[0]) else None
         if given is not None:
-            _check_different(info)
+            check_different(info)
             args = (padded(args[0], given, logical_rank(self, dims[0])), *args[1:])
         if _differs(info):
             function(to_front(self, dims[0]), *args)
@@ -138,19 +129,14 @@ def _in_place(name: str) -> Rule:
 
 
 RULES: Final[dict[str, Rule]] = {
-    "_sample_dirichlet": _of_probabilities("_sample_dirichlet"),
-    "_standard_gamma": _of_probabilities("_standard_gamma"),
-    "bernoulli": _of_probabilities("bernoulli"),
-    "bernoulli.p": _of_probabilities("bernoulli.p"),
+    "bernoulli": of_probabilities("bernoulli"),
+    "bernoulli.p": of_probabilities("bernoulli.p"),
     **{
-        name: _in_place(name)
+        name: in_place(name)
         for name in (
             "bernoulli_.float",
             "bernoulli_.Tensor",
-            "cauchy_",
             "exponential_",
-            "geometric_",
-            "log_normal_",
             "normal_",
             "random_",
             "random_.from",
@@ -158,13 +144,11 @@ RULES: Final[dict[str, Rule]] = {
             "uniform_",
         )
     },
-    "binomial": binomial,
     "multinomial": multinomial,
     "native_dropout": native_dropout,
     "normal.float_Tensor": normal,
     "normal.Tensor_float": normal,
     "normal.Tensor_Tensor": normal,
-    "poisson": _of_probabilities("poisson"),
     "rand_like": _like("rand_like"),
     "randint_like": _like("randint_like"),
     "randint_like.low_dtype": _like("randint_like.low_dtype"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def heaviside(self: Tensor, values: Tensor) -> Tensor:
-    prepare.refuse_complex(self.dtype)
+    prepare.check_heaviside(self, values, 1)
     step = F._to_copy(F.gt(self, 0), self.dtype)
     return F.where(F.eq(self, 0), values, step)
 

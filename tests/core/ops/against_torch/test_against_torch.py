@@ -129,9 +129,10 @@ def methods_in_place() -> list[str]:
 
 
 SAMPLES: Final = in_place_samples() if torch is not None else {}
+# Of `polygamma` the first argument is the order; in place it is the tensor.
 OTHERS: Final[dict[str, tuple[Any, ...]]] = {
-    "bernoulli_": (), "copy_": (T((3,)),), "exponential_": (), "normal_": (), "random_": (),
-    "uniform_": (),
+    "bernoulli_": (), "copy_": (T((3,)),), "exponential_": (), "normal_": (), "polygamma_": (1,),
+    "random_": (), "uniform_": (),
 }  # fmt: skip
 
 
