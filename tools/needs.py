@@ -20,6 +20,8 @@ COMPLEX = ("complex128",)
 
 M = T((2, 3))
 FLAT = T((4,), low=0.5)
+SQUARE = T((2, 2))
+LINE, IMAGE, VOLUME = T((1, 1, 3)), T((1, 1, 2, 3)), T((1, 1, 2, 2, 3))
 BARE = T((2,), requires_grad=False)
 WHOLE = T((2,), low=1, dtype="int64")
 # Calls of what the tables of samples have no case for: random numbers, devices, memory.
@@ -73,6 +75,34 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "matrix_H": (M,),
     "as_strided_": (T((2, 3), requires_grad=False), (3,), (1,)),
     "alias": (M,),
+    # The tables have compositions of these, whose results do not depend on signs and phases.
+    "linalg_eig": (SQUARE,),
+    "_linalg_eigvals": (T((2, 2), requires_grad=False),),
+    "linalg_eigvals": (SQUARE,),
+    "svd": (M,),
+    # The tables have them by the names that sizes or factors may be given to.
+    "upsample_nearest3d.vec": (VOLUME, (2, 2, 2), None),
+    "_upsample_nearest_exact1d.vec": (LINE, (2,), None),
+    "_upsample_nearest_exact3d.vec": (VOLUME, (2, 2, 2), None),
+    "upsample_trilinear3d.vec": (VOLUME, (2, 2, 2), False, None),
+    "upsample_bicubic2d.vec": (IMAGE, (2, 2), False, None),
+    "_upsample_bilinear2d_aa.vec": (IMAGE, (2, 2), False, None),
+    "_upsample_bicubic2d_aa.vec": (IMAGE, (2, 2), False, None),
+    "_upsample_lanczos2d_aa.vec": (IMAGE, (2, 2), False, None),
+    # Nothing calls them: the gradients are made of `_resample_backward`.
+    "upsample_nearest1d_backward": (LINE, (3,), (1, 1, 4)),
+    "upsample_nearest2d_backward": (IMAGE, (2, 3), (1, 1, 4, 4)),
+    "upsample_nearest3d_backward": (VOLUME, (2, 2, 3), (1, 1, 4, 4, 4)),
+    "_upsample_nearest_exact1d_backward": (LINE, (3,), (1, 1, 4)),
+    "_upsample_nearest_exact2d_backward": (IMAGE, (2, 3), (1, 1, 4, 4)),
+    "_upsample_nearest_exact3d_backward": (VOLUME, (2, 2, 3), (1, 1, 4, 4, 4)),
+    "upsample_linear1d_backward": (LINE, (3,), (1, 1, 4), False),
+    "upsample_bilinear2d_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
+    "upsample_trilinear3d_backward": (VOLUME, (2, 2, 3), (1, 1, 4, 4, 4), False),
+    "upsample_bicubic2d_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
+    "_upsample_bilinear2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
+    "_upsample_bicubic2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
+    "_upsample_lanczos2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
 }
 
 

@@ -67,6 +67,11 @@ def reshape(self: Tensor, shape: Sizes) -> Tensor:
     return C.call__unsafe_view(C.call_clone(self, contiguous_format), size)
 
 
+def temporary_in_shape(x: Tensor, size: Sizes) -> Tensor:
+    """A temporary in another shape: no view, as nobody else will have what it would be taken of."""
+    return C.call__unsafe_view(x, size) if can_view(x, size) else x.reshape(size)
+
+
 def unsafe_view(self: Tensor, size: Sizes) -> Tensor:
     return self.view(size)
 

@@ -15,6 +15,7 @@ from plugrad.dtype import FLOATING, int64
 from plugrad.ops.composite.layers.maxima import at_places, chosen_places, greatest_taps
 from plugrad.ops.composite.selection.positions import index_tensor
 from plugrad.ops.prepare.pooling import per_dimension
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def _pool(
     out = per_dimension(f"{name}: output_size", output_size, spatial)
     _check_sizes(name, self, kernel, out)
     if self.ndim == spatial + 1:
-        indices = _greatest(self.detach().unsqueeze(0), kernel, out, samples, order).squeeze(0)
+        batch = _greatest(self.detach().unsqueeze(0), kernel, out, samples, order)
+        indices = temporary_in_shape(batch, sizes_of(batch)[1:])
     else:
         indices = _greatest(self.detach(), kernel, out, samples, order)
     return at_places(self, indices, spatial), indices

@@ -19,6 +19,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import int64
 from plugrad.ops.composite.selection.positions import check_device
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _sampled(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners
         rows = _bicubic(table, places, padding, align_corners)
     channels_second = (0, len(out) + 1, *range(1, len(out) + 1))
     shaped = rows.reshape((batch, *out, table.channels)).permute(channels_second)
-    return shaped.contiguous()
+    return temporary_in_shape(shaped.contiguous(), sizes_of(shaped))
 
 
 def _bilinear(table: _Table, places: list[Any]) -> Tensor:
@@ -265,7 +266,7 @@ def affine_grid_generator(theta: Tensor, size: Ints, align_corners: bool) -> Ten
     columns.append(F.ones(out, dtype=theta.dtype, device=theta.device))
     base = F.stack(columns, -1).reshape((1, math.prod(out), spatial + 1))
     places = F.bmm(base.expand((size[0], *sizes_of(base)[1:])), theta.transpose(1, 2))
-    return places.reshape((size[0], *out, spatial))
+    return temporary_in_shape(places, (size[0], *out, spatial))
 
 
 def _line(count: int, theta: Tensor, align_corners: bool) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, int64
 from plugrad.ops.composite.selection.positions import index_tensor
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
@@ -55,4 +56,4 @@ def at_places(x: Tensor, indices: Tensor, spatial: int) -> Tensor:
     leading = len(sizes) - spatial
     flat = x.reshape((*sizes[:leading], math.prod(sizes[leading:])))
     rows = indices.reshape((*wanted[:leading], math.prod(wanted[leading:])))
-    return flat.gather(-1, rows).reshape(wanted)
+    return temporary_in_shape(flat.gather(-1, rows), wanted)

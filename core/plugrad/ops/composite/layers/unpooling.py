@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, int64
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _unpool(self: Tensor, indices: Tensor, out: Ints) -> Tensor:
     except (RuntimeError, IndexError):
         _check_places(places, out)
         raise
-    return filled.reshape((*leading, *out))
+    return temporary_in_shape(filled, (*leading, *out))
 
 
 def _check_places(places: Tensor, out: Ints) -> None:

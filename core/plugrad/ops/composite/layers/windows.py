@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad.dtype import bool_
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor, zero_like
 from plugrad.ops.windows import Windows
 from plugrad.tensor.base import sizes_of
@@ -48,7 +49,9 @@ def fold_windows(taps: Tensor, windows: Windows) -> Tensor:
         before, behind = sizes_of(x)[:dim], sizes_of(x)[dim + 2 :]
         x = x.reshape((*before, kernel * out, *behind))
         x = _take(x, dim, windows.readers(axis).reshape(-1), kernel * out, nothing)
-        x = x.reshape((*before, kernel, size, *behind)).sum(dim=(dim,), dtype=x.dtype)
+        parts = x.reshape((*before, kernel, size, *behind))
+        # Not every backend has sums of truth values that are no numbers.
+        x = parts.any(dim) if x.dtype is bool_ else parts.sum(dim=(dim,), dtype=x.dtype)
     return x
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 # Interpreted: loaded on demand.
 from typing import TYPE_CHECKING, Any
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING
+from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.tensor.base import TensorBase, sizes_of
 
@@ -28,6 +30,11 @@ def _check_image(name: str, self: TensorBase, kind: str, factor: int) -> None:
         raise RuntimeError(f"{name} expects a positive {kind}, but got {factor}")
 
 
+def _copied_to(moved: Tensor, size: tuple[int, ...]) -> Tensor:
+    """In another shape and row by row, in memory of its own even where a view would do."""
+    return C.call__unsafe_view(C.call_clone(moved, contiguous_format), size)
+
+
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     _check_image("pixel_shuffle", self, "upscale_factor", upscale_factor)
     r = upscale_factor
@@ -41,7 +48,7 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     n = len(batch)
     apart = self.reshape((*batch, out, r, r, height, width))
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return apart.permute(order).reshape((*batch, out, height * r, width * r))
+    return _copied_to(apart.permute(order), (*batch, out, height * r, width * r))
 
 
 def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
@@ -57,7 +64,7 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     n = len(batch)
     apart = self.reshape((*batch, channels, height // r, r, width // r, r))
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return apart.permute(order).reshape((*batch, channels * r * r, height // r, width // r))
+    return _copied_to(apart.permute(order), (*batch, channels * r * r, height // r, width // r))
 
 
 def channel_shuffle(self: Tensor, groups: int) -> Tensor:
@@ -76,7 +83,7 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
             f"{groups} groups."
         )
     apart = self.reshape((sizes[0], groups, sizes[1] // groups, *sizes[2:]))
-    return apart.transpose(1, 2).reshape(sizes)
+    return _copied_to(apart.transpose(1, 2), sizes)
 
 
 def instance_norm(

@@ -17,6 +17,7 @@ from plugrad._generated import functions as F
 from plugrad.dtype import BOOL, FLOATING, int32, int64, promote_types
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow, widened
 from plugrad.ops.composite.selection.positions import index_tensor
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.ops.on_demand.composite.vectors.calculus import (
     cumulative_trapezoid_apart as cumulative_trapezoid_apart,
 )
@@ -76,7 +77,7 @@ def cartesian_prod(tensors: list[Any]) -> Any:
         if item.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(sizes_of(item))}")
     if len(tensors) == 1:
-        return F.alias(tensors[0])
+        return tensors[0]
     grids = F.meshgrid(tensors, indexing="ij")
     return F.stack([grid.reshape((-1,)) for grid in grids], 1)
 
@@ -139,7 +140,7 @@ def combinations(self: Tensor, r: int, with_replacement: bool) -> Any:
         choose = itertools.combinations_with_replacement
     rows = list(choose(range(sizes_of(self)[0]), r))
     taken = np.array(rows, np.int64).reshape((-1,))
-    return self.index_select(0, _tensor_of(taken, self)).reshape((len(rows), r))
+    return temporary_in_shape(self.index_select(0, _tensor_of(taken, self)), (len(rows), r))
 
 
 def index_reduce(

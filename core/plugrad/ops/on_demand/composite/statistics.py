@@ -16,6 +16,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, float32, float64, int64
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.ops.on_demand.composite.counting.histograms import histc as histc
 from plugrad.ops.on_demand.composite.counting.histograms import (
     histogram_of_count as histogram_of_count,
@@ -326,4 +327,4 @@ def _arranged(found: Any, self: Tensor, q_ndim: int, place: int | None, keepdim:
             rest.insert(place, 1)
     shape = (count, *rest) if q_ndim else tuple(rest)
     assert math.prod(shape) == found.numel()
-    return moved.reshape(shape).contiguous()
+    return temporary_in_shape(moved.contiguous(), shape)

@@ -20,6 +20,7 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import DType, float16, int64
 from plugrad.ops.composite.elementwise.precision import widest
+from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.kernels import named_results
@@ -154,7 +155,8 @@ def histogramdd_from_edges(
         inside = within if inside is None else F.logical_and(inside, within)
         place = place * shape[dim] + found.clamp(0, last)
     weights = None if weight is None else weight.detach().reshape((-1,))
-    hist = _summed(place, inside, weights, math.prod(shape), self.dtype).reshape(shape)
+    counts = _summed(place, inside, weights, math.prod(shape), self.dtype)
+    hist: Any = temporary_in_shape(counts, shape)
     if density:
         hist = hist / hist.sum()
         for dim, row in enumerate(edges):
