@@ -58,7 +58,7 @@ STRICTER: Final = frozenset(["logical_and_", "logical_not_", "logical_or_", "log
 # PyTorch has one node for all results, and marks all of them; here each is marked that depends on
 # what requires grad. Whether any is marked must agree, and none may be that PyTorch's is not.
 OF_ONE_NODE: Final = ("_foreach_", "native_group_norm")
-# PyTorch marks the result though its gradient is not implemented; here, as of `detach`, it has none.
+# PyTorch marks the result, though its gradient is not implemented; here, as of `detach`, none is.
 WITHOUT_GRADIENT: Final = frozenset(["detach_copy"])
 DTYPES: Final = ("bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
 NUMBERS: Final = (True, 2, 0.5, 1 + 1j)

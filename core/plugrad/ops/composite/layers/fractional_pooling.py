@@ -14,8 +14,8 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, int64
 from plugrad.ops.composite.layers.maxima import at_places, chosen_places, greatest_taps
 from plugrad.ops.composite.selection.positions import index_tensor
-from plugrad.ops.prepare.pooling import per_dimension
 from plugrad.ops.composite.views import temporary_in_shape
+from plugrad.ops.prepare.pooling import per_dimension
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
