@@ -35,12 +35,16 @@ def _images(info: VmapInfo, x: Tensor, dim: int | None, spatial: int) -> Tensor:
     return F.reshape(front, (sizes[0] * sizes[1], *sizes[2:]))
 
 
-def _apart(info: VmapInfo, found: Tensor, ndim: int) -> Tensor:
-    """What images became as it was before they were folded: of `ndim` dimensions each."""
+def _apart(info: VmapInfo, found: Tensor, given: Ints, more: int = 0) -> Tensor:
+    """What images of sizes `given` became, as it was before they were folded.
+
+    Args:
+        more: how many dimensions the result has more than they.
+    """
     sizes = sizes_of(found)
-    if len(sizes) == ndim + 1:
+    if len(sizes) == len(given) + more + 1:
         return found
-    return F.reshape(found, (info.batch_size, sizes[0] // info.batch_size, *sizes[1:]))
+    return F.reshape(found, (info.batch_size, given[0], *sizes[1:]))
 
 
 def _like(info: VmapInfo, x: Tensor, dim: int | None, spatial: int) -> Tensor:
@@ -53,9 +57,9 @@ def _like(info: VmapInfo, x: Tensor, dim: int | None, spatial: int) -> Tensor:
 
 def _max_pool(call: Call, spatial: int) -> Rule:
     def rule(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
-        ndim = len(logical_sizes(self, dims[0]))
+        sizes = logical_sizes(self, dims[0])
         found, indices = call(_images(info, self, dims[0], spatial), settings)
-        return (_apart(info, found, ndim), _apart(info, indices, ndim)), (0, 0)
+        return (_apart(info, found, sizes), _apart(info, indices, sizes)), (0, 0)
 
     return rule
 
@@ -75,7 +79,7 @@ def _max_pool_backward(call: Call, spatial: int) -> Rule:
             settings,
             _images(info, indices, dims[-1], spatial),
         )
-        return _apart(info, found, len(logical_sizes(self, dims[1]))), 0
+        return _apart(info, found, logical_sizes(self, dims[1])), 0
 
     return rule
 
@@ -83,7 +87,7 @@ def _max_pool_backward(call: Call, spatial: int) -> Rule:
 def _avg_pool(call: Call, spatial: int) -> Rule:
     def rule(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
         found = call(_images(info, self, dims[0], spatial), settings)
-        return _apart(info, found, len(logical_sizes(self, dims[0]))), 0
+        return _apart(info, found, logical_sizes(self, dims[0])), 0
 
     return rule
 
@@ -98,7 +102,7 @@ def _avg_pool_backward(call: Call, spatial: int) -> Rule:
             return call(grad_output, like, settings), None
         grad = _images(info, grad_output, dims[0], spatial)
         found = call(grad, _like(info, self, dims[1], spatial), settings)
-        return _apart(info, found, len(sizes)), 0
+        return _apart(info, found, sizes), 0
 
     return rule
 
@@ -108,12 +112,12 @@ def col2im(
 ) -> tuple[Any, Any]:
     columns = _images(info, self, dims[0], 1)
     found = C.call_col2im_with(columns, output_size, settings)
-    return _apart(info, found, len(logical_sizes(self, dims[0])) + 1), 0
+    return _apart(info, found, logical_sizes(self, dims[0]), 1), 0
 
 
 def im2col(info: VmapInfo, dims: Dims, self: Tensor, settings: Pooling) -> tuple[Any, Any]:
     found = C.call_im2col_with(_images(info, self, dims[0], 2), settings)
-    return _apart(info, found, len(logical_sizes(self, dims[0])) - 1), 0
+    return _apart(info, found, logical_sizes(self, dims[0]), -1), 0
 
 
 def _rules() -> dict[str, Rule]:
