@@ -41,11 +41,6 @@ def _in_another_shape(call: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _unsafe_view(self: Tensor, size: Sizes) -> Tensor:
-    # It is no view, and where the batch's dimension lies in memory is not the caller's business.
-    return C.call__unsafe_view(self.contiguous(), size)
-
-
 def permute(info: Any, in_dims: Dims, self: Tensor, dims: Sizes) -> tuple[Any, Any]:
     rank = logical_rank(self, in_dims[0])
     order = prepare.check_dims(tuple(dims), rank, "permute(sparse_coo)")
@@ -245,7 +240,7 @@ def _check_reach(
 
 RULES: Final[dict[str, Rule]] = {
     "_as_strided": as_strided,
-    "_unsafe_view": _in_another_shape(_unsafe_view),
+    "_unsafe_view": _in_another_shape(C.call__unsafe_view),
     "diagonal": diagonal,
     "diagonal_backward": diagonal_backward,
     "expand": expand,
