@@ -129,6 +129,10 @@ class SetAtOnce(Scope):
     _pending: bool = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if self._is_set:
+            # A compiled subclass runs this in `__new__` and, inheriting it, once more; the former
+            # state is what was read at first.
+            return
         try:
             self.prepare(*args, **kwargs)
         except TypeError as error:
