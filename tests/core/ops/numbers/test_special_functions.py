@@ -9,9 +9,15 @@ import pytest
 
 import plugrad
 from plugrad.ops.special_functions import plain
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 X = np.array([0.05, 0.4, 1.0, 2.5, 7.0, 33.0])
 EULER = 0.5772156649015329
+
+
+class TestSpecialFunctions(OpSuite):
+    cases = family_cases("special_functions")
 
 
 def test_gamma_functions_have_their_values_at_whole_and_half_numbers() -> None:
