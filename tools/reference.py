@@ -154,6 +154,13 @@ def special() -> str:
         parts.append(f"## {family.title}")
         for name, entries in family.operators.items():
             parts += [f"### `{name}` {{ #plugrad.special.{name} }}", *map(overload, entries)]
+    parts.append("## Operators of the core")
+    module = importlib.import_module("plugrad_special.special")
+    known = {name for family in families(SPECIAL) for name in family.operators}
+    for name in sorted(set(module.__all__) - known):
+        of_the_core = getattr(module, name).__name__
+        parts.append(f"### `{name}` {{ #plugrad.special.{name} }}")
+        parts.append(f"`plugrad.{of_the_core}` under the name of `torch.special`.")
     return "\n\n".join(parts) + "\n"
 
 
