@@ -52,7 +52,8 @@ class CudaOverFake(CudaBackend):
     """The backend with the CPU's kernels on the stand-in's arrays."""
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        return {name: _wrapped(kernel) for name, kernel in find_backend("cpu").kernels.items()}
+        kernels = {**find_backend("cpu").kernels, "rand": _rand}
+        return {name: _wrapped(kernel) for name, kernel in kernels.items()}
 
     def as_array(self, value: Any) -> Any:
         return library.cupy().made(np.asarray(value))
@@ -62,6 +63,10 @@ class CudaOverFake(CudaBackend):
 
     def storage_offset(self, array: Any) -> int:
         return element_offset(array)
+
+
+def _rand(size: Any, generator: CudaGenerator, dtype: Any, device: int) -> Any:
+    return generator.rng.random(size, dtype=dtype)
 
 
 def _wrapped(kernel: Callable[..., Any]) -> Callable[..., Any]:

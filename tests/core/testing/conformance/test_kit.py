@@ -30,7 +30,7 @@ from tests.core.testing.conformance.runs import run_kit, run_kit_on
 
 # Operators of the core whose values differ from call to call.
 DRAWN_OR_UNSPECIFIED = {
-    "bernoulli", "bernoulli_", "dropout", "empty_like", "exponential_", "multinomial",
+    "bernoulli", "bernoulli_", "dropout", "dropout_", "empty_like", "exponential_", "multinomial",
     "native_dropout", "native_dropout_backward", "normal", "normal_",
     "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "randperm",
     "uniform_",
