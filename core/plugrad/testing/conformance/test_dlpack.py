@@ -12,7 +12,7 @@ from plugrad.testing.conformance.kit.subject import Subject, skip
 
 HOST = 1
 # What DLPack's first versions, and so the libraries on the other side, have no word for.
-UNCOMMON = ("bool", "bfloat16")
+UNCOMMON = ("bool", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 @each("dtype", in_dtypes)

@@ -61,6 +61,9 @@ def _varied(group: list[Trial]) -> Iterator[Trial]:
     """Candidates, made of the first sample that is fit for it."""
     if group[0].case.op.endswith("_backward"):
         return  # the shapes of their arguments depend on each other, and are not checked
+    op = find_operator(group[0].operator)
+    if op is not None and any(argument.type.base == "Generator" for argument in op.schema.arguments):
+        return  # backends draw random numbers of their own
     by_layout = next((trial for trial in group if _is_plain(trial, dims=2)), None)
     if by_layout is not None:
         for layout in LAYOUTS:
@@ -69,7 +72,6 @@ def _varied(group: list[Trial]) -> Iterator[Trial]:
     if by_shape is None:
         return
     tensors = by_shape.tensors()
-    op = find_operator(by_shape.operator)
     if len(tensors) == 1:
         for name, shape in SHAPES.items():
             yield _changed(by_shape, name, _shaped(by_shape.sample, [shape]))
