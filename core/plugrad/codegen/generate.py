@@ -116,7 +116,12 @@ from plugrad.tensor.calls.arguments import (
     tensor_list_argument,
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.aliasing.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
+from plugrad.tensor.aliasing.alias_kernels import (
+    InplaceViewKernel,
+    ListMutationKernel,
+    MutationKernel,
+    ViewKernel,
+)
 from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.calls.elementwise import operands
 from plugrad.tensor.calls.kernel_factory import BackendSelectKernel

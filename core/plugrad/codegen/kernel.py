@@ -42,7 +42,12 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         view = "OP_" + entry.schema.full_name.replace("_.", ".").removesuffix("_").replace(".", "_")
         out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, InplaceViewKernel({op}, {view}))")
     elif entry.schema.mutates:
-        out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, MutationKernel({op}))")
+        written = next(at for at, each in enumerate(entry.schema.arguments) if _is_written(each))
+        if entry.schema.arguments[written].type.is_list:
+            kernel = f"ListMutationKernel({op}, {written})"
+        else:
+            kernel = f"MutationKernel({op})"
+        out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, {kernel})")
     elif entry.schema.is_view and not entry.composite:
         out.line(
             f"{op}.register(AD_INPLACE_OR_VIEW_KEY, ViewKernel({op}, {bool(entry.derivatives)}))"
@@ -63,6 +68,10 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
             f"{op}.register(COMPOSITE_EXPLICIT_AUTOGRAD, "
             f"BelowAutograd({_function(entry, 'explicit')}, {op}))"
         )
+
+
+def _is_written(argument: Argument) -> bool:
+    return argument.type.alias is not None and argument.type.alias.is_write
 
 
 def _function(entry: Entry, part: str) -> str:

@@ -200,7 +200,8 @@ PARTS_DECIDE: Final = _names(
 UNTOUCHED: Final = _names(
     """
     avg_pool3d_backward col2im im2col max_pool3d_with_indices max_pool3d_with_indices_backward
-    _as_strided _as_strided_scatter _conj _linalg_solve _log_softmax _log_softmax_backward_data
+    _as_strided _as_strided_scatter _conj _fused_lists _linalg_solve _log_softmax
+    _log_softmax_backward_data
     _native_batch_norm_legit_functional _neg_view _softmax _softmax_backward_data _strided_sum
     _to_copy _to_device _unsafe_view abs acosh add.Scalar add.Tensor alias all amax amin aminmax
     angle any arange argmax argmin asinh atan atanh avg_pool2d avg_pool2d_backward bernoulli

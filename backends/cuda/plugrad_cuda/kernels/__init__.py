@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from plugrad.plugins import joined_tables
+from plugrad.plugins.lists import fused_lists, update_lists
 from plugrad_cuda import fused
 from plugrad_cuda.fused.runtime import CuPyRuntime
 from plugrad_cuda.kernels.activation import Activation
@@ -53,7 +54,10 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
 
 def array_kernels(ns: Namespace) -> dict[str, Kernel]:
     """The kernels of all families; RuntimeError if two define the same operator."""
-    return joined_tables((family.__name__, family(ns).kernels()) for family in FAMILIES)
+    found = joined_tables((family.__name__, family(ns).kernels()) for family in FAMILIES)
+    found["_fused_lists"] = fused_lists(found)
+    found["_update_lists"] = update_lists(found, found["copy_"])
+    return found
 
 
 def kernels(*, check: bool = True) -> dict[str, Kernel]:

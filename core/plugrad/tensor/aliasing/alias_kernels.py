@@ -376,6 +376,33 @@ class MutationKernel:
 
 
 @final
+class ListMutationKernel:
+    """ADInplaceOrView of an operator that writes into a list of tensors: counts each write."""
+
+    def __init__(self, op: Operator, position: int) -> None:
+        self.op = op
+        self.position = position
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        targets: list[TensorBase] = list(args[self.position])
+        for target in targets:
+            if target._shared is not None:
+                check_overlap(target, self.op.name)
+            announce_write(target)
+        below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
+        kernel = self.op.lookup_dense(below)
+        state = current_state()
+        if state.trace is not None:
+            out = state.trace.dispatch("redispatch", self.op, below, args)
+        else:
+            out = kernel(below, *args)
+        if kernel is not self.op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD):
+            for target in targets:
+                bump_version(target)  # what a composition calls has counted its writes
+        return out
+
+
+@final
 class ArrayViewKernel:
     """An in-place view operator on a backend: the functional one's array takes the place of the
     tensor's."""

@@ -41,7 +41,7 @@ _REFUSED = {
     # Elements that are turned round make no offsets, and no positive definite matrices.
     "cholesky", "embedding_bag", "linalg.cholesky",
     # What would be written to is not mapped over.
-    "_foreach_copy_", "_foreach_zero_",
+    "_foreach_copy_", "_foreach_lerp_", "_foreach_zero_",
 }  # fmt: skip
 # Their results are random.
 _DRAWN = ("creation", "distributions")
@@ -220,7 +220,7 @@ def test_strides_do_not_reach_other_elements_of_the_batch() -> None:
 
 
 # Which operators are called once for every element of a batch, and why.
-_LOOPS: dict[str, str] = {}
+_LOOPS = {"_update_lists": "the operators of lists call it for tensors that nothing has wrapped"}
 
 
 def _served(op: Operator) -> str:

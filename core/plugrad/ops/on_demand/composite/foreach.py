@@ -1,7 +1,8 @@
 """Operators of whole lists of tensors.
 
 Gradients, tangents and rules of `vmap` come from operators on single tensors. Those in place
-write to each tensor of the list, and give the list back.
+write to each tensor of the list, and give the list back. Where nothing of that is asked, and all
+tensors are alike, a backend takes the whole list in one call: see `fused_lists`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,15 @@ from typing import Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType
+from plugrad.ops.on_demand.composite.fused_lists import (
+    fused,
+)
+from plugrad.ops.on_demand.composite.fused_lists import (
+    fused_lists as fused_lists,
+)
+from plugrad.ops.on_demand.composite.fused_lists import (
+    update_lists as update_lists,
+)
 from plugrad.tensor.base import TensorBase, sizes_of
 
 Tensors = Sequence[Any]
@@ -78,9 +88,10 @@ def _function(name: str) -> Function:
 def _unary(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors) -> list[Any]:
+    def each(self: Tensors) -> Any:
         _check_lists(self)
-        return [function(tensor) for tensor in self]
+        found = fused(name, "", (self,))
+        return [function(tensor) for tensor in self] if found is None else found
 
     return each
 
@@ -88,9 +99,10 @@ def _unary(name: str) -> Function:
 def _with_number(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, scalar: Any) -> list[Any]:
+    def each(self: Tensors, scalar: Any) -> Any:
         _check_lists(self)
-        return [function(tensor, scalar) for tensor in self]
+        found = fused(name, "Scalar", (self,), [scalar] * len(self))
+        return [function(tensor, scalar) for tensor in self] if found is None else found
 
     return each
 
@@ -98,8 +110,11 @@ def _with_number(name: str) -> Function:
 def _with_numbers(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, scalars: Sequence[Any]) -> list[Any]:
+    def each(self: Tensors, scalars: Sequence[Any]) -> Any:
         _check_numbers(self, scalars)
+        found = fused(name, "Scalar", (self,), list(scalars))
+        if found is not None:
+            return found
         return [function(tensor, scalar) for tensor, scalar in zip(self, scalars, strict=True)]
 
     return each
@@ -108,8 +123,11 @@ def _with_numbers(name: str) -> Function:
 def _with_list(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, other: Tensors) -> list[Any]:
+    def each(self: Tensors, other: Tensors) -> Any:
         _check_lists(self, other)
+        found = fused(name, "Tensor", (self, other))
+        if found is not None:
+            return found
         return [function(tensor, item) for tensor, item in zip(self, other, strict=True)]
 
     return each
@@ -118,8 +136,11 @@ def _with_list(name: str) -> Function:
 def _with_list_and_factor(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, other: Tensors, alpha: Any) -> list[Any]:
+    def each(self: Tensors, other: Tensors, alpha: Any) -> Any:
         _check_lists(self, other)
+        found = fused(name, "Tensor", (self, other), [alpha] * len(self))
+        if found is not None:
+            return found
         pairs = zip(self, other, strict=True)
         return [function(tensor, item, alpha=alpha) for tensor, item in pairs]
 
@@ -155,8 +176,11 @@ def _lerp_list(name: str) -> Function:
 def _lerp_number(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, tensors1: Tensors, weight: Any) -> list[Any]:
+    def each(self: Tensors, tensors1: Tensors, weight: Any) -> Any:
         _check_lists(self, tensors1)
+        found = fused(name, "", (self, tensors1), [weight] * len(self))
+        if found is not None:
+            return found
         return [function(*items, weight) for items in zip(self, tensors1, strict=True)]
 
     return each
@@ -165,9 +189,12 @@ def _lerp_number(name: str) -> Function:
 def _lerp_numbers(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, tensors1: Tensors, weight: Sequence[Any]) -> list[Any]:
+    def each(self: Tensors, tensors1: Tensors, weight: Sequence[Any]) -> Any:
         _check_lists(self, tensors1)
         _check_numbers(self, weight)
+        found = fused(name, "", (self, tensors1), list(weight))
+        if found is not None:
+            return found
         return [function(*items) for items in zip(self, tensors1, weight, strict=True)]
 
     return each
@@ -176,8 +203,11 @@ def _lerp_numbers(name: str) -> Function:
 def _product_number(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, tensor1: Tensors, tensor2: Tensors, value: Any) -> list[Any]:
+    def each(self: Tensors, tensor1: Tensors, tensor2: Tensors, value: Any) -> Any:
         _check_lists(self, tensor1, tensor2)
+        found = fused(name, "", (self, tensor1, tensor2), [value] * len(self))
+        if found is not None:
+            return found
         return [function(*items, value=value) for items in zip(self, tensor1, tensor2, strict=True)]
 
     return each
@@ -186,9 +216,12 @@ def _product_number(name: str) -> Function:
 def _product_numbers(name: str) -> Function:
     function = _function(name)
 
-    def each(self: Tensors, tensor1: Tensors, tensor2: Tensors, scalars: Any) -> list[Any]:
+    def each(self: Tensors, tensor1: Tensors, tensor2: Tensors, scalars: Any) -> Any:
         _check_lists(self, tensor1, tensor2)
         _check_numbers(self, scalars)
+        found = fused(name, "", (self, tensor1, tensor2), list(scalars))
+        if found is not None:
+            return found
         return [
             function(a, b, c, value=value)
             for a, b, c, value in zip(self, tensor1, tensor2, scalars, strict=True)

@@ -77,4 +77,6 @@ CASES = [
     _case("clone", call(LIST)),
     _case("copy_", call(UNTRACKED, OTHER)),
     _case("zero_", call(UNTRACKED)),
+    _case("mul", call(UNTRACKED, 2.0)),
+    _case("lerp_", call(UNTRACKED, UNTRACKED, 0.3)),
 ]
