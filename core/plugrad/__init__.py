@@ -300,6 +300,8 @@ _OBJECTS = frozenset({"capture", "default_generator", "vmap"})
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "__all__":
+        return _names_for_star()
     if name in _on_demand.FUNCTIONS:
         found = getattr(_functions, name)
         globals()[name] = found
@@ -337,11 +339,11 @@ def __dir__() -> list[str]:
     return sorted(own | {name for name in loaded_later if _is_public(name)})
 
 
-# `from plugrad import *` leaves Python's own types alone, and loads no plugin.
-__all__ = [
-    name
-    for name, value in globals().items()
-    if _is_public(name)
-    and not isinstance(value, type(_builtins))
-    and name not in ("bool", "float", "int")
-] + [name for name in _on_demand.FUNCTIONS if _is_public(name)]
+def _names_for_star() -> list[str]:
+    """`__all__`: `from plugrad import *` leaves Python's own types alone, and loads no plugin."""
+    own = [
+        name
+        for name, value in globals().items()
+        if not isinstance(value, type(_builtins)) and name not in ("bool", "float", "int")
+    ]
+    return [name for name in dict.fromkeys([*own, *_on_demand.FUNCTIONS]) if _is_public(name)]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.dispatch.backends.active import canonical_device, find_backend
-from plugrad.plugins import protocols
 from plugrad.tensor.creation.random import (
     default_generator,
     fork_rng,
@@ -34,8 +33,10 @@ class _GeneratorType(type):
     """Counts every backend's generators among the instances of `Generator`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
+        from plugrad.plugins.protocols import Generator as GeneratorProtocol
+
         # A module such as `plugrad.random` has the functions, too.
-        return isinstance(instance, protocols.Generator) and hasattr(instance, "device")
+        return isinstance(instance, GeneratorProtocol) and hasattr(instance, "device")
 
 
 class Generator(metaclass=_GeneratorType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from plugrad.autograd import functional, graph
+from plugrad.autograd import graph
 from plugrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from plugrad.autograd.function import Function, NestedIOFunction
 from plugrad.autograd.grad_mode import (
@@ -31,6 +31,7 @@ from plugrad.graph.saved_tensor import SavedTensor
 if TYPE_CHECKING:
     # What `__getattr__` loads.
     from plugrad.autograd import forward_ad as forward_ad
+    from plugrad.autograd import functional as functional
     from plugrad.autograd import profiler as profiler
     from plugrad.testing import gradcheck as gradcheck  # type: ignore[no-redef]  # a module, too
     from plugrad.testing import gradgradcheck as gradgradcheck
@@ -88,17 +89,21 @@ setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no at
 
 
 def __getattr__(name: str) -> Any:
-    """What is loaded when it is first used: the profiler; forward mode; `gradcheck` and
-    `gradgradcheck`, from the test kit, which is two layers up; and SavedTensor, which nobody
+    """What is loaded when it is first used: `functional`; the profiler; forward mode; `gradcheck`
+    and `gradgradcheck`, from the test kit, which is two layers up; and SavedTensor, which nobody
     makes."""
     if name == "gradcheck":
         return importlib.import_module("plugrad.autograd.gradcheck")
     if name == "gradgradcheck":
         return importlib.import_module("plugrad.testing").gradgradcheck
-    if name in ("forward_ad", "profiler", "profiler_util"):
+    if name in ("forward_ad", "functional", "profiler", "profiler_util"):
         return importlib.import_module(f"plugrad.autograd.{name}")
     if name == "SavedTensor":
         return importlib.import_module("plugrad.graph.saved_tensor").SavedTensor
     if name == "_profiler_enabled":
         return importlib.import_module("plugrad.autograd.profiler").is_recording
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

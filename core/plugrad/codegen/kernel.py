@@ -37,7 +37,9 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
     if entry.doc:
         out.line(f"{op}.doc = {_one_line(entry.doc)!r}")
     if entry.is_factory:
-        out.line(f"{op}.register(BACKEND_SELECT_KEY, BackendSelectKernel({op}))")
+        # Numbers, so that no schema is parsed while plugrad is imported.
+        position = [argument.type.base for argument in entry.schema.arguments].index("Device")
+        out.line(f"{op}.register(BACKEND_SELECT_KEY, BackendSelectKernel({op}, {position}))")
     elif entry.structure == INPLACE_VIEW:
         view = "OP_" + entry.schema.full_name.replace("_.", ".").removesuffix("_").replace(".", "_")
         out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, InplaceViewKernel({op}, {view}))")
@@ -54,9 +56,12 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         )
     if entry.composite:
         if entry.functional is not None:
+            others = entry.functional.schema.arguments[1:]
+            keywords = tuple(argument.name for argument in others if argument.kwarg_only)
             out.line(
                 f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
-                f"CompositeInplace(OP_{entry.functional.identifier}))"
+                f"CompositeInplace(OP_{entry.functional.identifier}, "
+                f"{len(others) - len(keywords)}, {keywords!r}))"
             )
         else:
             out.line(

@@ -54,14 +54,15 @@ _EXPECTED_DEFAULT: Final = {
     "MemoryFormat": "the name of a memory format",
 }
 
-_TOKEN: Final = re.compile(
+# `re` compiles and keeps the patterns at the first use: an import of plugrad parses no schema.
+_TOKEN: Final = (
     r"(?P<punct>->|::|[()\[\],=?!|*.])"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<minus>-)"
     r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 )
-_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPE: Final = r"\\(.)"
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -284,12 +285,13 @@ class _Parser:
 
     def _tokenize(self) -> list[_Token]:
         tokens: list[_Token] = []
+        pattern = re.compile(_TOKEN)
         position = 0
         while position < len(self.text):
             if self.text[position].isspace():
                 position += 1
                 continue
-            match = _TOKEN.match(self.text, position)
+            match = pattern.match(self.text, position)
             if match is None:
                 character = self.text[position]
                 if character in "'\"":
@@ -506,7 +508,9 @@ class _Parser:
             raise self._unexpected(f"None, the only default of type '{type}'")
         value: object = None
         if token.kind == "string" and base in _QUOTED_TYPES:
-            value = _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), token.text[1:-1])
+            value = re.sub(
+                _ESCAPE, lambda found: _ESCAPED.get(found[1], found[1]), token.text[1:-1]
+            )
         elif token.kind == "number":
             value = _number(token.text, base)
         elif token.kind == "minus" and base in ("float", "Scalar"):

@@ -112,14 +112,13 @@ def _any_needs_grad(args: tuple[Any, ...]) -> bool:
 class CompositeInplace:
     """The in-place version of a composite operator: compute, then copy."""
 
-    def __init__(self, functional: Operator) -> None:
+    def __init__(self, functional: Operator, positional: int, keywords: tuple[str, ...]) -> None:
         self.functional = functional
         self.name = f"{functional.name}_"
         self.apart: bool = self.name in APART
         # How many arguments, after the first, may be given by position, and what the others are.
-        arguments = functional.schema.arguments[1:]
-        self.keywords = [argument.name for argument in arguments if argument.kwarg_only]
-        self.positional: int = len(arguments) - len(self.keywords)
+        self.positional = positional
+        self.keywords = keywords
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         source = target

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -93,11 +92,14 @@ def pow_backward_exponent(grad: Tensor, x: Tensor, exponent: Tensor, result: Ten
 
 
 def _log(number: Any, real: bool) -> Any:
-    if isinstance(number, complex):
-        return cmath.log(number)
-    if number > 0:
-        return math.log(number)
-    return math.nan if real else cmath.log(number)
+    if not isinstance(number, complex):
+        if number > 0:
+            return math.log(number)
+        if real:
+            return math.nan
+    import cmath  # a module of C, which few programs need
+
+    return cmath.log(number)
 
 
 def pow_scalar_backward(grad: Tensor, number: Any, exponent: Tensor, result: Tensor) -> Tensor:

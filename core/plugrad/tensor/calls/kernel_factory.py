@@ -24,7 +24,7 @@ from plugrad.tensor.base import (
 )
 from plugrad.tensor.calls.elementwise import PromoteAll
 from plugrad.tensor.calls.host_fallback import make_host_fallback
-from plugrad.tensor.calls.kernels import BinaryKernel, RawKernel, UnaryKernel, position_of
+from plugrad.tensor.calls.kernels import BinaryKernel, RawKernel, UnaryKernel
 from plugrad.tensor.meta.backend import MetaBackend
 from plugrad.tensor.meta.shapes import structured
 
@@ -36,9 +36,9 @@ _STRUCTURES: Final = ("unary", "binary", "binary_alpha", "elementwise")
 class BackendSelectKernel:
     """Factory functions have no tensor to tell the backend: their device argument does."""
 
-    def __init__(self, op: Operator) -> None:
+    def __init__(self, op: Operator, position: int) -> None:
         self.op = op
-        self.position: int = position_of(op, "Device")
+        self.position = position
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         device = canonical_device(args[self.position])

@@ -19,21 +19,21 @@ from plugrad.tensor.calls.broadcasting import broadcast_shapes
 
 TOO_LARGE_NUMBER = "value cannot be converted to type int64_t without overflow"
 
-_BROADCAST = re.compile("broadcast")
-_TOO_BIG = re.compile("array is too big|[Mm]aximum allowed|negative dimensions|too large an array")
-_TOO_MANY = re.compile("maximum supported dimension|too many dimensions")
-_OTHER_SIZES = re.compile(
+# `re` compiles a pattern when it is first needed.
+_TOO_BIG = "array is too big|[Mm]aximum allowed|negative dimensions|too large an array"
+_TOO_MANY = "maximum supported dimension|too many dimensions"
+_OTHER_SIZES = (
     "cannot reshape array|axes don't match|setting an array element|all the input array dimensions|"
     "mismatch in its core dimension|size mismatch|shapes .* not aligned"
 )
 # Python's words for a complex number where only a real one makes sense.
-_NOT_REAL = re.compile(
+_NOT_REAL = (
     "not supported between instances|must be real number|convert complex|not .complex|"
     "cannot be interpreted as an integer"
 )
 # Python's words for a function that is called with other arguments than it takes.
-_WRONG_SIGNATURE = re.compile(r"\(\) (missing \d+ required|takes .* positional argument)")
-_NO_LOOP = re.compile("not supported for the input types|did not contain a loop|Cannot cast ufunc")
+_WRONG_SIGNATURE = r"\(\) (missing \d+ required|takes .* positional argument)"
+_NO_LOOP = "not supported for the input types|did not contain a loop|Cannot cast ufunc"
 
 
 def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception | None:
@@ -45,33 +45,33 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
     text = str(error)
     if not isinstance(error, (ValueError, TypeError)):
         unfit = isinstance(error, (AttributeError, KeyError, ArithmeticError, AssertionError))
-        if _is_internal(op) and (unfit or _BROADCAST.search(text)):
+        if _is_internal(op) and (unfit or "broadcast" in text):
             return unfitting(op, args)
         return None
     tensors = [item for value in args for item in tensors_of(value)]
-    if _BROADCAST.search(text):
+    if "broadcast" in text:
         try:
             shape: tuple[int, ...] = ()
             for tensor in tensors:
                 shape = broadcast_shapes(shape, sizes_of(tensor))
         except RuntimeError as mismatch:
             return mismatch
-    if _TOO_MANY.search(text):
+    if re.search(_TOO_MANY, text):
         return RuntimeError(f"{op.name}: tensors of more than 64 dimensions are not supported")
-    if _TOO_BIG.search(text):
+    if re.search(_TOO_BIG, text):
         sizes = next((list(v) for v in args if isinstance(v, (tuple, list)) and _are_ints(v)), [])
         return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
-    if _NO_LOOP.search(text) and tensors:
+    if re.search(_NO_LOOP, text) and tensors:
         widest = max(tensors, key=lambda tensor: tensor.dtype.category)
         return not_implemented(op.name, widest.dtype)
-    if _OTHER_SIZES.search(text) and tensors:
+    if re.search(_OTHER_SIZES, text) and tensors:
         shapes = ", ".join([str(list(sizes_of(tensor))) for tensor in tensors])
         return RuntimeError(f"{op.name}: the sizes of the arguments do not fit: {shapes}")
-    if _NOT_REAL.search(text) and any(isinstance(value, complex) for value in args):
+    if re.search(_NOT_REAL, text) and any(isinstance(value, complex) for value in args):
         return RuntimeError(TOO_LARGE_NUMBER.replace("int64_t", "double"))
     if _is_internal(op):
         return unfitting(op, args)
-    if isinstance(error, TypeError) and _WRONG_SIGNATURE.search(text):
+    if isinstance(error, TypeError) and re.search(_WRONG_SIGNATURE, text):
         _add_once(error, _about_signature(op, tensors))
     return None
 

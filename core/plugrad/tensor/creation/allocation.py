@@ -5,22 +5,18 @@ from __future__ import annotations
 # Interpreted: runs once for a call that makes much of little.
 import os
 
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
-
 
 def _limit() -> int:
     """The bytes that this process can have at most."""
     limit = 1 << 62
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if resource is not None:
-        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if allowed != resource.RLIM_INFINITY:
-            limit = min(limit, allowed)
-    return limit
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return limit
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return limit if allowed == resource.RLIM_INFINITY else min(limit, allowed)
 
 
 def check_memory(nbytes: int) -> None:

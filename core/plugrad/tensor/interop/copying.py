@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Final
 
 from plugrad.device import Device
@@ -117,6 +116,8 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     array = resolved(self).array
     copied = cast_array(array, self.device.type, self.dtype, self.device.index or 0)
     result = instance_of(type(self), wrap(copied, self.dtype, self.device))
+    import copy  # here it is loaded, since it calls
+
     memo[id(self)] = result
     meta = self._meta
     if meta is not None:

@@ -65,6 +65,7 @@ def _varied(group: list[Trial]) -> Iterator[Trial]:
     if op is not None and any(
         argument.type.base == "Generator" for argument in op.schema.arguments
     ):
+    if op is not None and any(given.type.base == "Generator" for given in op.schema.arguments):
         return  # backends draw random numbers of their own
     by_layout = next((trial for trial in group if _is_plain(trial, dims=2)), None)
     if by_layout is not None:
