@@ -18,6 +18,7 @@ from benchmarks import (
     devices,
     import_time,
     mlp_step,
+    numerics,
     profiler,
     sizes,
     small_ops,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "import_time": import_time.run,
     "captured_steps": captured_steps.run,
     "transforms": transforms.run,
+    "numerics": numerics.run,
 }
 
 
