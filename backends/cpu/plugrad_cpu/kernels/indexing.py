@@ -15,6 +15,7 @@ import numpy as np
 from plugrad.plugins import kernel_errors as errors
 from plugrad.plugins.strides import copy_order
 from plugrad_cpu.numerics.adapters import as_operand
+from plugrad_cpu.numerics.sorting import stable_order
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -144,7 +145,7 @@ def _index_add_into(target: Array, dim: int, index: Array, source: Array, alpha:
         return target
     # Sorted by index, the slices that go to one place are neighbours and reduceat sums them.
     if where.size:
-        order = np.argsort(where, kind="stable")
+        order = stable_order(where)
         ordered = where[order]
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
         sums = np.add.reduceat(np.take(values, order, dim), starts, axis=dim, dtype=into.dtype)

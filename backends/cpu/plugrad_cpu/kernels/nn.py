@@ -12,6 +12,7 @@ from plugrad.plugins.kernel_errors import OUTSIDE_TABLE, one_hot_classes
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 from plugrad_cpu.kernels.loss import row_numbers
 from plugrad_cpu.kernels.random import kept_by_dropout
+from plugrad_cpu.numerics.sorting import stable_order
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -269,7 +270,7 @@ def embedding_backward(
     flat = indices.reshape(-1)
     if flat.size == 0:
         return out
-    order = flat.argsort(kind="stable")
+    order = stable_order(flat)
     ordered = flat.take(order)
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     sums = np.add.reduceat(grad.reshape(flat.size, width).take(order, 0), starts, 0)

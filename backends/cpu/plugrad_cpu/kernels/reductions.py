@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad_cpu.numerics.sorting import stable_order
+
 Array = Any
 Dims = tuple[int, ...]
 Kernel = Callable[..., Any]
@@ -228,7 +230,7 @@ def median_all(a: Array) -> Any:
 def median_with_indices(a: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if a.ndim == 0:
         return a.copy(), np.zeros((), _INT64)
-    order = np.argsort(a, dim, kind="stable")
+    order = stable_order(a, dim)
     indices = np.take(order, [(a.shape[dim] - 1) // 2], dim)
     if a.dtype.kind in "fV":
         missing = np.isnan(a)

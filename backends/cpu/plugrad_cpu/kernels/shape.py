@@ -1,4 +1,4 @@
-"""Kernels that copy: joining, repeating, reordering, sorting, casting."""
+"""Kernels that copy: joining, repeating, reordering, casting."""
 
 from __future__ import annotations
 
@@ -30,16 +30,6 @@ def _in_order(array: Array) -> Array:
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
-def _laid_out_as(result: Array, array: Array) -> Array:
-    """A row-major result with the strides of an array of its shape, if that is dense."""
-    order = copy_order(array)
-    if order == "C":
-        return result
-    found = np.empty_like(array, result.dtype)
-    found[...] = result
-    return found
-
-
 def flip(array: Array, dims: Shape) -> Array:
     """A copy, since tensors have no negative strides."""
     flipped = np.flip(array, dims)
@@ -69,37 +59,6 @@ def tril(array: Array, diagonal: int) -> Array:
 
 def triu(array: Array, diagonal: int) -> Array:
     return np.triu(array, diagonal)
-
-
-def _sortable(array: Array) -> Array:
-    """NumPy does not sort bfloat16."""
-    return array.astype(np.float32) if array.dtype.kind == "V" else array
-
-
-def argsort(array: Array, dim: int, descending: bool) -> Array:
-    """Stable also when descending: the reversed array is sorted, and reversed again."""
-    keys = _sortable(array)
-    if not descending:
-        return np.argsort(keys, dim, kind="stable")
-    reverse = np.argsort(np.flip(keys, dim), dim, kind="stable")
-    # A copy: strides of a single element would stay negative otherwise.
-    places: Array = np.flip(array.shape[dim] - 1 - reverse, dim)
-    return places.copy()
-
-
-def sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    if array.ndim == 0:
-        return array.copy(), np.zeros((), np.int64)
-    indices = _laid_out_as(np.ascontiguousarray(argsort(array, dim, descending)), array)
-    return _laid_out_as(np.take_along_axis(array, indices, dim), array), indices
-
-
-def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
-    if array.ndim == 0:
-        return array.copy(), np.zeros((), np.int64)
-    order = argsort(array, dim, largest)
-    indices = order[(*(slice(None),) * dim, slice(k))].copy()
-    return np.take_along_axis(array, indices, dim), indices
 
 
 def diag_embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
@@ -153,8 +112,6 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "repeat_interleave.Tensor": repeat_interleave,
     "tril": tril,
     "triu": triu,
-    "sort": sort,
-    "topk": topk,
     "diag_embed": diag_embed,
     "clone": clone,
     "_to_copy": cast,
