@@ -102,6 +102,8 @@ def svd(a: Array, full_matrices: bool, compute_uv: bool) -> Any:
 
 
 def slogdet(a: Array) -> Any:
+    if lapack.suits(a):
+        return lapack.log_determinant(a)
     sign, logabsdet = np.linalg.slogdet(a)
     return sign, logabsdet
 

@@ -260,6 +260,32 @@ def inv(a: Array) -> Array:
     return out
 
 
+def log_determinant(a: Array) -> tuple[Array, Array]:
+    """The sign of the determinant, or its direction, and the logarithm of its magnitude."""
+    diagonal, odd = _eliminated(a)
+    size = np.abs(diagonal)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sign = np.prod(np.where(size == 0, 0, diagonal / size), -1) * odd
+        return sign.astype(a.dtype, copy=False), np.sum(np.log(size), -1)
+
+
+def determinant(a: Array) -> Array:
+    diagonal, odd = _eliminated(a)
+    return (np.prod(diagonal, -1) * odd).astype(a.dtype, copy=False)
+
+
+def _eliminated(a: Array) -> tuple[Array, Array]:
+    """The diagonal of U of each matrix, and -1 for an odd number of exchanges."""
+    getrf = known("getrf", a.dtype)
+    rows = np.arange(a.shape[-1])
+
+    def one(matrix: Array) -> tuple[Array, Array]:
+        factors, pivots, _ = getrf(matrix.T)
+        return factors.diagonal(), np.where((pivots != rows).sum() % 2, -1, 1)
+
+    return each(one, a.shape[:-2], a)  # type: ignore[return-value]  # as many as `one` has
+
+
 def raise_first(info: Array, name: str) -> None:
     if info.any():
         first = int(np.flatnonzero(info)[0])

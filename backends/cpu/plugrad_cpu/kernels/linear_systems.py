@@ -44,7 +44,7 @@ def inv(a: Array) -> Any:
 
 
 def det(a: Array) -> Any:
-    return np.linalg.det(a)
+    return lapack.determinant(a) if lapack.suits(a) else np.linalg.det(a)
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

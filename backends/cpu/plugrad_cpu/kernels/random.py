@@ -21,6 +21,7 @@ from plugrad_cpu.numerics.box_muller import (
     one_by_one,
     stretched,
 )
+from plugrad_cpu.numerics.permutations import exchanged
 
 Array = np.ndarray[Any, Any]
 DTypeLike = Any
@@ -34,6 +35,8 @@ _MANY_INTEGERS: Final = 1 << 28
 # From so many elements on, a permutation's random numbers have 64 bits.
 _LONG_PERMUTATION: Final = (2**32 - 1) // 20
 _WORD: Final = 1 << 64
+# From so many elements on, a permutation is found by whole passes.
+_LONG: Final = 512
 # The bits of a float64 that float32 lacks, and how far from their middle its rounding is in doubt.
 _BELOW_FLOAT32: Final = (1 << 29) - 1
 _DOUBTFUL: Final = 64
@@ -173,11 +176,13 @@ def randperm(n: int, generator: CpuGenerator, dtype: DTypeLike, device: int) -> 
     drawn = draw(n - 1)
     left = np.arange(n, 1, -1, dtype=drawn.dtype)
     np.remainder(drawn, left, out=drawn)
-    order = list(range(n))
-    for place, distance in enumerate(drawn.tolist()):
-        other = place + distance
-        order[place], order[other] = order[other], order[place]
-    return _as_numbers(np.array(order, np.int64), dtype)
+    if n < _LONG:
+        order = list(range(n))
+        for place, distance in enumerate(drawn.tolist()):
+            other = place + distance
+            order[place], order[other] = order[other], order[place]
+        return _as_numbers(np.array(order, np.int64), dtype)
+    return _as_numbers(exchanged(drawn), dtype)
 
 
 def _check_probabilities(probabilities: Array) -> None:

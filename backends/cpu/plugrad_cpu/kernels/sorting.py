@@ -41,9 +41,7 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     return _at(array, indices, dim), indices
 
 
-def unique(
-    array: Array, is_sorted: bool, return_inverse: bool, return_counts: bool
-) -> Any:
+def unique(array: Array, is_sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
     """The different elements; where each element is among them; and how often each occurs."""
     if array.dtype.kind == "c":
         return NotImplemented

@@ -7,7 +7,6 @@ at a time, the lowest first: each pass is stable, and so leaves what earlier one
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -56,7 +55,8 @@ def _integer_keys(a: Array, descending: bool) -> tuple[Array, int]:
     low, high = a.min(), a.max()
     plain = np.ascontiguousarray(a).view(kind)
     keys = high.view(kind) - plain if descending else plain - low.view(kind)
-    return keys, (int(high) - int(low)).bit_length()
+    bits = (int(high) - int(low)).bit_length()
+    return (keys.astype(np.uint32) if size > 4 and bits <= 32 else keys), bits
 
 
 def ordered_keys(a: Array, descending: bool) -> tuple[Array, int]:
@@ -73,9 +73,7 @@ def _digit(keys: Array, shift: int) -> Array:
     """16 bits of each key."""
     if keys.dtype.itemsize <= 2:
         return keys
-    halves = keys.view(np.uint16).reshape(*keys.shape, -1)
-    place = shift // _DIGIT
-    return halves[..., place if sys.byteorder == "little" else -1 - place]
+    return np.right_shift(keys, keys.dtype.type(shift)).astype(np.uint16)
 
 
 def _by_digits(keys: Array, bits: int) -> Array:

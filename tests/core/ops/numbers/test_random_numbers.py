@@ -11,6 +11,7 @@ import pytest
 
 import plugrad
 from plugrad_cpu.generator import CpuGenerator
+from plugrad_cpu.numerics.permutations import exchanged
 
 Program = Callable[[Any], Any]
 
@@ -327,3 +328,15 @@ def test_exponential_numbers_in_float32_are_those_of_float64_rounded() -> None:
             rate, generator=plugrad.Generator().manual_seed(1)
         )
         assert narrow.tolist() == wide.to(plugrad.float32).tolist()
+
+
+@pytest.mark.parametrize("count", [2, 7, 600])
+def test_all_exchanges_at_once_give_what_one_after_the_other_does(count: int) -> None:
+    distances = (np.random.default_rng(count).random(count - 1) * np.arange(count, 1, -1)).astype(
+        np.uint32
+    )
+    order = list(range(count))
+    for place, distance in enumerate(distances.tolist()):
+        other = place + distance
+        order[place], order[other] = order[other], order[place]
+    assert exchanged(distances).tolist() == order
