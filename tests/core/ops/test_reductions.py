@@ -92,3 +92,31 @@ def test_no_numpy_warning_leaks(recwarn: pytest.WarningsRecorder) -> None:
     plugrad.full((2,), 1e38).sum()
     plugrad.tensor([-math.inf, math.inf]).sum()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [
+        ((70001,), (0,)),
+        ((3, 70001), (1,)),
+        ((2200, 37), (1,)),
+        ((23, 3000), (0, 1)),
+        ((70, 1009), (1,)),
+        ((70, 1009), (0,)),
+    ],
+)
+def test_sums_of_large_arrays(dtype: str, shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """The oracle is NumPy, in double precision: the CPU cuts such lines into parts."""
+    numbers = np.random.default_rng(0).random(shape).astype(dtype)
+    x = plugrad.tensor(numbers)
+    expected = numbers.sum(dims, np.float64)
+    tolerance = 1e-6 if dtype == "float32" else 1e-14
+    found = x.sum(dims)
+    assert found.dtype is x.dtype
+    np.testing.assert_allclose(found.numpy(), expected, rtol=tolerance)
+    np.testing.assert_allclose(
+        x.mean(dims, keepdim=True).squeeze(dims).numpy(),
+        expected * (expected.size / x.numel()),
+        rtol=tolerance,
+    )

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad_cpu.numerics.sorting import stable_order
+from plugrad_cpu.numerics.summation import add
 
 Array = Any
 Dims = tuple[int, ...]
@@ -53,7 +54,12 @@ def _accumulate(ufunc: Any) -> Kernel:
     return kernel
 
 
-sum_over: Final = _accumulate(np.add)
+def sum_over(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    wide = accumulator(dtype)
+    total = add(a, dims, wide, keepdim)
+    return total if wide is dtype else total.astype(dtype)
+
+
 prod: Final = _accumulate(np.multiply)
 
 
@@ -65,7 +71,7 @@ def nansum(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
 
 def mean(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     wide = accumulator(dtype)
-    total = _add(a, dims, wide, None, keepdim)
+    total = add(a, dims, wide, keepdim)
     count = _count(a, dims)
     result = total / count if count else np.true_divide(total, count)
     return result if wide is dtype else result.astype(dtype)

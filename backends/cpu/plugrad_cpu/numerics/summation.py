@@ -1,0 +1,64 @@
+"""Sums of large arrays as products with ones, which BLAS computes faster than NumPy adds.
+
+Lines are cut into parts whose sums NumPy adds up, so that errors are as small as those of its sums.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Final
+
+import numpy as np
+
+Array = Any
+Dims = tuple[int, ...]
+
+# Elements from which on the way to BLAS pays.
+_LARGE: Final = {np.dtype(np.float32): 1 << 15, np.dtype(np.float64): 1 << 16}
+_LEAST: Final = min(_LARGE.values())
+# Of a part of a line, and of a line that is worth a call of its own.
+_PART: Final = 1024
+_LONG: Final = 1 << 15
+# Shorter lines, and parts, are added up by NumPy.
+_SHORT: Final = 32
+_ONES: Final = {dtype: np.ones(_PART, dtype) for dtype in _LARGE}
+
+
+def add(a: Array, dims: Dims, dtype: Any, keepdim: bool) -> Any:
+    """`np.add.reduce`."""
+    if a.size >= _LEAST and _is_suited(a, dtype):
+        kept = a.ndim - len(dims)
+        length = math.prod(a.shape[kept:])
+        if length >= _SHORT and min(dims, default=kept) >= kept:
+            found = _of_lines(a.reshape(-1, length))
+            return found.reshape(a.shape[:kept] + (1,) * (len(dims) if keepdim else 0))
+    return np.add.reduce(a, dims, dtype, None, keepdim)
+
+
+def _is_suited(a: Array, dtype: Any) -> bool:
+    return a.size >= _LARGE.get(a.dtype, math.inf) and dtype == a.dtype and a.flags.c_contiguous
+
+
+@functools.cache
+def _part(length: int) -> int:
+    """The largest divisor of a length that is no longer than a part; 0 if it is short."""
+    return next((size for size in range(_PART, _SHORT - 1, -1) if length % size == 0), 0)
+
+
+def _of_lines(lines: Array) -> Array:
+    """Of the rows of a matrix."""
+    length = lines.shape[1]
+    ones = _ONES[lines.dtype]
+    part = _part(length)
+    if part == length:
+        return lines.dot(ones[:length])
+    if part:
+        return np.add.reduce(lines.reshape(len(lines), -1, part).dot(ones[:part]), 1)
+    if length < _LONG:
+        return np.add.reduce(lines, 1)
+    whole = length - length % _PART
+    found = np.add.reduce(lines[:, whole:], 1)
+    for place, line in enumerate(lines):
+        found[place] += np.add.reduce(line[:whole].reshape(-1, _PART).dot(ones))
+    return found
