@@ -9,6 +9,7 @@ Source: Matsumoto and Nishimura, Mersenne Twister, ACM TOMACS 8 (1998).
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Generator
 from typing import Any, Final, Self
 
@@ -94,10 +95,14 @@ class CpuGenerator(SeededGenerator):
     def long_words(self, count: int) -> Array:
         """The next words of 64 bits: each is made of two, the high one first."""
         words = self.words(2 * count)
-        long = words[::2].astype(np.uint64)
-        long <<= np.uint64(32)
-        long |= words[1::2]
-        return long
+        if sys.byteorder == "little":
+            # The halves in the other order: exchanged, with no strides.
+            long = words.view(np.uint64)
+            low = long >> np.uint64(32)
+            long <<= np.uint64(32)
+            long |= low
+            return long
+        return words.view(np.uint64)
 
     def floats(self, count: int) -> Array:
         """Multiples of 2**-24 in [0, 1), as float32."""
@@ -106,7 +111,8 @@ class CpuGenerator(SeededGenerator):
             part = drawn[start : start + _CHUNK]
             words = self.words(part.size)
             words &= np.uint32(0xFFFFFF)
-            np.copyto(part, words, casting="same_kind")
+            # As integers with a sign, which processors convert faster.
+            np.copyto(part, words.view(np.int32), casting="same_kind")
             part *= _UNIT_FLOAT
         return drawn
 
@@ -117,7 +123,7 @@ class CpuGenerator(SeededGenerator):
             part = drawn[start : start + _CHUNK]
             long = self.long_words(part.size)
             long &= np.uint64((1 << 53) - 1)
-            np.copyto(part, long, casting="same_kind")
+            np.copyto(part, long.view(np.int64), casting="same_kind")
             part *= _UNIT_DOUBLE
         return drawn
 

@@ -32,6 +32,8 @@ _FLOAT64: Final = np.dtype(np.float64)
 
 # From so many integers on, each takes two words.
 _MANY_INTEGERS: Final = 1 << 28
+# How many integers are made at once: they fit into the cache.
+_CHUNK: Final = 1 << 15
 # From so many elements on, a permutation's random numbers have 64 bits.
 _LONG_PERMUTATION: Final = (2**32 - 1) // 20
 _WORD: Final = 1 << 64
@@ -132,9 +134,15 @@ def _between(generator: CpuGenerator, low: int, high: int, count: int) -> Array:
         drawn = generator.long_words(count)
         drawn %= np.uint64(span)
     else:
-        words = generator.words(count)
-        # NumPy divides by a number faster than it computes remainders.
-        drawn = (words - words // np.uint32(span) * np.uint32(span)).astype(np.uint64)
+        drawn = np.empty(count, np.uint64)
+        divisor = np.uint32(span)
+        for start in range(0, count, _CHUNK):
+            part = drawn[start : start + _CHUNK]
+            words = generator.words(part.size)
+            # NumPy divides by a number faster than it computes remainders.
+            whole = words // divisor
+            whole *= divisor
+            np.subtract(words, whole, out=part, dtype=np.uint32)
     if low:
         drawn += np.uint64(low % _WORD)
     return drawn.view(np.int64)

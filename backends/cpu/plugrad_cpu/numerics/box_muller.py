@@ -28,7 +28,7 @@ BLOCK: Final = 16
 HALF: Final = BLOCK // 2
 
 # How many blocks are computed at once: what is needed fits into the cache.
-_BLOCKS: Final = 1024
+_BLOCKS: Final = 2048
 
 _ROOT_HALF_BITS: Final = 0x3F3504F3
 _ONE_BITS: Final = 0x3F800000
