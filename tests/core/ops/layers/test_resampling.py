@@ -56,3 +56,18 @@ def test_upsampling_under_vmap_checks_logical_dimensions() -> None:
     assert tuple(out.shape) == (3, 1, 2, 6)
     with pytest.raises(RuntimeError, match="It is expected input_size equals to 3, but got size 2"):
         plugrad.vmap(lambda t: plugrad.upsample_linear1d(t, [6], False))(x[0])
+
+
+@pytest.mark.parametrize("name", ["upsample_bilinear2d", "upsample_bicubic2d"])
+@pytest.mark.parametrize("size", [(40, 35), (9, 50)])
+def test_an_image_of_several_blocks_of_weights(name: str, size: tuple[int, int]) -> None:
+    """The oracle is the decomposition, which runs where an element is not finite: next to it, and
+    only there, the results differ."""
+    x = plugrad.randn(2, 3, 21, 20, generator=plugrad.Generator().manual_seed(0))
+    marred = x.clone()
+    marred[:, :, 0, 0] = float("inf")
+    found, expected = (getattr(plugrad, name)(a, size, False) for a in (x, marred))
+    finite = expected.isfinite()
+    assert finite[:, :, size[0] // 2 :, size[1] // 2 :].all()
+    assert not finite.all()
+    plugrad.testing.assert_close(found[finite], expected[finite])

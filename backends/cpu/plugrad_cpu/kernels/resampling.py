@@ -1,0 +1,107 @@
+"""Kernels of resampling: products with matrices of weights, along one dimension after the other.
+
+The elements that make up some neighbours of the result are neighbours too, so a matrix of weights
+is cut into blocks, of which few columns are 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from plugrad_cpu.kernels.linalg import is_narrow, widen
+
+Array = Any
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+# Elements of the result, the elements that they read, and the weights of these.
+Block = tuple[slice, slice, Array]
+
+# How many elements of the result a block has.
+_BLOCK: Final = 16
+
+
+@lru_cache(maxsize=64)
+def _blocks(how: Any, length: int, count: int, back: bool) -> list[Block] | None:
+    """The matrix (count, length) in blocks; None if elements are moved, but not weighed."""
+    # Loaded on demand, as the operators of resampling are.
+    from plugrad.plugins.resampling import taps, transposed_taps
+
+    found = transposed_taps(how, count, length) if back else taps(how, length, count)
+    if found.weights is None:
+        return None
+    weights = found.weights if found.valid is None else np.where(found.valid, found.weights, 0)
+    blocks: list[Block] = []
+    for start in range(0, count, _BLOCK):
+        made = slice(start, min(start + _BLOCK, count))
+        part = weights[:, made]
+        read = found.indices[:, made]
+        used = read[part != 0]
+        first, behind = (used.min(), used.max() + 1) if used.size else (0, 1)
+        matrix = np.zeros((part.shape[1], behind - first), weights.dtype)
+        rows = np.broadcast_to(np.arange(part.shape[1]), part.shape)
+        np.add.at(matrix, (rows[part != 0], used - first), part[part != 0])
+        blocks.append((made, slice(int(first), int(behind)), matrix))
+    return blocks
+
+
+def _along(x: Array, axis: int, count: int, blocks: list[Block]) -> Array:
+    before, behind = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    if behind == 1:
+        lines, made = x.reshape(before, -1), np.empty((before, count), x.dtype)
+        for to, of, matrix in blocks:
+            np.matmul(lines[:, of], matrix.T, made[:, to])
+    else:
+        lines, made = x.reshape(before, -1, behind), np.empty((before, count, behind), x.dtype)
+        for to, of, matrix in blocks:
+            np.matmul(matrix, lines[:, of], made[:, to])
+    return made.reshape(shape)
+
+
+def _resampled(
+    x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats, back: bool
+) -> Any:
+    from plugrad.plugins.resampling import Resampling
+
+    if x.size == 0 or mode.startswith("nearest") or not (x.dtype.kind == "f" or is_narrow(x)):
+        return NotImplemented
+    wide = np.ascontiguousarray(widen(x))
+    # Times 0, what is not finite would reach elements that do not read it.
+    if not np.isfinite(wide).all():
+        return NotImplemented
+    single = wide.dtype == np.float32
+    leading = x.ndim - len(sizes)
+    steps: list[tuple[float, int, list[Block]]] = []
+    for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
+        length = x.shape[leading + place]
+        if length == size and (mode.startswith("area") or scale in (0.0, 1.0)):
+            continue
+        blocks = _blocks(Resampling(mode, align_corners, scale, single), length, size, back)
+        if blocks is None:
+            return NotImplemented
+        steps.append((size / max(length, 1), -place, blocks))
+    # Those first that make the array smaller; then the last dimension, whose lines are longest.
+    for _, place, blocks in sorted(steps, key=lambda step: step[:2]):
+        wide = _along(wide, leading - place, sizes[-place], blocks)
+    return np.array(wide, x.dtype, copy=None if steps else True)
+
+
+def resample(x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats) -> Any:
+    return _resampled(x, sizes, mode, align_corners, scales, False)
+
+
+def resample_backward(
+    grad: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats
+) -> Any:
+    return _resampled(grad, sizes, mode, align_corners, scales, True)
+
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "_resample": resample,
+    "_resample_backward": resample_backward,
+}
