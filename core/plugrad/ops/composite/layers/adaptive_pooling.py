@@ -17,6 +17,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad._generated.settings import Pooling
 from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import FLOATING, int64
 from plugrad.ops.composite.layers.maxima import at_places
 from plugrad.ops.composite.selection.positions import index_tensor
@@ -99,9 +100,15 @@ def _adaptive_avg(operator: str, self: Tensor, out: Ints) -> Tensor:
     # The result, and the indices that make it of the different bands.
     images = self.numel() // max(math.prod(sizes), 1)
     check_memory(images * math.prod(out) * self.dtype.itemsize + 32 * sum(out))
+    # Resampling to the means of areas has the same windows, but for none at all.
+    resample = find_operator("plugrad::_resample")
+    assert resample is not None
+    some = tuple([max(count, 1) for count in out])
+    found: Any = resample(self, some, "area", False, (0.0,) * spatial)
     for i in range(spatial):
-        self = _means_of_bands(self, i - spatial, out[i])
-    return self
+        if out[i] == 0:
+            found = found.narrow(i - spatial, 0, 0)
+    return found
 
 
 def _check_input(operator: str, self: Tensor, spatial: int, filled: int) -> None:
@@ -134,19 +141,6 @@ def _bounds(size: int, count: int) -> tuple[Any, Any]:
     """Where windows begin, and where they end, of int64."""
     places = np.arange(count, dtype=np.int64)
     return places * size // count, -(-(places + 1) * size // count)
-
-
-def _means_of_bands(self: Tensor, dim: int, count: int) -> Tensor:
-    """The means over `count` bands of a dimension, each different one computed once."""
-    if count == 0:
-        return self.narrow(dim, 0, 0)
-    starts, ends = _bounds(sizes_of(self)[dim], count)
-    new = np.concatenate(([True], (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1])))
-    bounds = zip(starts[new].tolist(), ends[new].tolist(), strict=True)
-    means = F.stack([self.narrow(dim, a, b - a).mean(dim=dim) for a, b in bounds], dim)
-    if sizes_of(means)[dim] == count:
-        return means
-    return means.index_select(dim, index_tensor(np.cumsum(new) - 1, self))
 
 
 def _adaptive_max(operator: str, self: Tensor, out: Ints) -> tuple[Tensor, Tensor]:
