@@ -76,7 +76,9 @@ class BatchedCall:
         if self.mutates:
             return self._write(state, level, in_dims, args)
         if self.rule is not None:
-            return self._call_rule(state, level, in_dims, args)
+            found = self._call_rule(state, level, in_dims, args)
+            if found is not NotImplemented:
+                return found
         if self.implicit is not None:
             return self.implicit(0, *args)
         if self.explicit is not None:
@@ -101,13 +103,17 @@ class BatchedCall:
     def _call_rule(
         self, state: LocalState, level: Level, in_dims: tuple[Any, ...], args: tuple[Any, ...]
     ) -> Any:
+        """What the rule gives; NotImplemented if it leaves these arguments to the parts."""
         info = VmapInfo(level.batch_size, level.randomness)
         values = values_at(args, level)
         stepped = step_out(state, level)
         try:
-            out, out_dims = self.rule(info, in_dims, *values)
+            found: Any = self.rule(info, in_dims, *values)
         finally:
             step_in(state, stepped)
+        if found is NotImplemented:
+            return found
+        out, out_dims = found
         return wrap_batched(self.op, level, out, out_dims)
 
     def _write(

@@ -118,8 +118,7 @@ _WHOLE: Final = _names(
     scatter.reduce scatter.value_reduce scatter_reduce.two searchsorted.Scalar searchsorted.Tensor
     where
 
-    _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors histc
-    histogram.bin_ct histogram.bins_tensor index_reduce mode nanmedian.dim renorm
+    _histogramdd_from_bin_tensors histogram.bins_tensor index_reduce mode nanmedian.dim renorm
     constant_pad_nd fill.Scalar fill.Tensor
     linalg_householder_product orgqr ormqr
     rrelu rrelu_with_noise multilabel_margin_loss_forward
@@ -189,7 +188,7 @@ PARTS_DECIDE: Final = _names(
     linalg_matrix_rank.tol_tensor linalg_pinv linalg_pinv.atol_rtol_float
     linalg_pinv.rcond_tensor linalg_tensorinv linalg_tensorsolve matrix_exp nuclear_norm
     nuclear_norm.dim pinverse
-    _ctc_loss.Tensor alpha_dropout feature_alpha_dropout feature_dropout ctc_loss.IntList
+    alpha_dropout feature_alpha_dropout feature_dropout ctc_loss.IntList
     ctc_loss.Tensor
     bilinear channel_shuffle cosine_similarity instance_norm native_channel_shuffle
     pairwise_distance pdist pixel_shuffle pixel_unshuffle
@@ -239,6 +238,7 @@ UNTOUCHED: Final = _names(
     var_mean.correction view view_as_real where.Scalar where.ScalarOther where.ScalarSelf
     where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros zeros_like
 
+    _histogramdd_bin_edges _histogramdd_from_bin_cts histc histogram.bin_ct
     _unique2 _unique_consecutive bincount logcumsumexp nanmedian unique_dim
     linalg_matrix_exp linalg_pinv.atol_rtol_tensor new_empty_strided
     _fft_c2c _fft_c2r _fft_r2c bartlett_window blackman_window fft_fftfreq fft_rfftfreq
@@ -248,7 +248,8 @@ UNTOUCHED: Final = _names(
     linalg_solve_triangular
     _resample _resample_backward
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
-    _ctc_loss _ctc_loss_backward hardshrink hardshrink_backward softshrink softshrink_backward
+    _ctc_loss _ctc_loss.Tensor _ctc_loss_backward _ctc_loss_backward.Tensor
+    hardshrink hardshrink_backward softshrink softshrink_backward
     digamma frexp.Tensor gcd heaviside i0 igamma igammac lcm lgamma nextafter polygamma special_i1
     """
     # Random numbers.

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from plugrad.ops.batching.table import Rule, VmapInfo
 
 Dims = tuple[Any, ...]
-Lengths = tuple[int, ...]
+# Numbers, the same for all elements of the batch, or a tensor of them, which may be mapped over.
+Lengths = Any
+
+
+def _lengths(info: VmapInfo, dim: Any, lengths: Lengths) -> Lengths:
+    """Those of all sequences in the order of `_folded`."""
+    if isinstance(lengths, tuple):
+        return lengths * info.batch_size
+    return spread(lengths, dim, info.batch_size).reshape((-1,))
 
 
 def _folded(info: VmapInfo, dims: Dims, log_probs: Tensor, targets: Tensor) -> tuple[Any, Any]:
@@ -40,9 +48,14 @@ def _ctc_loss(
     size = info.batch_size
     rows, labels = _folded(info, dims, log_probs, targets)
     losses, log_alpha = F._ctc_loss(
-        rows, labels, input_lengths * size, target_lengths * size, blank, zero_infinity
+        rows,
+        labels,
+        _lengths(info, dims[2], input_lengths),
+        _lengths(info, dims[3], target_lengths),
+        blank,
+        zero_infinity,
     )
-    batch = len(input_lengths)
+    batch = sizes_of(rows)[1] // size
     return (
         losses.reshape((size, batch)),
         log_alpha.reshape((size, batch, *sizes_of(log_alpha)[1:])),
@@ -68,15 +81,15 @@ def _ctc_loss_backward(
         spread(grad, dims[0], size).flatten(0, 1),
         rows,
         labels,
-        input_lengths * size,
-        target_lengths * size,
+        _lengths(info, dims[3], input_lengths),
+        _lengths(info, dims[4], target_lengths),
         spread(neg_log_likelihood, dims[5], size).flatten(0, 1),
         spread(log_alpha, dims[6], size).flatten(0, 1),
         blank,
         zero_infinity,
     )
     steps, _, classes = sizes_of(found)
-    return found.reshape((steps, size, len(input_lengths), classes)), 1
+    return found.reshape((steps, size, sizes_of(rows)[1] // size, classes)), 1
 
 
 RULES: Final[dict[str, Rule]] = {

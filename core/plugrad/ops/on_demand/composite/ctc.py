@@ -24,8 +24,9 @@ from plugrad.dtype import FLOATING, bool_, int64
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor
 from plugrad.ops.on_demand.composite.margin_losses import MEAN, reduced_by_number
 from plugrad.ops.on_demand.prepare import ctc as prepare
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop.arrays import host_array
+from plugrad.tensor.levels import is_mapped
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -36,8 +37,8 @@ Lengths = tuple[int, ...]
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Lengths,
-    target_lengths: Lengths,
+    input_lengths: Any,
+    target_lengths: Any,
     blank: int,
     reduction: int,
     zero_infinity: bool,
@@ -52,7 +53,10 @@ def ctc_loss(
     if zero_infinity:
         losses = F.where(losses == math.inf, 0, losses)
     if reduction == MEAN:
-        lengths = index_tensor(np.maximum(target_lengths, 1), losses)
+        if isinstance(target_lengths, TensorBase):
+            lengths: Any = F.clamp(target_lengths, 1).to(losses.device)
+        else:
+            lengths = index_tensor(np.maximum(target_lengths, 1), losses)
         return (losses / F._to_copy(lengths, losses.dtype)).mean()
     return reduced_by_number(losses if batched else losses.squeeze(0), reduction)
 
@@ -66,8 +70,12 @@ def ctc_loss_of_tensors(
     reduction: int,
     zero_infinity: bool,
 ) -> Tensor:
-    lengths = _numbers(input_lengths, target_lengths)
-    return F.ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+    # Each element of a batch may have its own, which only the rule of `_ctc_loss` reads.
+    steps: Any = input_lengths
+    sizes: Any = target_lengths
+    if not is_mapped(input_lengths) and not is_mapped(target_lengths):
+        steps, sizes = _numbers(input_lengths, target_lengths)
+    return ctc_loss(log_probs, targets, steps, sizes, blank, reduction, zero_infinity)
 
 
 def ctc_losses_of_tensors(
@@ -80,6 +88,18 @@ def ctc_losses_of_tensors(
 ) -> Any:
     lengths = _numbers(input_lengths, target_lengths)
     return F._ctc_loss(log_probs, targets, *lengths, blank, zero_infinity)
+
+
+def ctc_backward_of_tensors(
+    grad: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    *rest: Any,
+) -> Any:
+    lengths = _numbers(input_lengths, target_lengths)
+    return F._ctc_loss_backward(grad, log_probs, targets, *lengths, *rest)
 
 
 def _numbers(input_lengths: Tensor, target_lengths: Tensor) -> list[list[int]]:

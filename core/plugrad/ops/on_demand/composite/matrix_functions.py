@@ -16,6 +16,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import FLOATING, finfo, int64
 from plugrad.errors import LinAlgError
+from plugrad.ops.composite.conditions import holds_everywhere
 from plugrad.ops.on_demand.prepare import matrix_functions as prepare
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.ops.prepare.reductions import wrap_dim
@@ -207,7 +208,7 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     values, ranks = _spectrum(A, relative)
     # Read only where something depends on it, so that the other drivers can be traced.
     wanted = kind == "gels" or (rows > columns and kind != "gelsy")
-    full = wanted and bool((ranks == min(rows, columns)).all())
+    full = wanted and holds_everywhere(ranks == min(rows, columns))
     if kind == "gels" and not full:
         raise LinAlgError(
             "torch.linalg.lstsq: The least squares solution could not be computed because the "

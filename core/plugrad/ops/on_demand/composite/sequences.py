@@ -15,6 +15,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dtype import BOOL, FLOATING, int32, int64, promote_types
+from plugrad.ops.composite.conditions import holds_somewhere
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow, widened
 from plugrad.ops.composite.selection.positions import index_tensor
 from plugrad.ops.composite.views import temporary_in_shape
@@ -192,10 +193,9 @@ def index_reduce(
 
 
 def _check_in_range(index: Tensor, size: int) -> None:
-    if index.device.is_host and index.device.type != "meta" and index.numel():
-        low, high = F.aminmax(index.detach())
-        if bool(low < 0) or bool(high >= size):
-            raise IndexError("index out of range in self")
+    is_read = index.device.is_host and index.device.type != "meta" and index.numel() > 0
+    if is_read and holds_somewhere(F.logical_or(index < 0, index >= size)):
+        raise IndexError("index out of range in self")
 
 
 def logcumsumexp(self: Tensor, dim: int) -> Any:

@@ -16,6 +16,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, float32, float64, int64
+from plugrad.ops.composite.conditions import holds_everywhere, holds_somewhere
 from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.ops.on_demand.composite.counting.histograms import histc as histc
 from plugrad.ops.on_demand.composite.counting.histograms import (
@@ -34,7 +35,7 @@ from plugrad.ops.on_demand.composite.counting.histograms import (
     histogramdd_from_edges as histogramdd_from_edges,
 )
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.kernels import named_results
 from plugrad.tensor.interop.arrays import from_host, host_array
 
@@ -93,7 +94,7 @@ def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor
         w = aweights if fweights is None else fweights * aweights
     weighted = x if w is None else x * w
     total: Any = count if w is None else F.sum(w)
-    if w is not None and not bool(total != 0):
+    if w is not None and not holds_everywhere(total != 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     sums = F.sum(weighted, 1)
     # No observations have no mean, and 0 / 0 says so.
@@ -102,19 +103,25 @@ def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor
         freedom = total - correction * F.sum(w * aweights) / total
     else:
         freedom = total - correction
-    if bool(freedom <= 0):
+    if _is_used_up(freedom):
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
             "of observations.",
             stacklevel=2,
         )
-        freedom = freedom * 0
+        freedom = 0 if w is None else F.where(freedom <= 0, 0, freedom)
     distance = x - mean.unsqueeze(1)
     other = distance if w is None else distance * w
     product = F.matmul(distance, F.mH(other).to(distance.dtype))
     if w is None:
         freedom = F.full((), freedom, dtype=int64, device=self.device)
     return F.div(product, freedom).squeeze()
+
+
+def _is_used_up(freedom: Any) -> bool:
+    """Whether no degrees of freedom are left, of numbers or of any element of a batch."""
+    used = freedom <= 0
+    return holds_somewhere(used) if isinstance(used, TensorBase) else bool(used)
 
 
 def _check_cov_weights(weights: Tensor | None, name: str, kind: str, count: int) -> None:
@@ -137,7 +144,7 @@ def _check_cov_weights(weights: Tensor | None, name: str, kind: str, count: int)
             f"cov(): expected {name} to have the same numel as there are observations in the input "
             f"but got {weights.numel()} != {count}"
         )
-    if count > 0 and bool((weights.detach() < 0).any()):
+    if count > 0 and holds_somewhere(weights.detach() < 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
@@ -284,8 +291,8 @@ def _quantile(
     _check_quantile(self, q, interpolation)
     place = wrap_dim(0 if dim is None else dim, self.ndim)
     if self.device.is_host and self.device.type != "meta":
-        fractions = np.asarray(host_array(q.detach()))
-        if not bool(((fractions >= 0) & (fractions <= 1)).all()):
+        fractions = q.detach()
+        if not holds_everywhere(F.logical_and(fractions >= 0, fractions <= 1)):
             raise RuntimeError("quantile() q values must be in the range [0, 1]")
     x: Any = self.reshape((-1,)) if dim is None or self.ndim == 0 else self.movedim(place, -1)
     size = sizes_of(x)[-1]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 # Interpreted: loaded on demand.
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 
@@ -17,8 +17,8 @@ def ctc_tangent(
     tangent: Tensor,
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: tuple[int, ...],
-    target_lengths: tuple[int, ...],
+    input_lengths: Any,
+    target_lengths: Any,
     neg_log_likelihood: Tensor,
     log_alpha: Tensor,
     blank: int,

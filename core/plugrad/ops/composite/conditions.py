@@ -1,0 +1,23 @@
+"""Conditions that a check or a choice reads on the host.
+
+Inside of `vmap` they are read for all elements of the batch at once: what is an error for one of
+them is one for the call, as it is for an operator that takes the whole batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrad.tensor.base import TensorBase
+from plugrad.tensor.interop.arrays import host_array
+from plugrad.tensor.levels import whole_batch
+
+
+def holds_everywhere(condition: TensorBase) -> bool:
+    """Whether all elements are true; also if there are none."""
+    return bool(np.all(np.asarray(host_array(whole_batch(condition)))))
+
+
+def holds_somewhere(condition: TensorBase) -> bool:
+    """Whether any element is true."""
+    return bool(np.any(np.asarray(host_array(whole_batch(condition)))))
