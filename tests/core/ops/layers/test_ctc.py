@@ -10,9 +10,15 @@ import pytest
 
 import plugrad
 from plugrad.testing import gradcheck
+from plugrad.testing.cases import family_cases
+from tests.core.ops.harness import OpSuite
 
 LOGITS = np.random.default_rng(0).normal(size=(4, 2, 3))
 TARGETS = [[1, 2], [1, 1]]
+
+
+class TestCtc(OpSuite):
+    cases = family_cases("ctc")
 
 
 def collapsed(path: tuple[int, ...], blank: int) -> list[int]:

@@ -9,7 +9,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
-from plugrad.dtype import FLOATING, float32, float64
+from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dtype import FLOATING, float16, float32, float64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.on_demand.prepare import shrinkage as prepare
 from plugrad.ops.prepare.activation import check_real_floating
@@ -93,6 +94,9 @@ def _check_bounds(self: Tensor, lower: Any, upper: Any, training: bool) -> None:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     kernel = "rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu"
     check_real_floating(kernel, self.dtype)
+    # As in PyTorch, whose other devices take it.
+    if training and self.dtype is float16 and self.device.type == "cpu":
+        raise not_implemented(kernel, self.dtype)
 
 
 def _factors(self: Tensor, lower: Any, upper: Any, generator: Any) -> Tensor:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from plugrad.plugins.cases import T
 from plugrad.testing.cases.inputs import CUBE, SCALAR, TURNED, M, call, calls, case, fails
+
+# PyTorch has no gradients of these for complex numbers.
+REAL: dict[str, Any] = {
+    "dtypes": ("float32", "bfloat16", "int64", "bool"),
+    "grad_dtypes": ("float64",),
+}
 
 CASES = [
     case("alias_copy", calls((M,), (TURNED,))),
@@ -14,11 +22,16 @@ CASES = [
     case(
         "narrow_copy",
         calls((CUBE, 1, 1, 2), (M, -1, 0, 0)),
-        fails(RuntimeError, r"narrow_copy\(\): dim must be below 2, the number of", M, 2, 0, 1),
+        fails(
+            RuntimeError,
+            r"narrow_copy\(\): dim must be below 2, the number of",
+            *(M, 2, 0, 1),
+            differs=True,
+        ),
     ),
     case("permute_copy", calls((CUBE, (2, 0, 1)))),
-    case("select_copy", calls((CUBE, 1, -1))),
-    case("slice_copy", calls((M,), (CUBE, 2, 1, 4, 2))),
+    case("select_copy", calls((CUBE, 1, -1)), **REAL),
+    case("slice_copy", calls((M,), (CUBE, 2, 1, 4, 2)), **REAL),
     case("split_copy", calls((CUBE, 3, 2), (M, 1))),
     case("split_with_sizes_copy", calls((CUBE, (1, 3), 2))),
     case("squeeze_copy", calls((T((1, 2, 1)),), (T((1, 2, 1)), 0), (T((1, 2, 1)), (0, 2)))),
@@ -29,7 +42,10 @@ CASES = [
     case("unsqueeze_copy", calls((M, 1), (SCALAR, 0))),
     case("view_copy", calls((M, (3, 2)), (CUBE, (-1,)))),
     case(
-        "view_as_complex_copy", calls((T((3, 2)),)), dtypes=("float32",), grad_dtypes=("float64",)
+        "view_as_complex_copy",
+        calls((T((3, 2), requires_grad=False),)),
+        dtypes=("float32",),
+        gradient=False,
     ),
     case(
         "view_as_real_copy",

@@ -57,8 +57,8 @@ CASES = [
     ),
     case(
         "hinge_embedding_loss",
-        [*each(X, SIGN_ROWS), *each(X, SIGN_ROWS, margin=0.4)],
-        wrong(RuntimeError, "could not infer output dtype", T((2,), dtype="int64"), SIGNS, 1.0, 1),
+        [*each(X, SIGN_ROWS), *each(X, SIGN_ROWS, margin=0.45)],
+        wrong(RuntimeError, "could not infer output dtype", T((3,), dtype="int64"), SIGNS, 1.0, 1),
     ),
     case("margin_ranking_loss", [*each(X, Y, SIGN_ROWS), *each(X, Y, T((2,)), margin=0.4)]),
     case(
@@ -87,8 +87,13 @@ CASES = [
     native(
         "soft_margin_loss",
         [*each(X, SIGN_ROWS), *each(X, T(values=[1.0, -1.0], requires_grad=False))],
-        wrong(RuntimeError, "doesn't match the broadcast shape", T((3,)), T((2, 1))),
-        wrong(RuntimeError, "result type Float can't be cast", T((2,), dtype="int64"), T((2,))),
+        wrong(
+            RuntimeError,
+            "doesn't match the broadcast shape",
+            T((3,)),
+            T((2, 1), requires_grad=False),
+        ),
+        wrong(RuntimeError, "result type Double can't be cast", T((3,), dtype="int64"), SIGNS),
         dtypes=FLOATS,
     ),
     native(
@@ -150,7 +155,7 @@ CASES = [
             NotImplementedError,
             "not implemented for 'Long'",
             T((4,), dtype="int64"),
-            T((4,), dtype="int64"),
+            T(values=[0, 1, -1, -1], dtype="int64"),
         ),
     ),
     native(
