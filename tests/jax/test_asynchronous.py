@@ -101,10 +101,30 @@ def test_an_error_in_values_comes_with_synchronize() -> None:
         plugrad.dispatch.backends.active.find_backend("jax").backend.synchronize(0)
 
 
-def test_a_singular_matrix() -> None:
-    plugrad.linalg.solve(plugrad.ones(2, 2, device="jax"), plugrad.ones(2, device="jax"))
-    with pytest.raises(RuntimeError, match="the input matrix is singular"):
-        print(plugrad.ones(1, device="jax"))
+def _singular() -> Any:
+    return plugrad.ones(2, 2, device="jax")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda a: plugrad.linalg.solve(a, a), "the input matrix is singular"),
+        (plugrad.linalg.inv, "diagonal element 2 is zero"),
+        (plugrad.linalg.cholesky, "not positive-definite"),
+        (lambda a: plugrad.linalg.svdvals(a / 0), "contained non-finite values"),
+    ],
+)
+def test_a_singular_matrix_is_an_error_at_once(function: Any, words: str) -> None:
+    with pytest.raises(plugrad.linalg.LinAlgError, match=words):
+        function(_singular())
+    compiled = plugrad_jax.jit(function)(_singular())
+    assert not bool(compiled.isfinite().all())
+
+
+def test_the_determinant_of_a_singular_matrix_has_its_gradient() -> None:
+    a = _singular().requires_grad_()
+    plugrad.linalg.det(a).backward()
+    assert a.grad.tolist() == [[1.0, -1.0], [-1.0, 1.0]]
 
 
 def test_numbers_are_checked_at_once() -> None:

@@ -12,19 +12,19 @@ import numpy as np
 from jax import lax
 
 from plugrad.plugins.kernel_errors import check_info, matrix_error
-from plugrad_jax.deferred import raise_later
 from plugrad_jax.kernels.programs import Array, Kernel, compiled
 
 
-def check_matrices(info: Array, name: str) -> Array:
-    def error(detail: Any) -> Exception:
-        try:
-            check_info(detail, name)
-        except RuntimeError as found:
-            return found
-        raise AssertionError("an `info` that is not 0 is an error")
+def _is_known(array: Array) -> bool:
+    """Whether it has numbers: not while JAX traces."""
+    return not isinstance(array, jax.core.Tracer)
 
-    raise_later(jnp.any(info != 0), error, info)
+
+def check_matrices(info: Array, name: str) -> Array:
+    """LinAlgError at once, for programs catch it to go on in another way; so this waits for the
+    device, as PyTorch does. While JAX traces nobody knows the numbers."""
+    if _is_known(info):
+        check_info(np.asarray(info), name)
     return info
 
 
@@ -96,19 +96,20 @@ def _eigvals(a: Array) -> tuple[Array, Array]:
     return jnp.linalg.eigvals(a), ~jnp.isfinite(a).all()
 
 
-def _not_finite(detail: Any) -> Exception:
-    return RuntimeError("linalg.eig: input tensor should not contain infs or NaNs.")
+def _check_finite(bad: Array) -> None:
+    if _is_known(bad) and bool(bad):
+        raise RuntimeError("linalg.eig: input tensor should not contain infs or NaNs.")
 
 
 def eig(a: Array) -> tuple[Array, Array]:
     values, vectors, bad = _eig(a)
-    raise_later(bad, _not_finite)
+    _check_finite(bad)
     return values, vectors
 
 
 def eigvals(a: Array) -> Array:
     values, bad = _eigvals(a)
-    raise_later(bad, _not_finite)
+    _check_finite(bad)
     return values
 
 
@@ -124,7 +125,8 @@ def _svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array,
 
 def svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array]:
     u, s, vh, bad = _svd(a, full_matrices, compute_uv)
-    raise_later(bad, lambda detail: matrix_error("linalg.svd", -1))
+    if _is_known(bad) and bool(bad):
+        raise matrix_error("linalg.svd", -1)
     return u, s, vh
 
 
