@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.dtype import FLOATING, int32, int64
+from plugrad.dispatch.backends.kernel_sources import DECLINED
+from plugrad.dtype import FLOATING, bool_, int32, int64
 from plugrad.ops.prepare.convolution import convolution as convolution
 from plugrad.ops.prepare.convolution import convolution_backward as convolution_backward
 from plugrad.ops.prepare.normalisation import native_batch_norm as native_batch_norm
@@ -48,6 +49,14 @@ def native_dropout(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
     return (input, p, drops, generator)
+
+
+def native_dropout_backward(
+    grad_output: TensorBase, mask: TensorBase, scale: float
+) -> tuple[object, ...]:
+    # What has to be promoted is left to products.
+    floats = grad_output.dtype.category >= FLOATING and mask.dtype is bool_
+    return (grad_output, mask, scale) if floats else DECLINED
 
 
 def one_hot(self: TensorBase, num_classes: int) -> tuple[object, ...]:

@@ -272,9 +272,11 @@ threshold_ = plugrad.threshold_
 
 
 @overridable
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O)."""
-    return plugrad.linear(input, weight, bias)
+    return plugrad.linear(input, weight, bias, out=out)
 
 
 @overridable

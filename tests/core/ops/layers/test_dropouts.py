@@ -52,8 +52,17 @@ def test_in_place_forms_write_what_the_function_returns(name: str) -> None:
     plugrad.manual_seed(1)
     found = getattr(plugrad, f"{name}_")(x, 0.4, True)
     assert found is x
-    if name != "dropout":  # which draws its mask in another way
-        assert plugrad.allclose(x, expected)
+    assert plugrad.allclose(x, expected)
+
+
+@pytest.mark.parametrize("name", ["dropout_", "alpha_dropout"])
+def test_what_is_kept_is_drawn_as_bernoulli_draws(name: str) -> None:
+    x = plugrad.ones(6, 4, dtype=plugrad.float64).t()
+    plugrad.manual_seed(1)
+    kept = plugrad.empty_like(x).bernoulli_(0.5)
+    plugrad.manual_seed(1)
+    y = getattr(plugrad, name)(x, 0.5, True)
+    assert plugrad.equal(y > 0, kept > 0)
 
 
 def test_rrelu_draws_a_factor_for_each_negative_element() -> None:

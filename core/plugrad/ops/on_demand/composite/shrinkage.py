@@ -12,6 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, float16, float32, float64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
+from plugrad.ops.composite.random import truths
 from plugrad.ops.on_demand.prepare import shrinkage as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import sizes_of
@@ -129,7 +130,11 @@ def _dropped(
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
-    kept = (_uniform(sizes, input, None) >= p).to(input.dtype)
+    if channels:
+        kept = truths(sizes, 1.0 - p, None, input.device).to(input.dtype)
+    else:
+        # In the order of the input's memory.
+        kept = F.empty_like(input.detach()).bernoulli_(1.0 - p)
     scale = 1.0 / (1.0 - p)
     if alpha:
         scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1.0) * (1.0 - p))

@@ -16,9 +16,9 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @overridable
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """x * Phi(x), Phi the normal distribution function; "tanh" for its usual approximation."""
-    return plugrad.gelu(input, approximate=approximate)
+    return plugrad.gelu(input, approximate=approximate, out=out)
 
 
 @overridable
@@ -40,9 +40,11 @@ def tanh(input: Tensor) -> Tensor:
 
 
 @overridable
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(
+    input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None
+) -> Tensor:
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds `threshold`."""
-    return plugrad.softplus(input, beta, threshold)
+    return plugrad.softplus(input, beta, threshold, out=out)
 
 
 @overridable
@@ -144,9 +146,9 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @overridable
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(sigmoid(x)), computed without overflow."""
-    return plugrad.logsigmoid(input)
+    return plugrad.logsigmoid(input, out=out)
 
 
 @overridable
