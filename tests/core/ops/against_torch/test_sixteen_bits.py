@@ -67,3 +67,14 @@ def test_only_results_overflow(name: str, scale: float, device: str) -> None:
         largest = np.abs(wide).max()
         assert largest < 65504
         np.testing.assert_allclose(each, wide, rtol=4e-3, atol=4e-3 * max(largest, 1e-3))
+
+
+@pytest.mark.parametrize("name", ["baddbmm", "addmv"])
+def test_a_product_and_an_addend_are_rounded_once(name: str) -> None:
+    """1 + 2**-8 needs more than the 8 bits of bfloat16, but 2**-8 is left if 1 is taken away."""
+    ones = (1,) * (3 if name == "baddbmm" else 2)
+    first = plugrad.tensor([1.0, 2.0**-8], dtype=plugrad.bfloat16).reshape(*ones[:-1], 2)
+    second = plugrad.ones(2, dtype=plugrad.bfloat16)
+    second = second.reshape(1, 2, 1) if name == "baddbmm" else second
+    addend = -plugrad.ones(ones[:1], dtype=plugrad.bfloat16)
+    assert getattr(plugrad, name)(addend, first, second).item() == 2.0**-8

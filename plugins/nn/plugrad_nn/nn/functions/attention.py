@@ -171,8 +171,12 @@ def multi_head_attention_forward(
     drop = dropout_p if training else 0.0
     found: Tensor | None = None
     if need_weights:
-        scores = plugrad.bmm(q * (1.0 / math.sqrt(head_width)), k.transpose(1, 2))
-        shares = plugrad.softmax(scores if attn_mask is None else scores + attn_mask, -1)
+        q, across = q * math.sqrt(1.0 / head_width), k.transpose(1, 2)
+        if attn_mask is None:
+            scores = plugrad.bmm(q, across)
+        else:
+            scores = plugrad.baddbmm(attn_mask, q, across)
+        shares = plugrad.softmax(scores, -1)
         shares = plugrad.dropout(shares, drop, True) if drop > 0.0 else shares
         result = plugrad.bmm(shares, v)
         found = shares.reshape(batch, num_heads, length, columns)
