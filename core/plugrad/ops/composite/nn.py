@@ -174,7 +174,23 @@ def group_norm(
 def batch_norm(
     input: Tensor, settings: BatchNorm, bias: Tensor | None, momentum: float, cudnn_enabled: bool
 ) -> Tensor:
+    if input.ndim == 1 and input.numel() == 0:
+        return _without_channels(input, settings, bias)
     return C.call_native_batch_norm_with(input, settings, bias, momentum)[0]
+
+
+def _without_channels(input: Tensor, settings: BatchNorm, bias: Tensor | None) -> Tensor:
+    """PyTorch takes a vector only if it is empty; it has 0 channels then."""
+    given = (
+        ("running_mean", settings.running_mean),
+        ("running_var", settings.running_var),
+        ("weight", settings.weight),
+        ("bias", bias),
+    )
+    for name, tensor in given:
+        if tensor is not None and tensor.numel() != 0:
+            raise RuntimeError(f"{name} should contain 0 elements not {tensor.numel()}")
+    return input.clone()
 
 
 def max_pool2d(self: Tensor, settings: Pooling) -> Tensor:

@@ -65,9 +65,23 @@ def place_of(function: str, name: str, position: int) -> str:
     return f"{function}(): argument '{name}'{where}"
 
 
+# What PyTorch, which has overloads for tensors here, says of one that stands for no number.
+_NO_NUMBER: Final = {
+    **{
+        (function, name): f"{function} only supports 0-dimensional start and end tensors, but got "
+        f"{name} with {{}} dimension(s)."
+        for function in ("linspace", "logspace")
+        for name in ("start", "end")
+    },
+    ("narrow", "start"): "start must be an 0-dim integral Tensor.",
+}
+
+
 def raise_argument_error(
     function: str, name: str, position: int, expected: str, value: object
 ) -> NoReturn:
+    if isinstance(value, TensorBase) and (function, name) in _NO_NUMBER:
+        raise RuntimeError(_NO_NUMBER[function, name].format(value.ndim))
     raise TypeError(
         f"{place_of(function, name, position)} must be {expected}, not {type_name(value)}"
     )

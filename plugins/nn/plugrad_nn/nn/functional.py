@@ -364,6 +364,8 @@ def embedding(
     The row `padding_idx` gets no gradient. With `max_norm` the rows that are looked up are first
     scaled down in place to that norm.
     """
+    if weight.ndim == 0:
+        raise RuntimeError("'weight' must be 2-D")
     rows = weight.shape[0]
     if padding_idx is None:
         padding_idx = -1

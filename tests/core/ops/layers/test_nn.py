@@ -47,6 +47,25 @@ def test_batch_norm_of_float16_keeps_float32_statistics() -> None:
     assert mean.tolist() == [3, 3, 3]
 
 
+def test_batch_norm_takes_a_vector_without_elements_only() -> None:
+    empty = plugrad.ones(0, requires_grad=True)
+    out = plugrad.batch_norm(empty, None, None, plugrad.ones(0), plugrad.ones(0), True, 0.5, 0.0)
+    assert out.shape == (0,)
+    assert out.requires_grad
+    with pytest.raises(RuntimeError, match="running_mean should contain 0 elements not 3"):
+        plugrad.batch_norm(empty, None, None, plugrad.ones(3), plugrad.ones(0), True, 0.5, 0.0)
+    with pytest.raises(IndexError, match="got 1"):
+        plugrad.batch_norm(plugrad.ones(3), None, None, None, None, True, 0.5, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [plugrad.int64, plugrad.uint8])
+def test_native_dropout_backward_promotes_integers(dtype: plugrad.dtype) -> None:
+    mask = plugrad.tensor([True, False])
+    out = plugrad.native_dropout_backward(plugrad.tensor([3, 4], dtype=dtype), mask, 0.5)
+    assert out.dtype is plugrad.float32
+    assert out.tolist() == [1.5, 0.0]
+
+
 @needs_torch
 @pytest.mark.parametrize(("padding", "by_frequency"), [(2, False), (-1, True), (0, True)])
 def test_embedding_gradient_matches_torch(padding: int, by_frequency: bool) -> None:

@@ -75,6 +75,11 @@ SAME: list[Any] = [
     lambda lib: lib.var_mean(lib.ones(2), correction=1j),
     lambda lib: [1] @ lib.ones(1, 1),
     lambda lib: lib.nn.ReLU().load_state_dict(lib.Size([2])),
+    lambda lib: lib.linspace(lib.ones(2), 3, 4),
+    lambda lib: lib.logspace(1, lib.ones(1, 1), 4),
+    lambda lib: lib.narrow(lib.ones(2, 3), 1, lib.ones(5, dtype=lib.int32), 2),
+    lambda lib: lib.ones(3).narrow(0, lib.tensor(True), 2),
+    lambda lib: lib.nn.functional.embedding(lib.tensor([0]), lib.tensor(1.0)),
 ]
 
 
