@@ -28,11 +28,17 @@ def dtype_name(dtype: Any) -> str:
     return str(dtype).partition(".")[2]
 
 
+def dtype_of(tensor: torch.Tensor) -> plugrad.dtype:
+    """plugrad's dtype for that of a tensor of PyTorch's."""
+    return getattr(plugrad, dtype_name(tensor.dtype))
+
+
 class Samples:
     """Turns PyTorch's values into ours; what is one tensor there is one tensor here."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Any]] = {}
+        self._bases: dict[tuple[int, torch.dtype], tuple[Any, Any]] = {}
 
     def of(self, value: Any) -> Any:
         """The same value for plugrad."""
@@ -41,7 +47,7 @@ class Samples:
         if isinstance(value, (torch.dtype, torch.memory_format)):
             return getattr(plugrad, dtype_name(value))
         if isinstance(value, torch.device):
-            return plugrad.device("cpu")
+            return plugrad.device(value.type)
         if isinstance(value, torch.Size):
             return plugrad.Size(value)
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
@@ -56,19 +62,35 @@ class Samples:
         if known is not None:
             return known[1]
         plain = tensor.detach().resolve_conj().resolve_neg()
-        dtype = getattr(plugrad, dtype_name(tensor.dtype))
-        if dtype.itemsize < 4 and dtype.is_floating_point:
-            made = plugrad.tensor(plain.float().numpy()).to(dtype)
+        dtype = dtype_of(tensor)
+        if tensor.is_meta:
+            made = plugrad.empty_strided(
+                tuple(tensor.shape), tensor.stride(), dtype=dtype, device="meta"
+            )
+        elif plain.numel() == 0:
+            made = plugrad.empty(tuple(plain.shape), dtype=dtype)
         else:
-            made = plugrad.tensor(plain.contiguous().numpy())
-        if not plain.is_contiguous() and plain.numel() > 0 and 0 not in plain.stride():
-            layout = plugrad.empty_strided(tuple(plain.shape), plain.stride(), dtype=dtype)
-            made = layout.copy_(made)
+            base = self._memory(plain)
+            made = base.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
+            made = made.detach()
         if tensor.requires_grad:
             made.requires_grad_(True)
         # With the tensor itself, so that its id stays its own.
         self._known[id(tensor)] = (tensor, made)
         return made
+
+    def _memory(self, tensor: torch.Tensor) -> plugrad.Tensor:
+        """What a tensor is a view of, as one row: what shares memory there shares it here."""
+        storage = tensor.untyped_storage()
+        key = (storage.data_ptr(), tensor.dtype)
+        if key not in self._bases:
+            row = tensor.new_empty(0).set_(storage, 0, (storage.nbytes() // tensor.itemsize,))
+            if tensor.is_floating_point() and tensor.itemsize < 4:
+                made = plugrad.tensor(row.float().numpy()).to(dtype_of(tensor))
+            else:
+                made = plugrad.tensor(row.numpy())
+            self._bases[key] = (storage, made)
+        return self._bases[key][1]
 
 
 def our_function(function: Any) -> Any:
@@ -82,7 +104,7 @@ def our_function(function: Any) -> Any:
             return named(ours + name)
     if isinstance(function, types.FunctionType):
         # The table's own: reductions to a number, calls with fixed arguments.
-        if function.__module__.startswith("torch.testing"):
+        if _of_the_table(function):
             return rebound(function)
         return named(f"{function.__module__.removeprefix('torch').lstrip('.')}.{name}".lstrip("."))
     return None
@@ -98,6 +120,20 @@ def named(path: str) -> Any:
     return found
 
 
+def _of_the_table(function: types.FunctionType) -> bool:
+    # Not `__module__`, which decorators copy to functions of their own.
+    return str(function.__globals__["__name__"]).startswith("torch.testing")
+
+
+class _Torch:
+    """plugrad under the name of PyTorch, with its operators in the namespace `aten`."""
+
+    ops = types.SimpleNamespace(aten=plugrad.ops.plugrad)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(plugrad, name)
+
+
 _rebound: dict[types.FunctionType, Any] = {}
 
 
@@ -107,11 +143,11 @@ def rebound(function: types.FunctionType) -> Any:
         return _rebound[function]
     _rebound[function] = function
     names = dict(function.__globals__)
-    names["torch"] = plugrad
+    names["torch"] = _Torch()
     names["F"] = plugrad.nn.functional
     for name in function.__code__.co_names:
         used = names.get(name)
-        if isinstance(used, types.FunctionType) and used.__module__ == function.__module__:
+        if isinstance(used, types.FunctionType) and _of_the_table(used):
             names[name] = rebound(used)
     cells = function.__closure__
     if cells is not None:
