@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
+from plugrad.dispatch.autocast import pause_autocast, resume_autocast
 from plugrad.dtype import bool_
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.arguments import int_list_argument, raise_argument_error
+from plugrad.tensor.calls.outputs import write_out
 from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 
 if TYPE_CHECKING:
@@ -73,19 +75,21 @@ def einsum(*args: Any) -> Any:
     return C.call__einsum(equation, operands, _path(equation, operands))
 
 
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """Sums products over pairs of dimensions.
 
     Args:
         dims: how many of the last dimensions of `a` meet the first of `b`, or two lists of
             dimensions, of `a` and of `b`.
+        out: a tensor that the result is written to.
 
     >>> import plugrad
     >>> tuple(plugrad.tensordot(plugrad.ones(2, 3, 4), plugrad.ones(4, 3), ([1, 2], [1, 0])).shape)
     (2,)
     """
     if OVERRIDES.active or accept_foreign(a) or accept_foreign(b):
-        handled = override_call(tensordot, (a, b), (a, b), {"dims": dims})
+        named = {"dims": dims} if out is None else {"dims": dims, "out": out}
+        handled = override_call(tensordot, (a, b), (a, b), named)
         if handled is not PROCEED:
             return handled
     if not isinstance(a, TensorBase):
@@ -104,14 +108,18 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        return C.call__tensordot(a, b, tuple(range(-dims, 0)), tuple(range(dims)))
-    left, right = dims
-    return C.call__tensordot(
-        a,
-        b,
-        int_list_argument(left, "tensordot", "dims_self", 3, 1),
-        int_list_argument(right, "tensordot", "dims_other", 4, 1),
-    )
+        left, right = tuple(range(-dims, 0)), tuple(range(dims))
+    else:
+        left = int_list_argument(dims[0], "tensordot", "dims_self", 3, 1)
+        right = int_list_argument(dims[1], "tensordot", "dims_other", 4, 1)
+    if out is None:
+        return C.call__tensordot(a, b, left, right)
+    former = pause_autocast()
+    try:
+        result = C.call__tensordot(a, b, left, right)
+    finally:
+        resume_autocast(former)
+    return write_out("tensordot", out, result)
 
 
 def _path(equation: str, operands: list[Any]) -> Any:

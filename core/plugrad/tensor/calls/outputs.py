@@ -119,6 +119,7 @@ EXACT: Final = frozenset(
         "sgn",
         "signbit",
         "softmax",
+        "softplus",
         "solve",
         "sort",
         "take",

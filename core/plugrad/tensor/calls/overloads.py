@@ -100,6 +100,10 @@ def _call(
         result = call(*values)
         # Operators give a list of tensors, functions and methods a tuple.
         return tuple(result) if isinstance(result, list) else result
+    if op.full_name == "nonzero.as_tuple" and values[1]:
+        if not isinstance(out, TensorBase):
+            raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type_name(out)}")
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     check_out(op.full_name, out, tuple(values), op.structure != "")
     former = pause_autocast()
     try:
