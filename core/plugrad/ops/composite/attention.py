@@ -54,8 +54,10 @@ def scaled_dot_product_attention(
         return C.call__scaled_dot_product_attention(
             query, key, value, attn_mask, is_causal, factor
         )[0]
-    weights = attention_weights(query, key, attn_mask, is_causal, factor)
-    return F.matmul(F.dropout(weights, dropout_p, True), value)
+    # Narrow floats are rounded once, at the end.
+    weights = attention_weights(widened(query), widened(key), attn_mask, is_causal, factor)
+    result = F.matmul(F.dropout(weights, dropout_p, True), widened(value))
+    return in_dtype_of(result, query)
 
 
 def _check(query: TensorBase, key: TensorBase, value: TensorBase, mask: TensorBase | None) -> None:

@@ -96,6 +96,16 @@ def test_memory_grows_with_the_length_only() -> None:
     assert peak < 2048 * 2048 * 4 / 2
 
 
+def test_narrow_floats_are_rounded_once_where_weights_are_dropped() -> None:
+    plugrad.manual_seed(0)
+    q, k, v = [plugrad.randn(4, 3).mul(3).bfloat16() for _ in range(3)]
+    plugrad.manual_seed(1)
+    found = plugrad.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+    plugrad.manual_seed(1)
+    wide = plugrad.scaled_dot_product_attention(q.float(), k.float(), v.float(), dropout_p=0.5)
+    assert plugrad.equal(found, wide.bfloat16())
+
+
 def test_mask_that_is_broadcast_gets_its_gradient() -> None:
     query, key, value = (plugrad.from_numpy(random(2, 3, 4, 2, seed=n)) for n in range(3))
     for shape in ((4, 4), (1, 4), (2, 1, 4, 1)):

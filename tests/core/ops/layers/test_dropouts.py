@@ -75,6 +75,16 @@ def test_rrelu_draws_a_factor_for_each_negative_element() -> None:
     assert x.grad[50] == 1
 
 
+def test_rrelu_draws_as_many_numbers_as_it_needs() -> None:
+    x = plugrad.tensor([-1.0, 2.0, -1.0])
+    y = plugrad.rrelu(x, 0.0, 1.0, training=True)
+    after = plugrad.rand(1)
+    plugrad.manual_seed(0)
+    first, second = plugrad.rand(2, dtype=plugrad.float64).float().tolist()
+    assert y.tolist() == [-first, 2.0, -second]
+    assert plugrad.equal(plugrad.rand(1), after)
+
+
 def test_rrelu_with_noise_says_which_factors_it_drew() -> None:
     x, factors = plugrad.tensor([-1.0, 3.0, -2.0]), plugrad.zeros(3)
     y = plugrad.rrelu_with_noise(x, factors, 0.1, 0.3, True)

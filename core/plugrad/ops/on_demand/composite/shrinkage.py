@@ -13,9 +13,14 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, float16, float32, float64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.random import truths
+from plugrad.device import CPU
+from plugrad.dtype import FLOATING, float32, float64
+from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
+from plugrad.ops.composite.random import draws_on_host
 from plugrad.ops.on_demand.prepare import shrinkage as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.levels import is_mapped
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -101,8 +106,16 @@ def _check_bounds(self: Tensor, lower: Any, upper: Any, training: bool) -> None:
 
 
 def _factors(self: Tensor, lower: Any, upper: Any, generator: Any) -> Tensor:
+    x = self.detach()
+    if draws_on_host(self.device) and self.device.type != "meta" and not is_mapped(self):
+        # PyTorch's numbers: one, in double precision, for each element that is not positive.
+        below = x <= 0
+        count = int(below.sum().item())
+        drawn = F.rand((count,), generator=generator, dtype=float64, device=CPU)
+        factors = (drawn * (upper - lower) + lower).to(self.dtype)
+        return F.ones_like(x).masked_scatter(below, F._to_device(factors, self.device))
     drawn = _uniform(sizes_of(self), self, generator) * (upper - lower) + lower
-    return F.where(self.detach() > 0, 1, drawn.to(self.dtype))
+    return F.where(x > 0, 1, drawn.to(self.dtype))
 
 
 def _uniform(sizes: tuple[int, ...], like: Tensor, generator: Any) -> Tensor:
