@@ -425,8 +425,6 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("amp.autocast", r"'dtype' \(position 2\) must be plugrad.dtype"),
     # NumPy's name of the input of a function.
     Refusal(r"(linalg\.|special\.|nn\.functional\.)?\w+", r"^\w+\(\) (got an unexpected keyword argument 'x'$|missing 1 required)", lambda call: "x" in call.kwargs),
-    # The second number scales.
-    Refusal(r"ops\.plugrad\.addbmm_(\.\w+)?", "doesn't match the broadcast shape"),
     Refusal("rsub", "takes 2 positional arguments"),
     Refusal(r"ops\.plugrad\.\w+(\.\w+)?", "Expected a proper Tensor but got None"),
 )  # fmt: skip

@@ -256,6 +256,14 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) 
     return _blend(self, F.bmm(batch1, batch2).sum(dim=(0,), dtype=self.dtype), beta, alpha)
 
 
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    # Alone among the products PyTorch's resizes what it writes to.
+    result = addbmm(self, batch1, batch2, beta, alpha)
+    if sizes_of(self) != sizes_of(result):
+        self.resize_(*sizes_of(result))
+    return self.copy_(result)
+
+
 def inner(self: Tensor, other: Tensor) -> Tensor:
     if self.ndim == 0 or other.ndim == 0:
         return self * other
