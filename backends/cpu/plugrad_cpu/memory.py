@@ -60,7 +60,11 @@ def flat_memory(array: Array) -> Array:
         raise RuntimeError(
             "as_strided(): the memory behind this tensor has gaps, which NumPy cannot address"
         )
-    return flat if flat.dtype == array.dtype else flat.view(array.dtype)
+    if flat.dtype == array.dtype:
+        return flat
+    # What is left at the end is no element of that dtype.
+    whole = flat.nbytes - flat.nbytes % array.itemsize
+    return flat.view(np.uint8)[:whole].view(array.dtype)
 
 
 def strided(flat: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:

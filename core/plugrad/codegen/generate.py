@@ -48,7 +48,7 @@ from plugrad.dispatch.keys import (
     COMPOSITE_IMPLICIT_AUTOGRAD,
 )
 from plugrad.dispatch.local_state import LocalState, current_state
-from plugrad.dtype import FLOATING, dtype_by_name
+from plugrad.dtype import FLOATING, DType, dtype_by_name
 from plugrad.dispatch.adapters import BelowAutograd, WithoutKeyset
 from plugrad.dispatch.operator import Operator, declare
 from plugrad.graph.history import (

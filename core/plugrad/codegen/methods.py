@@ -12,7 +12,7 @@ from plugrad.codegen.function import (
 )
 from plugrad.codegen.groups import Group
 from plugrad.codegen.model import Entry
-from plugrad.codegen.signature import parameters, returns_one_tensor
+from plugrad.codegen.signature import parameters, returns_one_tensor, takes_varargs
 from plugrad.codegen.source import Source
 
 UNARY_DUNDERS = ("neg", "pos", "abs", "invert")
@@ -65,24 +65,34 @@ def _emit_method(out: Source, group: Group, module: str) -> None:
     entry = group.first
     out.line()
     # Final, so that compiled code calls the method itself and not whatever a subclass has.
-    if group.kind == "overloaded":
+    chosen = f"call_overload({group.name!r}, {module}OVERLOADS_{group.name}, (self, *args), "
+    by_dtype = _takes_sizes_or_dtype(group)
+    if group.kind == "overloaded" and not by_dtype:
         out.line("@final")
         with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
             out.docstring(method_text(group))
-            out.line(
-                f"return call_overload({group.name!r}, {module}OVERLOADS_{group.name}, "
-                "(self, *args), kwargs, True)"
-            )
+            out.line(f"return {chosen}kwargs, True)")
         return
     header = python_header(entry, group, False, True)
     others = ", ".join(part for part in header.text.split(", ") if not part.startswith("input:"))
     values = ", ".join(["self", *(value for value in header.values if value != "input")])
     returned = "Tensor" if returns_one_tensor(entry) else "Any"
     signature = f"self, {others}" if others else "self"
+    if by_dtype:
+        signature += ", dtype: Any = None"
     emit_typing(out, group.name, signature, returned)
     out.line("@final")
     with out.block(f"def {group.name}({signature}) -> Any:"):
         out.docstring(method_text(group))
+        if by_dtype:
+            size = parameters(entry)[1].name
+            given = (
+                f"{{'dtype': dtype}} if {size} is None else {{{size!r}: {size}, 'dtype': dtype}}"
+            )
+            with out.block("if args and isinstance(args[0], (DType, type)):"):
+                out.line(f"return {chosen}{{}} if dtype is None else {{'dtype': dtype}}, True)")
+            with out.block("if dtype is not None:"):
+                out.line(f"return {chosen}{given}, True)")
         for line in header.before:
             out.line(line)
         emit_conversions(out, entry, group, skip=("input",))
@@ -90,6 +100,17 @@ def _emit_method(out: Source, group: Group, module: str) -> None:
         emit_override(out, f"override_method({group.name!r}, ({values},))")
         out.line(f"a{index} = self")
         emit_result(out, entry, group, False, module)
+
+
+def _takes_sizes_or_dtype(group: Group) -> bool:
+    """Whether it is `view`: with sizes it is called so often that looking for the overload that
+    fits would be felt, and a dtype is told from sizes at once."""
+    if len(group.entries) != 2:
+        return False
+    first, second = group.entries
+    return takes_varargs(first) is not None and [
+        argument.type.base for argument in second.schema.arguments
+    ] == ["Tensor", "ScalarType"]
 
 
 def dunders(groups: list[Group]) -> dict[str, Group]:

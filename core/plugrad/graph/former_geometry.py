@@ -23,7 +23,7 @@ from plugrad.tensor.base import (
 )
 
 # Views by these have other dtypes than their bases.
-CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex"])
+CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex", "_view_dtype"])
 
 
 def follow_base(view: ViewInfo) -> None:

@@ -193,6 +193,10 @@ PARTS_DECIDE: Final = _names(
     bilinear channel_shuffle cosine_similarity instance_norm native_channel_shuffle
     pairwise_distance pdist pixel_shuffle pixel_unshuffle
     """
+    # Other elements of the same memory, bags, parts, padding.
+    """
+    view.dtype view_copy.dtype
+    """
 )
 
 # Not decomposed, and on no list.
@@ -257,6 +261,10 @@ UNTOUCHED: Final = _names(
     _dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial
     normal.Tensor_Tensor normal.Tensor_float normal.float_Tensor normal.float_float poisson
     _embedding_bag_places
+    """
+    # Other elements of the same memory, bags, parts, padding.
+    """
+    _view_dtype
     """
 )
 

@@ -151,6 +151,8 @@ def replay_view(
                 arguments = (size, stride, offset + shift, input_stride, input_offset + shift)
             elif op.name == "view_as_complex":
                 shift //= 2
+            elif op.name == "_view_dtype":
+                shift = shift * source.dtype.itemsize // arguments[0].itemsize
             elif op.name in ("real", "imag", "view_as_real") and source.dtype.is_complex:
                 shift *= 2
         keyset = (source._keyset | state.included) & state.kept

@@ -217,6 +217,7 @@ class BitViewKernel:
         if op.qualified_name in ("plugrad::real", "plugrad::imag"):
             self.part = op.name
         self.as_real: bool = op.qualified_name == "plugrad::view_as_real"
+        self.as_dtype: bool = op.qualified_name == "plugrad::_view_dtype"
 
     def __call__(self, keyset: i64, source: TensorBase, *args: Any) -> Any:
         below = keyset & keys.AFTER_MATH_BITS
@@ -229,6 +230,14 @@ class BitViewKernel:
                 "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the "
                 "conjugate tensor so you can view it as real, use self.resolve_conj(); however, "
                 "be warned that the resulting tensor will NOT alias the original."
+            )
+        if self.as_dtype and bits and args[0] is not source.dtype:
+            kind = "conjugate view tensors"
+            if not bits & keys.CONJUGATE_BIT:
+                kind = "tensors with negative bit set"
+            raise RuntimeError(
+                f"plugrad.Tensor.view is not supported for {kind} when converting to a different "
+                "dtype."
             )
         if self.part and source.dtype.is_complex:
             if bits & keys.CONJUGATE_BIT:

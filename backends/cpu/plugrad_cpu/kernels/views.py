@@ -120,6 +120,11 @@ def view_as_complex(array: Array) -> Array:
     return result
 
 
+def view_dtype(array: Array, dtype: Any) -> Array:
+    result: Array = array.view(dtype)
+    return result
+
+
 def select_backward(grad: Array, input_sizes: Shape, dim: int, index: int) -> Array:
     result = np.zeros(input_sizes, grad.dtype)
     select(result, dim, index)[...] = grad
@@ -199,6 +204,7 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "_as_strided": as_strided,
     "view_as_complex": view_as_complex,
     "view_as_real": view_as_real,
+    "_view_dtype": view_dtype,
     "select_backward": select_backward,
     "slice_backward": slice_backward,
     "diagonal_backward": diagonal_backward,

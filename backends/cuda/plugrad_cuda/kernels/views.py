@@ -59,6 +59,7 @@ class Views(Family):
             "_as_strided": self.as_strided,
             "view_as_complex": self.view_as_complex,
             "view_as_real": self.view_as_real,
+            "_view_dtype": self.view_dtype,
             "select_backward": self.select_backward,
             "slice_backward": self.slice_backward,
             "diagonal_backward": self.diagonal_backward,
@@ -134,6 +135,9 @@ class Views(Family):
     def view_as_complex(self, array: Array) -> Array:
         dtype = np.complex128 if array.dtype == np.float64 else np.complex64
         return array.view(dtype)[..., 0]
+
+    def view_dtype(self, array: Array, dtype: Any) -> Array:
+        return array.view(dtype)
 
     def select_backward(self, grad: Array, input_sizes: Shape, dim: int, index: int) -> Array:
         result = self.xp.zeros(input_sizes, grad.dtype)

@@ -127,6 +127,22 @@ def view_as_complex(array: Array) -> Array:
     return lax.complex(array[..., 0], array[..., 1])
 
 
+@compiled(1)
+def view_dtype(array: Array, dtype: Any) -> Array:
+    """Complex numbers by their parts: JAX would compute with them, and lose denormal ones."""
+    wanted = jnp.dtype(dtype)
+    size = array.shape
+    if array.dtype.itemsize != wanted.itemsize:
+        size = (*size[:-1], size[-1] * array.dtype.itemsize // wanted.itemsize)
+    if array.dtype.kind == "c":
+        array = view_as_real(array)
+    flat = array.reshape(-1)
+    if wanted.kind != "c":
+        return flat.view(wanted).reshape(size)
+    parts = flat.view(jnp.finfo(wanted).dtype)
+    return lax.complex(parts[::2], parts[1::2]).reshape(size)
+
+
 @compiled(1, 2)
 def select_backward(grad: Array, input_sizes: Shape, dim: int, index: Any) -> Array:
     result = jnp.zeros(input_sizes, grad.dtype)
@@ -186,6 +202,7 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "_as_strided": as_strided,
     "view_as_complex": view_as_complex,
     "view_as_real": view_as_real,
+    "_view_dtype": view_dtype,
     "select_backward": select_backward,
     "slice_backward": slice_backward,
     "diagonal_backward": diagonal_backward,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
+from plugrad.dtype import DType
 from plugrad.ops.batching.dims import (
     for_one,
     logical_rank,
@@ -110,6 +111,12 @@ def expand(info: Any, in_dims: Dims, self: Tensor, size: Sizes, implicit: bool) 
 
 def view_as_real(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
     return C.call_view_as_real(self), in_dims[0]
+
+
+def view_dtype(info: Any, in_dims: Dims, self: Tensor, dtype: DType) -> tuple[Any, Any]:
+    if logical_rank(self, in_dims[0]) == 0 and self.dtype.itemsize != dtype.itemsize:
+        for_one(C.call__view_dtype, (in_dims[0], None), (self, dtype))
+    return C.call__view_dtype(moved(self, in_dims[0], 0), dtype), 0
 
 
 def view_as_complex(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
@@ -239,6 +246,7 @@ def _check_reach(
 
 
 RULES: Final[dict[str, Rule]] = {
+    "_view_dtype": view_dtype,
     "_as_strided": as_strided,
     "_unsafe_view": _in_another_shape(C.call__unsafe_view),
     "diagonal": diagonal,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad.dtype import int64
+from plugrad.dtype import DType, int64
 from plugrad.memory_format import contiguous_format
 from plugrad.ops.composite.selection.view_gradients import diagonal_backward as diagonal_backward
 from plugrad.ops.composite.selection.view_gradients import select_backward as select_backward
@@ -78,6 +78,10 @@ def unsafe_view(self: Tensor, size: Sizes) -> Tensor:
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return self.reshape(sizes_of(other))
+
+
+def view_dtype(self: Tensor, dtype: DType) -> Tensor:
+    return C.call__view_dtype(self, dtype)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
-from plugrad.dtype import float16, float32, float64
+from plugrad.dtype import DType, float16, float32, float64
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.aliasing.layout import storage_offset as storage_offset_of
 from plugrad.tensor.aliasing.layout import strides
@@ -296,6 +296,40 @@ def as_strided(
         itemsize = self.dtype.itemsize
         check_reach(size, stride, storage_offset, itemsize, self.numel() * itemsize)
     return (self, size, stride, storage_offset)
+
+
+def view_dtype(self: TensorBase, dtype: DType) -> tuple[object, ...]:
+    """PyTorch's rules: only elements that lie next to each other can be joined or cut."""
+    old, new = self.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return (self, dtype)
+    words = f"to view {self.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
+    sizes = sizes_of(self)
+    if not sizes:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    steps = strides(self)
+    if old > new:
+        if steps[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {steps[-1]}")
+        return (self, dtype)
+    ratio = new // old
+    if sizes[-1] % ratio:
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by {ratio} {words}, but got {sizes[-1]}"
+        )
+    offset = storage_offset_of(self)
+    if offset % ratio:
+        raise RuntimeError(
+            f"self.storage_offset() must be divisible by {ratio} {words}, but got {offset}"
+        )
+    if steps[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {steps[-1]}")
+    for dim, step in enumerate(steps[:-1]):
+        if step % ratio:
+            raise RuntimeError(
+                f"self.stride({dim}) must be divisible by {ratio} {words}, but got {step}"
+            )
+    return (self, dtype)
 
 
 def view_as_real(self: TensorBase) -> tuple[object, ...]:

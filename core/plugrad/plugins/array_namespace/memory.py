@@ -155,6 +155,13 @@ class Writing(Family):
         made[...] = a
         return made
 
+    @kernel("_view_dtype")
+    def view_dtype(self, a: Array, dtype: Any) -> Array:
+        """PyTorch has it as `view`, NumPy too, the standard nothing."""
+        if isinstance(a, np.ndarray) or self.ns.has("view_as_real"):
+            return a.view(dtype)
+        return NotImplemented
+
     @kernel("view_as_real")
     def view_as_real(self, a: Array) -> Array:
         """PyTorch has it, NumPy a view by dtype, the standard nothing."""

@@ -105,6 +105,7 @@ _DISTINCT: Final = frozenset(
         "imag",
         "view_as_real",
         "view_as_complex",
+        "_view_dtype",
     )
 )
 

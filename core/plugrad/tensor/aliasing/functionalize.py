@@ -326,6 +326,7 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
     negated = False
     complex_ = root.dtype.is_complex
     count = root.numel()
+    itemsize = root.dtype.itemsize
     for op, arguments, _ in steps:
         if op.name == "_conj":
             conjugated = not conjugated
@@ -333,11 +334,25 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
             negated = not negated
         elif op.name == "view_as_complex":
             count //= 2
+            itemsize *= 2
             complex_ = True
             found.append(named_step("view", ((count, 2),)))
             found.append((op, arguments, -1))
+        elif op.name == "_view_dtype":
+            old, new = itemsize, arguments[0].itemsize
+            found.append(named_step("view", ((count,),)))
+            rest = count * old % new // old
+            if rest:
+                # What is left at the end is in no view of that dtype.
+                count -= rest
+                found.append(named_step("slice.Tensor", (0, 0, count, 1)))
+            found.append((op, arguments, -1))
+            count = count * old // new
+            itemsize = new
+            complex_ = arguments[0].is_complex
         elif complex_:
             count *= 2
+            itemsize //= 2
             complex_ = False
             if conjugated and op.name == "imag":
                 negated = not negated
@@ -353,7 +368,7 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
 # They change the dtype, or the elements; the latter are steps at levels only, where arrays are
 # tensors that may have bits.
 _OTHER_ELEMENTS: Final = frozenset(
-    ("real", "imag", "view_as_real", "view_as_complex", "_conj", "_neg_view")
+    ("real", "imag", "view_as_real", "view_as_complex", "_view_dtype", "_conj", "_neg_view")
 )
 
 

@@ -101,6 +101,8 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
         return call("view_as_complex", value)
     if name == "view_as_complex":
         return call("view_as_real", call("resolve_conj", value))
+    if name == "_view_dtype":
+        return call("_view_dtype", value, source.dtype)
     return _by_numbers(step, source, value)
 
 

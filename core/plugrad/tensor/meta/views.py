@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.dispatch.backends.kernel_errors import NOT_A_VIEW
+from plugrad.dtype import DType
 from plugrad.tensor.aliasing.strides import contiguous_strides, diagonal_run, viewed_strides
 from plugrad.tensor.meta.array import MetaArray, Shape
 
@@ -114,6 +115,18 @@ def view_as_complex(a: MetaArray) -> MetaArray:
     return made
 
 
+def view_dtype(a: MetaArray, dtype: DType) -> MetaArray:
+    old, new = a.dtype.itemsize, dtype.itemsize
+    if old == new:
+        made = a.view(a.shape, a.strides)
+    else:
+        shape = (*a.shape[:-1], a.shape[-1] * old // new)
+        made = a.view(shape, (*[step * old // new for step in a.strides[:-1]], 1))
+        made.offset = made.offset * old // new
+    made.dtype = dtype
+    return made
+
+
 def imag(a: MetaArray) -> MetaArray:
     return select(view_as_real(a), a.ndim, 1)
 
@@ -146,6 +159,7 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "diagonal": diagonal,
     "_as_strided": as_strided,
     "view_as_real": view_as_real,
+    "_view_dtype": view_dtype,
     "view_as_complex": view_as_complex,
     "imag": imag,
     "select_backward": of_sizes,

@@ -108,6 +108,24 @@ def test_views_of_complex_numbers_write_their_part(on_both: Both) -> None:
     assert got == expected
 
 
+def test_views_by_dtype_write_to_the_same_memory(on_both: Both) -> None:
+    """Of 7 numbers of 4 bytes, of which 6 are seen as 3 of 8 bytes, and parts of these."""
+
+    def program(device: str) -> Any:
+        x = plugrad.arange(7.0, device=device)
+        wide = x[:6].view(plugrad.complex64)
+        bits = wide[1:].view(plugrad.int32)
+        bits[3] = 0x40000000  # 2.0
+        wide.mul_(2)
+        wide.as_strided((2,), (2,), 0).add_(1j)
+        copied = x[1:].view(plugrad.uint8).clone()
+        found = [x.tolist(), wide.tolist(), bits.tolist(), copied.tolist()]
+        return [*found, bits.storage_offset(), bits._version, x._version]
+
+    got, expected = on_both(program)
+    assert got == expected
+
+
 @pytest.mark.parametrize("write", ["add_", "fill_"])
 def test_repeated_elements_are_refused_where_memory_would_be(write: str, on_both: Both) -> None:
     def program(device: str) -> Any:

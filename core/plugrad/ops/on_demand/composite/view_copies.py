@@ -58,3 +58,4 @@ view_as_complex_copy = _copied(F.view_as_complex)
 # Of a lazy conjugate there is a copy, though no view.
 view_as_real_copy = _copied(lambda self: F.view_as_real(F.resolve_conj(self)))
 view_copy = _copied(lambda self, size: self.view(size))
+view_copy_dtype = _copied(C.call__view_dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.plugins.cases import OpCase, OpError, OpSample, T
+from plugrad.plugins.cases import D, OpCase, OpError, OpSample, T
 from plugrad.testing.cases.inputs import (
     CUBE,
     EMPTY,
@@ -14,10 +14,13 @@ from plugrad.testing.cases.inputs import (
     SLICED,
     TURNED,
     M,
+    call,
     calls,
     fails,
 )
 from plugrad.testing.cases.inputs import case as any_case
+
+FLOATS = T((2, 4), dtype="float32")
 
 
 def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
@@ -48,6 +51,21 @@ CASES = [
         ),
         fails(RuntimeError, r"tensor of 0 elements into shape \[0, -1\]", EMPTY, 0, -1),
         fails(RuntimeError, "view size is not compatible", T((2, 3), strides="transposed"), -1),
+    ),
+    case(
+        "Tensor.view",
+        [
+            # The first two under vmap, where rows do not lie next to each other.
+            *calls((FLOATS, D("int32")), (T((), dtype="int32"), D("float32"))),
+            *calls((FLOATS, D("int16")), (FLOATS, D("complex64")), (M, D("uint8"))),
+            call(T((2, 3), dtype="float32", strides="transposed"), dtype=D("int32")),
+        ],
+        fails(RuntimeError, r"self.dim\(\) cannot be 0 to view", SCALAR, D("int8")),
+        fails(RuntimeError, r"self.size\(-1\) must be divisible by 2", M, D("complex128")),
+        fails(RuntimeError, r"self.stride\(-1\) must be 1", SLICED, D("int8")),
+        dtypes=("float32", "int32"),
+        grad_dtypes=(),
+        gradient=False,
     ),
     case("Tensor.view_as", calls((M, T((3, 2), requires_grad=False)))),
     case(
