@@ -9,14 +9,11 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
+from plugrad.device import CPU
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, float16, float32, float64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
-from plugrad.ops.composite.random import truths
-from plugrad.device import CPU
-from plugrad.dtype import FLOATING, float32, float64
-from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
-from plugrad.ops.composite.random import draws_on_host
+from plugrad.ops.composite.random import draws_on_host, truths
 from plugrad.ops.on_demand.prepare import shrinkage as prepare
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import sizes_of

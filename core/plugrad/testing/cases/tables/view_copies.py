@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.plugins.cases import T
 from plugrad.plugins.cases import D, T
 from plugrad.testing.cases.inputs import CUBE, SCALAR, TURNED, M, call, calls, case, fails
 
@@ -47,14 +46,13 @@ CASES = [
         calls((T((3, 2), requires_grad=False),)),
         dtypes=("float32",),
         gradient=False,
+    ),
+    case(
         "view_copy",
         calls(*[(T((2, 3), dtype="float32"), D(to)) for to in ("int32", "float32", "int8")]),
         dtypes=("float32",),
         grad_dtypes=(),
         gradient=False,
-    ),
-    case(
-        "view_as_complex_copy", calls((T((3, 2)),)), dtypes=("float32",), grad_dtypes=("float64",)
     ),
     case(
         "view_as_real_copy",
