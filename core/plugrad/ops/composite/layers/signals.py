@@ -4,20 +4,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
+from plugrad._generated import functions as F
 from plugrad._generated.settings import Pooling
 from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.keys import FORWARD_AD_BIT
+from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import FLOATING
 from plugrad.ops.prepare.pooling import check_ranks
 from plugrad.ops.windows import window_count
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import needs_grad, sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 Ints = tuple[int, ...]
+
+# Taps of a window that are compared one after the other.
+_FEW: Final = 16
 
 
 def avg_pool1d(self: Tensor, settings: Pooling) -> Tensor:
@@ -47,10 +54,58 @@ def max_pool1d(self: Tensor, settings: Pooling) -> Tensor:
         )
     if self.dtype.category != FLOATING:
         raise not_implemented("max_pool1d_impl", self.dtype)
-    return max_pool1d_with_indices(self, settings)[0]
+    how = _of_images(self, settings)
+    if how.kernel_size[1] <= _FEW and self.device.type == "cpu" and not _is_watched(self):
+        return _greatest_tap(self, how)
+    return C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)[0].squeeze(-2)
+
+
+def _is_watched(self: Tensor) -> bool:
+    """Whether positions are needed later: for a derivative, or who knows what by a transform."""
+    state = current_state()
+    return (
+        (state.grad_enabled and needs_grad(self))
+        or self._keyset & FORWARD_AD_BIT != 0
+        or state.level is not None
+        or state.trace is not None
+    )
+
+
+def _greatest_tap(self: Tensor, how: Pooling) -> Tensor:
+    """The maxima without their positions: of one tap of all windows after the other."""
+    kernel, step = how.kernel_size[1], how.stride[1]
+    pad, spread = how.padding[1], how.dilation[1]
+    size = sizes_of(self)[self.ndim - 1]
+    count = window_count(size, kernel, step, pad, spread, how.ceil_mode)
+    extent = (count - 1) * step + 1
+    behind = extent + (kernel - 1) * spread - pad - size
+    parts: list[Any] = [self]
+    if pad > 0:
+        parts.insert(0, _border(self, pad))
+    if behind > 0:
+        parts.append(_border(self, behind))
+    padded: Any = self if len(parts) == 1 else F.cat(parts, -1)
+    found: Any = None
+    for tap in range(kernel):
+        first = tap * spread
+        part = F.slice(padded, -1, first, first + extent, step)
+        found = part if found is None else F.maximum(found, part)
+    return found.clone() if kernel == 1 else found
+
+
+def _border(self: Tensor, count: int) -> Tensor:
+    shape = (*sizes_of(self)[: self.ndim - 1], count)
+    return F.full(shape, -math.inf, dtype=self.dtype, device=self.device)
 
 
 def max_pool1d_with_indices(self: Tensor, settings: Pooling) -> tuple[Tensor, Tensor]:
+    how = _of_images(self, settings)
+    found, indices = C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)
+    return found.squeeze(-2), indices.squeeze(-2)
+
+
+def _of_images(self: Tensor, settings: Pooling) -> Pooling:
+    """The windows over images that are one pixel high; RuntimeError if they do not fit."""
     check_ranks("max_pool1d", self)
     kernel = _single("kernel_size", "an int, list of ints or tuple of ints", settings.kernel_size)
     step = kernel
@@ -75,8 +130,7 @@ def max_pool1d_with_indices(self: Tensor, settings: Pooling) -> tuple[Tensor, Te
     how = settings.copy()
     how.kernel_size, how.stride = (1, kernel), (1, step)
     how.padding, how.dilation = (0, pad), (1, spread)
-    found, indices = C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)
-    return found.squeeze(-2), indices.squeeze(-2)
+    return how
 
 
 def _single(name: str, form: str, given: Ints) -> int:
