@@ -18,29 +18,25 @@ Array = Any
 
 # Weights that are in memory at a time.
 _BLOCK: Final = 1 << 17
+# Of rows in a block: products of fewer are slow.
+_LEAST_ROWS: Final = 64
 
 
 def _blocks(
     heads: int, rows: int, columns: int, is_causal: bool
 ) -> Iterator[tuple[slice, slice, int]]:
     """Heads and rows of each block, and how many columns its rows need: several whole heads, or a
-    part of one head's rows."""
-    size = rows * columns
-    if size <= _BLOCK:
-        step = max(1, _BLOCK // max(size, 1))
-        used = min(rows, columns) if is_causal else columns
-        for start in range(0, heads, step):
-            yield slice(start, start + step), slice(0, rows), used
-        return
-    step = max(1, _BLOCK // columns)
+    part of the rows."""
+    step = max(1, min(rows, _BLOCK // max(columns, 1)))
     if is_causal:
         # Smaller ones leave out more of what no row takes part in.
-        step = max(1, min(step, rows // 8))
-    for head in range(heads):
+        step = max(1, min(step, max(rows // 8, _LEAST_ROWS)))
+    together = max(1, _BLOCK // max(step * columns, 1))
+    for head in range(0, heads, together):
         for first in range(0, rows, step):
             behind = min(first + step, rows)
             used = min(behind, columns) if is_causal else columns
-            yield slice(head, head + 1), slice(first, behind), used
+            yield slice(head, min(head + together, heads)), slice(first, behind), used
 
 
 class _Inputs:
@@ -93,11 +89,10 @@ class _Inputs:
         scores = self.products(self.query[heads, rows], self.key[heads, :columns], 0)
         if self.mask is not None:
             scores += self.mask_of(heads, rows, columns)
-        if self.causal and columns > rows.start + 1:
-            later = (
-                np.arange(columns) > np.arange(rows.start, rows.start + scores.shape[-2])[:, None]
-            )
-            np.copyto(scores, -np.inf, where=later)
+        first = rows.start + 1
+        if self.causal and columns > first:
+            later = np.arange(first, columns) >= np.arange(first, rows.stop + 1)[:, None]
+            np.copyto(scores[..., first:], -np.inf, where=later)
         return scores
 
     def blocks(self) -> Iterator[tuple[slice, slice, int]]:

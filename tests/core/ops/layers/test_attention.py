@@ -146,3 +146,16 @@ def test_gradients_under_vmap_keep_to_their_element(in_dims: tuple[int | None, .
     alone = gradients(*(plugrad.from_numpy(array) for array in arrays))
     for batched, single in zip(found, alone, strict=True):
         np.testing.assert_allclose(batched.numpy(), np.stack([single.numpy()] * 2), atol=1e-12)
+
+
+def test_causal_attention_in_blocks_of_rows_is_that_with_a_triangular_mask() -> None:
+    generator = plugrad.Generator().manual_seed(0)
+    found = []
+    given = [plugrad.randn(3, 130, 4, generator=generator, dtype=plugrad.float64) for _ in range(3)]
+    mask = plugrad.ones(130, 130, dtype=plugrad.bool).tril()
+    for options in ({"is_causal": True}, {"attn_mask": mask}):
+        parts = [part.clone().requires_grad_() for part in given]
+        out = plugrad.scaled_dot_product_attention(*parts, **options)
+        found.append([out, *plugrad.autograd.grad(out.square().sum(), parts)])
+    for causal, masked in zip(*found, strict=True):
+        plugrad.testing.assert_close(causal, masked)
