@@ -25,6 +25,33 @@ plugrad's figure over the other's, so less is better. A budget is what plugrad's
 nothing here fails a build. This page is written by the command below.
 """
 
+# What stands below a table: why figures are what they are.
+REMARKS = {
+    "numerics": """\
+What takes more than 1.2 times as long as in PyTorch, and why:
+
+* `randn`: PyTorch fuses multiplications and additions in float32. NumPy has no fused operation, so
+  each is one in float64 that is rounded once more, in a pass of its own: that is the price of the
+  same numbers, bit by bit. In float64 the logarithms are the C library's, one after the other.
+* `rand` in float64, `randint`: NumPy's Mersenne Twister takes 2.7 ns for a word, PyTorch's 2 ns.
+* `randperm`: each number depends on the exchanges before it. They are followed for all numbers at
+  once, which takes a sort and six passes at random places.
+* `cumsum`: NumPy's loop writes each sum to memory and reads it again. Sums of blocks would be
+  faster, but not monotonic for positive numbers.
+* Transforms of many short rows, and of large powers of two: SciPy's wheels are compiled for
+  processors with 4 float32 numbers in a register, MKL uses 16.
+* `conv1d`, `conv3d`: nearly all of the time is in the product of matrices, of which one side is the
+  number of filters. OpenBLAS is slow where that is small. With a stride, windows are also copied
+  element by element.
+* `max_pool1d`: NumPy's loop over every second element uses no vector instructions.
+* `lstsq`: it is made of the pseudoinverse, whose derivatives are known, and takes two
+  decompositions into singular values; PyTorch's driver is a QR decomposition with pivots.
+* Attention that is not causal: the products of matrices take two thirds of the time; the
+  exponentials and their sums are passes over blocks in the cache, where PyTorch's run in registers.
+* `bincount`, `histc`: NumPy checks and counts in passes that PyTorch has in one.
+""",
+}
+
 
 def environment() -> dict[str, str]:
     """What the figures depend on."""
@@ -96,7 +123,8 @@ def tables(rows: Sequence[Row]) -> str:
         ]
         lines = [head, ["---"] * 2 + ["---:"] * (len(head) - 3) + ["---"], *body]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts.append(f"\n## {name}\n\n{table}\n")
+        remarks = f"\n{REMARKS[name]}" if name in REMARKS else ""
+        parts.append(f"\n## {name}\n\n{table}\n{remarks}")
     return "".join(parts)
 
 

@@ -23,6 +23,8 @@ Block = tuple[slice, slice, Array]
 
 # How many elements of the result a block has.
 _BLOCK: Final = 16
+# Longer lines would have too many blocks, or too large ones: the decomposition reads tap by tap.
+_LONGEST: Final = 4096
 
 
 @lru_cache(maxsize=64)
@@ -70,12 +72,14 @@ def _resampled(
 
     if x.size == 0 or mode.startswith("nearest") or not (x.dtype.kind == "f" or is_narrow(x)):
         return NotImplemented
+    leading = x.ndim - len(sizes)
+    if max(*sizes, *x.shape[leading:]) > _LONGEST:
+        return NotImplemented
     wide = np.ascontiguousarray(widen(x))
     # Times 0, what is not finite would reach elements that do not read it.
     if not np.isfinite(wide).all():
         return NotImplemented
     single = wide.dtype == np.float32
-    leading = x.ndim - len(sizes)
     steps: list[tuple[float, int, list[Block]]] = []
     for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
         length = x.shape[leading + place]
