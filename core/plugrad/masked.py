@@ -154,28 +154,34 @@ def prod(
 
 @explains(name="cumsum")
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The sums of the first elements along a dimension.
+    """The sums of the first elements along a dimension, in the dtype of the input.
+
+    Raises:
+        NotImplementedError: bools without another `dtype`.
 
     >>> import plugrad
     >>> mask = plugrad.tensor([True, False, True])
     >>> plugrad.masked.cumsum(plugrad.tensor([1, 2, 3]), 0, mask=mask)
     tensor([1, 1, 4])
     """
-    input = _summed(input, dtype, "cumsum")
-    return F.cumsum(_kept(input, mask, _zero), dim)
+    input = _in_dtype(input, dtype, "cumsum")
+    return F.cumsum(_kept(input, mask, _zero), dim, dtype=input.dtype)
 
 
 @explains(name="cumprod")
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The products of the first elements along a dimension.
+    """The products of the first elements along a dimension, in the dtype of the input.
+
+    Raises:
+        NotImplementedError: bools without another `dtype`.
 
     >>> import plugrad
     >>> mask = plugrad.tensor([True, False, True])
     >>> plugrad.masked.cumprod(plugrad.tensor([2, 2, 3]), 0, mask=mask)
     tensor([2, 2, 6])
     """
-    input = _summed(input, dtype, "cumprod")
-    return F.cumprod(_kept(input, mask, _one), dim)
+    input = _in_dtype(input, dtype, "cumprod")
+    return F.cumprod(_kept(input, mask, _one), dim, dtype=input.dtype)
 
 
 @explains(name="amax")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+_STATISTICS = (
+    "The statistics of 16-bit inputs stay in float32, as PyTorch's do on GPUs, since gradients are "
+    "computed from them."
+)
+
 KNOWN: dict[str, dict[str, str]] = {
     "logcumsumexp": {
         "forward mode": "PyTorch's tangents are right to 1e-6 in float64, and nan for some complex "
@@ -11,4 +16,6 @@ KNOWN: dict[str, dict[str, str]] = {
         "value": "PyTorch's powers overflow in bfloat16 and give nan where the exponential is "
         "finite.",
     },
+    "native_batch_norm": {"value": _STATISTICS},
+    "native_layer_norm": {"value": _STATISTICS},
 }

@@ -24,3 +24,11 @@ def test_what_is_left_out_gets_no_gradient_even_where_it_is_no_number() -> None:
 def test_something_else_than_a_tensor_is_refused() -> None:
     with pytest.raises(TypeError, match="must be Tensor, not int"):
         plugrad.masked.sum(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_totals_stay_in_the_dtype_of_the_input(name: str) -> None:
+    function = getattr(plugrad.masked, name)
+    assert function(plugrad.ones(2, dtype=plugrad.int32), 0).dtype is plugrad.int32
+    with pytest.raises(NotImplementedError, match="Bool"):
+        function(plugrad.ones(2, dtype=plugrad.bool), 0)
