@@ -1,7 +1,7 @@
 """PyTorch's own table of operators with sample inputs, asked of plugrad.
 
-Takes minutes: `make test ORACLE=torch ARGS="-m long tests/op_db"`, with `-k few` for a few samples
-of each entry. `python -m tests.op_db NAME` tells what differs.
+All samples take most of an hour: `make test ORACLE=torch ARGS="-m long tests/op_db"`.
+`python -m tests.op_db NAME` tells what differs. docs/op_db.md says more.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ if os.environ.get("ORACLE") != "torch":
 import torch
 
 from tests.op_db.check import error_findings, findings
-from tests.op_db.entries import DTYPES, entries
+from tests.op_db.entries import ABSENT_DTYPES, DTYPES, entries
 from tests.op_db.known import KNOWN
+from tests.op_db.page import PAGE, render
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,7 +38,15 @@ def _unknown(name: str, found: list[Any]) -> list[str]:
     return [str(finding) for finding in found if finding.kind not in KNOWN.get(name, {})]
 
 
-@pytest.mark.long
+def test_the_page_lists_what_is_known() -> None:
+    assert PAGE.read_text("utf-8") == render(), "run `python -m tests.op_db.page`"
+
+
+def test_what_is_known_is_of_the_table() -> None:
+    assert {*KNOWN} <= {*ENTRIES}
+    assert {*ABSENT_DTYPES} <= {entry.name for entry in ENTRIES.values()}
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_few_samples(name: str) -> None:
     entry = ENTRIES[name]

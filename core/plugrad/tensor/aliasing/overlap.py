@@ -28,6 +28,13 @@ OUT_APART: Final = frozenset([
 ])  # fmt: skip
 # They may write into what they read only if it is all of it.
 OUT_WHOLE: Final = frozenset(["cumprod", "cumsum"])
+# They ask that elements of `out` have places of their own before they resize it.
+_ASKED_FIRST: Final = frozenset([
+    "diff", "index_select", "masked_select", "nonzero", "scatter", "take",
+])  # fmt: skip
+# As many elements in the result as in what is joined, or as in the index.
+_JOINING: Final = frozenset(["cat", "concat", "concatenate", "stack"])
+_BY_INDEX: Final = frozenset(["gather", "take"])
 # They compute everything first, and write then.
 _UNCHECKED: Final = frozenset(["addbmm_", "addmm_", "addmv_", "baddbmm_", "masked_scatter_"])
 # They read one number first, if they are given one.
@@ -55,8 +62,13 @@ def check_overlap(target: TensorBase, operator: str) -> None:
             raise_overlap()
 
 
-def check_operands(target: TensorBase, args: tuple[Any, ...], operator: str) -> None:
+def check_operands(
+    target: TensorBase, args: tuple[Any, ...], operator: str, least: int = 0
+) -> None:
     """Whether what an operator reads is apart from what it writes.
+
+    Args:
+        least: the target will have so many elements, if it has less.
 
     Raises:
         RuntimeError: some elements of an operand are in the memory that is written to, and not
@@ -65,27 +77,40 @@ def check_operands(target: TensorBase, args: tuple[Any, ...], operator: str) -> 
     """
     for value in args:
         if isinstance(value, TensorBase):
-            _check_operand(target, value, operator)
+            _check_operand(target, value, operator, least)
         elif isinstance(value, (list, tuple)):
             for item in value:
                 if isinstance(item, TensorBase):
-                    _check_operand(target, item, operator)
+                    _check_operand(target, item, operator, least)
 
 
 def check_out(function: str, out: Any, args: tuple[Any, ...], elementwise: bool = False) -> None:
     """`check_operands` for the tensor, or tensors, given as `out=`; most functions write when they
     have read everything."""
+    if elementwise or function in _ASKED_FIRST:
+        for target in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(target, TensorBase):
+                check_overlap(target, function)
     if not elementwise and function not in OUT_APART and function not in OUT_WHOLE:
         return
     for target in out if isinstance(out, (tuple, list)) else (out,):
         if isinstance(target, TensorBase):
-            check_operands(target, args, function)
+            check_operands(target, args, function, _elements_of_result(function, args))
 
 
-def _check_operand(target: TensorBase, other: TensorBase, operator: str) -> None:
+def _elements_of_result(function: str, args: tuple[Any, ...]) -> int:
+    """How many the result has, where that is known: `out` may grow into what is read."""
+    if function in _JOINING:
+        return sum([item.numel() for item in args[0] if isinstance(item, TensorBase)])
+    if function in _BY_INDEX:
+        return int(args[-1].numel())
+    return 0
+
+
+def _check_operand(target: TensorBase, other: TensorBase, operator: str, least: int) -> None:
     apart = operator in APART or operator in OUT_APART
     if other is target:
-        if apart and target.numel() > 0 and _is_dense(target):
+        if apart and max(target.numel(), least) > 0 and _is_dense(target):
             _raise_shared()
         return
     storage = target._shared
@@ -100,10 +125,11 @@ def _check_operand(target: TensorBase, other: TensorBase, operator: str) -> None
     if not _is_dense(target) or not _is_dense(other):
         return
     start, begin = storage_offset(target), storage_offset(other)
+    end = start + max(target.numel(), least)
     if start == begin and target.numel() == other.numel() and not apart:
         if strides(target) != strides(other):
             _raise_shared()
-    elif start < begin + other.numel() and begin < start + target.numel():
+    elif start < begin + other.numel() and begin < end:
         _raise_shared()
 
 
