@@ -39,6 +39,7 @@ _CPU: Final = _by_operator(
     conv_transpose2d.input linear matmul mm prelu
     scaled_dot_product_attention
     conv3d conv3d.padding conv_transpose1d conv_transpose3d.input
+    conv_tbc
     """,
         "fp32": """
     adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d fractional_max_pool2d fractional_max_pool3d
@@ -76,6 +77,7 @@ _ACCELERATOR: Final = _by_operator(
     conv_transpose2d.input convolution linear matmul mm mv prelu
     scaled_dot_product_attention
     conv3d conv_transpose1d conv_transpose3d.input
+    conv_tbc gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell
     """,
         "fp32": """
     acos asin binary_cross_entropy_with_logits cdist cosh dist exp expm1 group_norm huber_loss
@@ -91,6 +93,7 @@ _ACCELERATOR: Final = _by_operator(
     erfinv
     cosine_similarity pdist
     nll_loss2d
+    reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d replication_pad3d
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum
@@ -195,7 +198,10 @@ PARTS_DECIDE: Final = _names(
     """
     # Other elements of the same memory, bags, parts, padding.
     """
-    view.dtype view_copy.dtype
+    view.dtype view_copy.dtype hash_tensor nonzero_static empty_permuted segment_reduce
+    reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
+    replication_pad3d _safe_softmax norm_except_dim _weight_norm _embedding_bag
+    _embedding_bag_forward_only gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell
     """
 )
 

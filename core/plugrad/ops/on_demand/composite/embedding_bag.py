@@ -99,6 +99,26 @@ def embedding_bag_padding_idx(
     return found, F._to_copy(where, whole), nothing, nothing.clone()
 
 
+def embedding_bag_with_padding(
+    weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any
+) -> Results:
+    *settings, padding_idx = rest
+    # Whatever is no row of the table names none.
+    padding = padding_idx if 0 <= padding_idx < max(sizes_of(weight)[:1], default=0) else None
+    settings_of: Any = (*settings, padding)
+    return embedding_bag_padding_idx(weight, indices, offsets, *settings_of)
+
+
+def embedding_bag_forward_only(
+    weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any
+) -> Results:
+    scale, mode, sparse, weights, *others = rest
+    weights = None if weights is None else weights.detach()
+    return F._embedding_bag(
+        weight.detach(), indices, offsets, scale, mode, sparse, weights, *others
+    )
+
+
 def _maxima(weight: Tensor, index: Any, bag: Any, sizes: Any) -> tuple[Any, Any]:
     """The row of the table that has the maximum of each bag, and the maxima.
 
