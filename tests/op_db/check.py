@@ -20,7 +20,6 @@ import plugrad
 import plugrad.autograd.forward_ad as our_forward
 from tests.op_db.compare import difference, flat
 from tests.op_db.entries import ABSENT_DTYPES, BY_SHAPE, GAUGED, PICKS
-from tests.op_db.entries import ABSENT_DTYPES, BY_SHAPE, GAUGED
 from tests.op_db.ties import has_ties, picked
 from tests.op_db.translate import Samples, function_of, our_function
 

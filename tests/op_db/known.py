@@ -8,6 +8,14 @@ _STATISTICS = (
 )
 
 KNOWN: dict[str, dict[str, str]] = {
+    "as_strided_scatter": {
+        "gradient": "PyTorch's gradient of `input` is not zero where `src` replaces elements; "
+        "finite differences agree with plugrad.",
+    },
+    "cholesky_inverse": {
+        "forward mode": "PyTorch's tangents are wrong, also for triangular inputs and tangents; "
+        "finite differences agree with plugrad.",
+    },
     "logcumsumexp": {
         "forward mode": "PyTorch's tangents are right to 1e-6 in float64, and nan for some complex "
         "numbers; finite differences agree with plugrad.",
@@ -18,13 +26,4 @@ KNOWN: dict[str, dict[str, str]] = {
     },
     "native_batch_norm": {"value": _STATISTICS},
     "native_layer_norm": {"value": _STATISTICS},
-KNOWN: dict[str, dict[str, str]] = {
-    "as_strided_scatter": {
-        "gradient": "PyTorch's gradient of `input` is not zero where `src` replaces elements; "
-        "finite differences agree with plugrad.",
-    },
-    "cholesky_inverse": {
-        "forward mode": "PyTorch's tangents are wrong, also for triangular inputs and tangents; "
-        "finite differences agree with plugrad.",
-    },
 }
