@@ -48,6 +48,7 @@ ONE_CORE = {
     "tests/cuda/runtime": "compiled",
     "tests/core/testing/conformance": "compiled",
     "tests/core/test_types.py": "compiled",
+    "tests/op_db": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/nn/test_demo.py": "compiled",
     "tests/releases": "compiled",
