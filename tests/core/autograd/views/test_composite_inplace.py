@@ -38,3 +38,9 @@ def test_one_that_needs_what_it_overwrites(lib: Any) -> None:
     (second,) = lib.autograd.grad(first.sum(), x)
     assert lib.allclose(first, 18 * x)
     assert lib.allclose(second, lib.full_like(x, 18.0))
+
+
+def test_addbmm_resizes_what_broadcasts(lib: Any) -> None:
+    x = lib.tensor([5.0])
+    assert x.addbmm_(lib.ones(2, 2, 3), lib.ones(2, 3, 2)) is x
+    assert lib.equal(x, lib.full((2, 2), 11.0))

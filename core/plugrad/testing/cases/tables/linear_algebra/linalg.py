@@ -195,7 +195,7 @@ CASES = [
             OpSample((T((2, 1, 4)), T((2, 2, 3)), T((2, 3, 4))), {"beta": 2, "alpha": -1}),
         ],
     ),
-    case("addbmm", calls((T((2, 4)), T((2, 2, 3)), T((2, 3, 4))))),
+    case("addbmm", calls((T((2, 4)), T((2, 2, 3)), T((2, 3, 4)))), inplace="addbmm_"),
     case(
         "linear",
         calls(
