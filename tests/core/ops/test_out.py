@@ -87,6 +87,14 @@ CALLS = {
     "tril": "(x,)",
     "true_divide": "(x, x)",
     "vstack": "([x, x],)",
+    "ceil": "(x,)",
+    "linalg.householder_product": "(x, v)",
+    "logcumsumexp": "(x, 1)",
+    "mode": "(x, 1)",
+    "nn.functional.softshrink": "(x,)",
+    "nn.functional.linear": "(x, x)",
+    "permute_copy": "(x, (1, 0))",
+    "quantile": "(x, 0.5, 1)",
     "zeros": "(2, 2)",
 }
 
@@ -143,9 +151,15 @@ CHANGES = {
     "integers": lambda lib, item: lib.empty(item.shape, dtype=lib.int32),
 }
 # What PyTorch does otherwise than with its other functions.
-LAYOUTS = {"linalg.inv", "linalg.solve", "matrix_power", "take_along_dim"}
+LAYOUTS = {
+    "linalg.householder_product",
+    "linalg.inv",
+    "linalg.solve",
+    "matrix_power",
+    "take_along_dim",
+}
 INTEGERS_ARE_TAKEN = {"bucketize", "searchsorted"}
-WARN_OTHERWISE = {"kthvalue", "linspace", "logspace"}
+WARN_OTHERWISE = {"kthvalue", "linspace", "logspace", "mode"}
 
 
 @pytest.mark.parametrize("name", CALLS)

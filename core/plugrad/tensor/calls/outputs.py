@@ -31,7 +31,6 @@ MATRICES: Final = (
     "linalg_eigh",
     "linalg_eigvals",
     "linalg_eigvalsh",
-    "linalg_householder_product",
     "linalg_inv_ex",
     "linalg_ldl_factor",
     "linalg_ldl_factor_ex",
@@ -48,17 +47,27 @@ MATRICES: Final = (
     "linalg_svdvals",
     "lu_solve",
     "lu_unpack",
-    "orgqr",
     "ormqr",
     "qr",
     "slogdet",
     "svd",
     "triangular_solve",
 )
+# Copies of views, and other functions that write into `out` in its dtype.
+COPIES: Final = (
+    *("alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy"),
+    *("narrow_copy", "permute_copy", "select_copy", "slice_copy", "squeeze_copy", "t_copy"),
+    *("transpose_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy"),
+    *("view_as_real_copy", "view_copy"),
+    *("avg_pool2d", "avg_pool3d", "ceil", "conj_physical", "floor", "gelu", "hardshrink", "linear"),
+    *("log_sigmoid", "logcumsumexp", "logsigmoid", "mode", "nanmedian", "nanquantile", "neg"),
+    *("quantile", "sign", "softplus", "softshrink"),
+)
 # Functions that PyTorch computes without promotion: `out` must have the dtype of the result.
 EXACT: Final = frozenset(
     [
         *MATRICES,
+        *COPIES,
         "absolute",
         "addmm",
         "addmv",
