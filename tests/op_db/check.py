@@ -20,7 +20,7 @@ import torch.autograd.forward_ad as their_forward
 import plugrad
 import plugrad.autograd.forward_ad as our_forward
 from tests.op_db.compare import difference, flat
-from tests.op_db.entries import ABSENT_DTYPES, BY_SHAPE, GAUGED, PICKS
+from tests.op_db.entries import ABSENT_DTYPES, BY_SHAPE, GAUGED
 from tests.op_db.ties import has_ties, picked
 from tests.op_db.translate import Samples, function_of, our_function
 
@@ -144,8 +144,6 @@ def _of_sample(
         mine = picked(entry, sample, args[0], mine)
         other = picked(entry, sample, sample.input, other)
     if words := difference(mine, other, slack):
-        if not _picks_agree(entry, sample, samples, mine, other):
-            yield Finding("value", where, words)
         yield Finding("value", where, words)
     if words or tied:
         return
@@ -154,18 +152,6 @@ def _of_sample(
     if wanted:
         call = Differentiation(entry, function, sample, samples, args, kwargs)
         yield from call.findings(ours.result, theirs.result, slack, deep, where)
-
-
-def _picks_agree(entry: Any, sample: Any, samples: Samples, ours: Any, theirs: Any) -> bool:
-    """Whether values are the same, and both indices lead to them."""
-    if entry.name not in PICKS or difference(ours[0], theirs[0]):
-        return False
-    rest = sample.args[PICKS[entry.name] :]
-    dim = sample.kwargs.get("dim", rest[0] if rest else -1)
-    keepdim = sample.kwargs.get("keepdim", rest[1] if len(rest) > 1 else False)
-    places = ours[1] if keepdim or not sample.input.ndim else ours[1].unsqueeze(dim)
-    found = samples.of(sample.input).gather(dim, places)
-    return not difference(found.reshape(ours[0].shape), theirs[0])
 
 
 def _zeros(result: Any, library: Any) -> list[Any]:

@@ -30,9 +30,6 @@ GAUGED = {
     *("geqrf", "linalg.eig", "linalg.eigh", "linalg.ldl_factor", "linalg.ldl_factor_ex"),
     *("linalg.lu_factor", "linalg.qr", "linalg.svd", "lobpcg", "qr", "svd"),
 }
-# Reductions to a value and an index, which is any of those where the value is: how many arguments
-# come before the dimension.
-PICKS = {"mode": 0}
 # Dtypes of single entries that PyTorch takes and plugrad refuses; docs/op_db.md says why.
 ABSENT_DTYPES: dict[str, tuple[str, ...]] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 # Entries that give positions -> where `dim` is among the arguments behind the input.
-POSITIONS = {"argsort": 0, "kthvalue": 1, "sort": 0, "topk": 1}
+POSITIONS = {"argsort": 0, "kthvalue": 1, "mode": 0, "sort": 0, "topk": 1}
 
 
 def has_ties(entry: Any, sample: Any) -> bool:
