@@ -26,6 +26,8 @@ from tests.op_db.translate import Samples, function_of, our_function
 
 # Decompositions and inverses lose digits where a matrix is nearly singular.
 LOOSE = ("linalg", "matrix_exp", "cdist", "lu", "cholesky", "svd", "pinverse", "ormqr", "lobpcg")
+# PyTorch's polynomials are right to 6 digits of float64, plugrad's to all that SciPy's have.
+ROUGH = ("special.airy_ai", "special.bessel_")
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ def _of_sample(
 ) -> Iterator[Finding]:
     where = describe(sample)
     slack = 100.0 if entry.name.startswith(LOOSE) else 1.0
+    if entry.name.startswith(ROUGH) and sample.input.dtype is torch.float64:
+        slack = 1000.0
     samples = Samples()
     theirs = Attempt(lambda: entry(sample.input, *sample.args, **sample.kwargs))
     args = (samples.of(sample.input), *samples.of(sample.args))

@@ -26,4 +26,8 @@ KNOWN: dict[str, dict[str, str]] = {
     },
     "native_batch_norm": {"value": _STATISTICS},
     "native_layer_norm": {"value": _STATISTICS},
+    "triangular_solve": {
+        "forward mode": "PyTorch's tangents count elements outside of the triangle, and forget "
+        "`transpose`; finite differences agree with plugrad.",
+    },
 }

@@ -46,6 +46,8 @@ class Samples:
             return self.tensor(value)
         if isinstance(value, (torch.dtype, torch.memory_format)):
             return getattr(plugrad, dtype_name(value))
+        if isinstance(value, torch.layout):
+            return plugrad.strided
         if isinstance(value, torch.device):
             return plugrad.device(value.type)
         if isinstance(value, torch.Size):
@@ -98,6 +100,10 @@ def our_function(function: Any) -> Any:
     if isinstance(function, functools.partial):
         inner = our_function(function.func)
         return inner and functools.partial(inner, *function.args, **function.keywords)
+    if isinstance(function, torch.nn.PairwiseDistance):
+        # The table's only module. plugrad has the function.
+        settings = {"p": function.norm, "eps": function.eps, "keepdim": function.keepdim}
+        return functools.partial(plugrad.nn.functional.pairwise_distance, **settings)
     name = getattr(function, "__name__", "")
     for place, ours in PLACES:
         if name and getattr(place, name, None) is function:
