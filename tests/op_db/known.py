@@ -12,6 +12,7 @@ KNOWN: dict[str, dict[str, str]] = {
         "gradient": "PyTorch's gradient of `input` is not zero where `src` replaces elements; "
         "finite differences agree with plugrad.",
     },
+    "chalf": {"value": "No array library has complex numbers of 16-bit floats, complex32."},
     "cholesky_inverse": {
         "forward mode": "PyTorch's tangents are wrong, also for triangular inputs and tangents; "
         "finite differences agree with plugrad.",

@@ -15,6 +15,7 @@ from plugrad._tensor import namespace
 from plugrad._tensor import numpy_functions as _numpy_functions
 from plugrad._tensor.on_demand import OnDemandMethods
 from plugrad._torch_names.attributes import TensorAttributes
+from plugrad._torch_names.older_names import OlderNames
 from plugrad.autograd.imperative_engine import DEFAULT_ENGINE
 from plugrad.autograd.run_backward import backward
 from plugrad.autograd.variable import accumulate_grad, grad_dtype, properties
@@ -48,7 +49,7 @@ class AccumulateGrad(accumulate_grad.AccumulateGradBase):
 
 
 @explain_receivers
-class Tensor(TensorAttributes, OnDemandMethods, TensorMethods):
+class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
     """A multi-dimensional array of one dtype on one device, which autograd can follow."""
 
     __module__ = "plugrad"

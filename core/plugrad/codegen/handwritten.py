@@ -17,6 +17,7 @@ from plugrad.codegen.model import EntryError
 _TENSOR = (
     ("_tensor/classes.py", "Tensor"),
     ("_torch_names/attributes.py", "TensorAttributes"),
+    ("_torch_names/older_names.py", "OlderNames"),
     ("tensor/base.py", "TensorBase"),
 )
 

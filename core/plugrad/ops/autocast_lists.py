@@ -59,6 +59,7 @@ _CPU: Final = _by_operator(
     margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward
     poisson_nll_loss soft_margin_loss triplet_margin_loss
     nll_loss2d
+    reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d replication_pad3d
     linalg_cond linalg_cond.p_str linalg_lstsq linalg_matrix_rank
     linalg_matrix_rank.atol_rtol_float linalg_matrix_rank.atol_rtol_tensor
     linalg_matrix_rank.tol_tensor linalg_tensorinv linalg_tensorsolve pinverse
@@ -93,7 +94,6 @@ _ACCELERATOR: Final = _by_operator(
     erfinv
     cosine_similarity pdist
     nll_loss2d
-    reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d replication_pad3d
     """,
         "fp32_set_opt_dtype": """
     cumprod cumsum linalg_vector_norm log_softmax.int norm prod softmax.int sum

@@ -30,7 +30,11 @@ _REVERSE: Final[dict[str, Any]] = {
 
 
 def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
-    """The result of an infix operator whose other operand is no Tensor and no number."""
+    """The result of an infix operator whose other operand is no Tensor and no number; or it is a
+    Tensor, to which Python turns round an operator only if a program calls the method itself."""
+    if isinstance(other, TensorBase):
+        turned = _REVERSE.get(name)
+        return NotImplemented if turned is None else turned(other, tensor)
     if accept_foreign(other):
         return override_operator(name, tensor, other)
     operand = operand_of_array(tensor, other)
