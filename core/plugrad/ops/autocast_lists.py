@@ -201,7 +201,8 @@ PARTS_DECIDE: Final = _names(
     view.dtype view_copy.dtype hash_tensor nonzero_static empty_permuted segment_reduce
     reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
     replication_pad3d _safe_softmax norm_except_dim _weight_norm _embedding_bag
-    _embedding_bag_forward_only gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell
+    _embedding_bag_forward_only grid_sampler_2d_backward grid_sampler_3d_backward
+    gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell
     """
 )
 

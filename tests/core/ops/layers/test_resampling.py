@@ -71,3 +71,9 @@ def test_an_image_of_several_blocks_of_weights(name: str, size: tuple[int, int])
     assert finite[:, :, size[0] // 2 :, size[1] // 2 :].all()
     assert not finite.all()
     plugrad.testing.assert_close(found[finite], expected[finite])
+
+
+def test_grid_sampler_backward_refuses_gradients_of_another_shape() -> None:
+    image, grid = plugrad.ones(1, 1, 2, 2), plugrad.zeros(1, 1, 2, 2)
+    with pytest.raises(RuntimeError, match=r"of shape \[1, 1, 1, 2\], but got \[1, 1, 2, 2\]"):
+        plugrad.grid_sampler_2d_backward(image, image, grid, 0, 0, False, (True, True))

@@ -18,6 +18,12 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import float32, float64, uint8
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow
+from plugrad.ops.composite.layers.grid_gradient import (
+    grid_sampler_2d_backward as grid_sampler_2d_backward,
+)
+from plugrad.ops.composite.layers.grid_gradient import (
+    grid_sampler_3d_backward as grid_sampler_3d_backward,
+)
 from plugrad.ops.composite.layers.grid_sampler import affine_grid_generator as affine_grid_generator
 from plugrad.ops.composite.layers.grid_sampler import grid_sampler as grid_sampler
 from plugrad.ops.composite.layers.grid_sampler import grid_sampler_2d as grid_sampler_2d

@@ -106,6 +106,25 @@ CASES = [
         second=False,
     ),
     case(
+        "grid_sampler_2d_backward",
+        [
+            *(
+                call(T((1, 2, 2, 2)), T((1, 2, 3, 4)), GRID, mode, padding, False, (True, True))
+                for mode, padding in ((0, 0), (0, 1), (0, 2), (1, 1), (2, 2))
+            )
+        ],
+        torch="ops.aten.grid_sampler_2d_backward",
+        dtypes=("float32",),
+        gradient=False,
+    ),
+    case(
+        "grid_sampler_3d_backward",
+        [call(T((1, 1, 1, 1, 2)), VOLUME, GRID_3D, 0, 2, True, (True, True))],
+        torch="ops.aten.grid_sampler_3d_backward",
+        dtypes=("float32",),
+        gradient=False,
+    ),
+    case(
         "grid_sampler_2d",
         [
             call(T((1, 2, 3, 4)), GRID, 0, 2, False),
