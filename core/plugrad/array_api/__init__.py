@@ -23,6 +23,9 @@ from math import pi as pi
 from plugrad.array_api import fft as fft
 from plugrad.array_api import linalg as linalg
 from plugrad.array_api import special as special
+from plugrad.array_api._array import (
+    Array,
+)
 from plugrad.array_api._creation import (
     arange,
     asarray,
@@ -196,6 +199,7 @@ __array_api_version__ = "2025.12"
 newaxis = None
 
 __all__ = [
+    "Array",
     "__array_api_version__",
     "__array_namespace_info__",
     "abs",

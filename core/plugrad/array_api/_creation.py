@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrad.array_api._array import publish
 from plugrad.array_api._manipulation import stack
 from plugrad.array_api._operators import F, Tensor
 from plugrad.dtype import DType
@@ -169,3 +170,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """An array that shares the memory of another library's."""
     made: Any = dlpack.from_dlpack(x, device=device, copy=copy)
     return made  # type: ignore[no-any-return]  # a TensorBase that is a Tensor
+
+
+publish(globals())

@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plugrad.array_api._array import arrays_from_arrays
 from plugrad.array_api._operators import F, Tensor, own
+from plugrad.array_api._operators import floor_divide as _floor_divide
+from plugrad.array_api._operators import remainder as _remainder
 from plugrad.array_api._promotion import operands
 from plugrad.dtype import COMPLEX, FLOATING, INTEGER
 from plugrad.dtype import iinfo as _iinfo
@@ -19,7 +22,7 @@ def _named(function: Any, name: str, text: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     function.__module__ = "plugrad.array_api"
-    return function
+    return arrays_from_arrays(function)
 
 
 def _unary(name: str, operator: Callable[[Tensor], Tensor], text: str) -> Unary:
@@ -71,23 +74,6 @@ def _sign(x: Tensor) -> Tensor:
     if x.dtype.category == FLOATING:
         return F.where(F.isnan(x), x, F.sign(x))
     return F.sign(x)
-
-
-def _floor_divide(a: Tensor, b: Tensor) -> Tensor:
-    """With an infinite operand it is the true quotient, an infinity or a signed zero."""
-    found = F.floor_divide(a, b)
-    if a.dtype.category != FLOATING:
-        return found
-    infinite = F.logical_or(F.isinf(a), F.isinf(b))
-    return F.where(infinite, F.div(a.detach(), b.detach()), found)
-
-
-def _remainder(a: Tensor, b: Tensor) -> Tensor:
-    """A zero has the sign of the divisor, but for recorded calls: gradients have no use for it."""
-    found = F.remainder(a, b)
-    if a.dtype.category != FLOATING or found.requires_grad:
-        return found
-    return F.where(found == 0, F.copysign(found, b), found)
 
 
 def _imag(x: Tensor) -> Tensor:
@@ -187,3 +173,6 @@ def clip(
     if found is x:
         return F.clone(x)
     return found.to(x.dtype) if found.dtype.category == x.dtype.category else found
+
+
+clip = arrays_from_arrays(clip)

@@ -28,14 +28,14 @@ class Info:
         """The device of new arrays."""
         return canonical_device(None)
 
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> list[Device]:
         """The devices of backends that are active, the host's among them."""
         found: dict[Device, None] = {find_backend("cpu").device(None): None}
         for active in active_backends():
             if active.name not in ("cpu", "meta"):
                 count = active.backend.device_count()
                 found.update(dict.fromkeys(active.device(index) for index in range(count)))
-        return tuple(found)
+        return list(found)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes of arrays that are made of Python numbers."""

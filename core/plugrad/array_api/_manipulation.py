@@ -5,6 +5,7 @@ from __future__ import annotations
 # Interpreted: loaded on demand.
 from typing import Any
 
+from plugrad.array_api._array import publish
 from plugrad.array_api._operators import F, Tensor
 from plugrad.array_api._promotion import operands
 from plugrad.dtype import INTEGER, int64
@@ -171,3 +172,6 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     places = indices.to(int64)
     length = x.shape[_places((axis,), x.ndim)[0]]
     return F.take_along_dim(x, F.where(places < 0, places + length, places), axis)
+
+
+publish(globals())

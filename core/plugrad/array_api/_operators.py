@@ -5,6 +5,8 @@ from __future__ import annotations
 # Interpreted: loaded on demand.
 from typing import TYPE_CHECKING
 
+from plugrad.dtype import FLOATING
+
 if TYPE_CHECKING:
     import plugrad as F
     from plugrad import Tensor
@@ -12,7 +14,7 @@ else:
     from plugrad._generated import functions as F
     from plugrad._tensor.classes import Tensor
 
-__all__ = ["F", "Tensor", "own", "plain"]
+__all__ = ["F", "Tensor", "floor_divide", "own", "plain", "remainder"]
 
 
 def own(result: Tensor) -> Tensor:
@@ -23,3 +25,20 @@ def own(result: Tensor) -> Tensor:
 def plain(result: Tensor) -> Tensor:
     """A result without the bits of lazy conjugation and negation, which NumPy does not know."""
     return F.resolve_neg(F.resolve_conj(result))
+
+
+def floor_divide(a: Tensor, b: Tensor) -> Tensor:
+    """With an infinite operand it is the true quotient, an infinity or a signed zero."""
+    found = F.floor_divide(a, b)
+    if a.dtype.category != FLOATING:
+        return found
+    infinite = F.logical_or(F.isinf(a), F.isinf(b))
+    return F.where(infinite, F.div(a.detach(), b.detach()), found)
+
+
+def remainder(a: Tensor, b: Tensor) -> Tensor:
+    """A zero has the sign of the divisor, but for recorded calls: gradients have no use for it."""
+    found = F.remainder(a, b)
+    if a.dtype.category != FLOATING or found.requires_grad:
+        return found
+    return F.where(found == 0, F.copysign(found, b), found)

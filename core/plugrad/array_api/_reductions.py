@@ -6,6 +6,7 @@ from __future__ import annotations
 from builtins import bool as _bool
 from typing import Any
 
+from plugrad.array_api._array import publish
 from plugrad.array_api._operators import F, Tensor, own
 from plugrad.array_api._promotion import operands
 from plugrad.dtype import INTEGER, DType, bool_, int64, uint64
@@ -175,3 +176,6 @@ def diff(
     parts = operands(*(part for part in (prepend, x, append) if part is not None))
     joined = F.cat(parts, axis) if len(parts) > 1 else x
     return F.diff(joined, n, axis)
+
+
+publish(globals())

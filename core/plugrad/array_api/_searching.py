@@ -6,6 +6,7 @@ from __future__ import annotations
 from builtins import bool as _bool
 from typing import NamedTuple
 
+from plugrad.array_api._array import publish
 from plugrad.array_api._operators import F, Tensor
 from plugrad.array_api._promotion import operands, result_type
 from plugrad.dtype import BOOL, COMPLEX, bool_, int64, uint8
@@ -153,3 +154,6 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: _bool = False) ->
     elements, pool = operands(x1, x2)
     among = (F.unsqueeze(elements, -1) == F.flatten(pool)).any(-1)
     return ~among if invert else among
+
+
+publish(globals())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from plugrad.array_api._array import publish
 from plugrad.array_api._operators import Tensor, plain
 from plugrad.dtype import DType
 
@@ -80,3 +81,6 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     return _called("ifftshift", x, axes)
+
+
+publish(globals())

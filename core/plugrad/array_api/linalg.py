@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad import linalg as _linalg
+from plugrad.array_api._array import publish
 from plugrad.array_api._manipulation import matrix_transpose
 from plugrad.array_api._operators import F, Tensor, own, plain
 from plugrad.array_api._promotion import operands
@@ -188,3 +189,6 @@ def vector_norm(
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
     """The norms of matrices."""
     return _linalg.matrix_norm(x, "fro" if ord is None else ord, (-2, -1), keepdims)
+
+
+publish(globals())

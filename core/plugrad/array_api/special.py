@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plugrad.array_api._array import arrays_from_arrays
 from plugrad.array_api._operators import F, Tensor
 from plugrad.array_api._promotion import operands
 from plugrad.array_api._searching import unique_values
@@ -64,6 +65,7 @@ def __getattr__(name: str) -> Any:
             found = F.where(degree == each, of_each, found)
         return found
 
+    function = arrays_from_arrays(function)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = operator.__doc__
     function.__module__ = __name__

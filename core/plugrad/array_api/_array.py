@@ -1,0 +1,237 @@
+"""The arrays that the namespace makes: tensors whose operators follow the standard.
+
+PyTorch's operators differ from the standard's: arrays without dimensions promote like numbers, most
+unsigned integers promote with nothing, `inf // 2` is nan, and slices have no negative steps. Plain
+tensors keep that. A result is an `Array` unless a plain tensor is among the arguments, so programs
+that bring plain tensors see PyTorch's rules throughout.
+"""
+
+from __future__ import annotations
+
+# Interpreted: loaded on demand.
+from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from plugrad.array_api._operators import F, Tensor, floor_divide, remainder
+from plugrad.array_api._promotion import operands, promoted
+from plugrad.dtype import FLOATING, INTEGER, bool_, int64
+from plugrad.tensor.calls.overridable import disabled_plugrad_function
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Array(Tensor):
+    """A tensor whose operators follow the array API standard.
+
+    An operator on an array and a plain tensor follows PyTorch, and gives a plain tensor. So do the
+    functions and methods of plugrad.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.ones(2, dtype=xp.int8) + xp.asarray(1)
+    Array([2, 2])
+    """
+
+    __module__ = "plugrad.array_api"
+    __plugrad_function__ = disabled_plugrad_function  # type: ignore[assignment]  # not bound
+    __torch_function__ = disabled_plugrad_function
+
+    def __getitem__(self, index: Any) -> Any:
+        key, backwards = _forwards(self, index)
+        found = Tensor.__getitem__(self, key)
+        if backwards:
+            axes, rest = backwards
+            found = Tensor.__getitem__(F.flip(found, axes), rest)
+        return as_array(found)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        key, backwards = _forwards(self, index)
+        if backwards:
+            axes, rest = backwards
+            part = Tensor.__getitem__(self, key)
+            turned = F.flip(part, axes)
+            Tensor.__setitem__(turned, rest, value)
+            part.copy_(F.flip(turned, axes))
+        else:
+            Tensor.__setitem__(self, key, value)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The array on another device."""
+        return as_array(Tensor.to_device(self, device, stream=stream))
+
+    T = property(lambda self: as_array(F.numpy_T(self)))
+    mT = property(lambda self: as_array(F.mT(self)))
+
+
+def as_array(found: Any) -> Any:
+    """New tensors, in a tuple or alone, made arrays; what is of another class stays."""
+    if type(found) is Tensor:
+        found.__class__ = Array
+    elif isinstance(found, tuple):
+        for each in found:
+            as_array(each)
+    return found
+
+
+def _has_plain(values: Any) -> bool:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            if _has_plain(value):
+                return True
+        elif isinstance(value, Tensor) and not isinstance(value, Array):
+            return True
+    return False
+
+
+def arrays_from_arrays(function: Any) -> Any:
+    """A function whose results are arrays unless a plain tensor is among its arguments."""
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        found = function(*args, **options)
+        if _has_plain(args) or (options and _has_plain(options.values())):
+            return found
+        return as_array(found)
+
+    return called
+
+
+def publish(namespace: dict[str, Any]) -> None:
+    """Make the public functions of a module, whose globals these are, `arrays_from_arrays`."""
+    for name, each in list(namespace.items()):
+        if name.startswith("_") or not isinstance(each, FunctionType):
+            continue
+        if each.__module__ in (namespace["__name__"], "plugrad.array_api"):
+            namespace[name] = arrays_from_arrays(each)
+
+
+def _forwards(x: Tensor, index: Any) -> tuple[Any, Any]:
+    """An index without what tensors refuse: a key; and, if slices run backwards, the axes of what
+    the key gives that have to be reversed, and the key of what is left to do then."""
+    if isinstance(index, Tensor):
+        return _without_lengths_of_zero(x, index), None
+    keys = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(key, (slice, Tensor)) for key in keys):
+        return index, None
+    keys = tuple(_as_indices(key) for key in keys)
+    if not any(isinstance(key, slice) and _runs_backwards(key) for key in keys):
+        return keys, None
+    after = keys[keys.index(...) + 1 :] if any(key is ... for key in keys) else ()
+    axis = 0
+    axes: list[int] = []
+    first = [slice(None)] * x.ndim
+    rest = list(keys)
+    for place, key in enumerate(keys):
+        if key is ...:
+            axis = x.ndim - sum(_consumed(each) for each in after)
+            continue
+        if isinstance(key, slice) and axis < x.ndim and _runs_backwards(key):
+            steps = range(x.shape[axis])[key]
+            # The same places in ascending order.
+            first[axis] = slice(steps[-1], steps[0] + 1, -steps.step) if steps else slice(0, 0)
+            rest[place] = slice(None)
+            axes.append(axis)
+        axis += _consumed(key)
+    return tuple(first), (tuple(axes), tuple(rest))
+
+
+def _runs_backwards(key: slice) -> bool:
+    return key.step is not None and int(key.step) < 0
+
+
+def _consumed(key: Any) -> int:
+    """How many dimensions an item of an index is about."""
+    if key is None or isinstance(key, bool):
+        return 0
+    return int(key.ndim) if str(getattr(key, "dtype", "")).endswith("bool") else 1
+
+
+def _as_indices(key: Any) -> Any:
+    """Integers of any dtype as indices; those of uint8 would be a mask."""
+    if isinstance(key, Tensor) and key.dtype.category == INTEGER:
+        return key.to(int64)
+    return key
+
+
+def _without_lengths_of_zero(x: Tensor, key: Tensor) -> Tensor:
+    """A mask may have length 0 where the array is longer: it selects nothing."""
+    if key.dtype is not bool_ or 0 not in key.shape or key.ndim > x.ndim:
+        indices: Tensor = _as_indices(key)
+        return indices
+    if all(length in (0, size) for length, size in zip(key.shape, x.shape, strict=False)):
+        return F.zeros(tuple(x.shape[: key.ndim]), dtype=bool_, device=key.device)
+    return key
+
+
+def _operator(name: str, on_floats: Callable[[Tensor, Tensor], Tensor] | None) -> Any:
+    plain = getattr(Tensor, name)
+
+    def operator(self: Array, other: Any) -> Any:
+        if isinstance(other, Array) or (on_floats is not None and isinstance(other, _NUMBERS)):
+            a, b = operands(self, other)
+            if on_floats is not None and a.dtype.category == FLOATING:
+                return as_array(on_floats(a, b))
+            return as_array(plain(a, b))
+        found = plain(self, other)
+        return found if isinstance(other, Tensor) else as_array(found)
+
+    return _named(operator, name)
+
+
+def _reflected(name: str) -> Any:
+    plain = getattr(Tensor, f"__r{name}__")
+    forward = getattr(Tensor, f"__{name}__")
+
+    def operator(self: Array, other: Any) -> Any:
+        if isinstance(other, Tensor):  # Python asks the subclass first.
+            return forward(other, self)
+        return as_array(plain(self, other))
+
+    return _named(operator, f"__r{name}__")
+
+
+def _inplace(name: str, on_floats: Callable[[Tensor, Tensor], Tensor] | None) -> Any:
+    plain = getattr(Tensor, name)
+
+    def operator(self: Array, other: Any) -> Any:
+        if isinstance(other, Array) and promoted(self.dtype, other.dtype) is self.dtype:
+            other = other.to(self.dtype)
+            if on_floats is not None and self.dtype.category == FLOATING:
+                return self.copy_(on_floats(self, other))
+        return plain(self, other)
+
+    return _named(operator, name)
+
+
+def _unary(name: str) -> Any:
+    plain = getattr(Tensor, name)
+
+    def operator(self: Array) -> Any:
+        found = plain(self)
+        return as_array(F.clone(self) if found is self else found)
+
+    return _named(operator, name)
+
+
+def _named(operator: Any, name: str) -> Any:
+    operator.__name__ = name
+    operator.__qualname__ = f"Array.{name}"
+    return operator
+
+
+# Of floating point numbers two operators have other results than PyTorch's.
+_ON_FLOATS = {"floordiv": floor_divide, "mod": remainder}
+
+for _name in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
+    "rshift",
+):  # fmt: skip
+    setattr(Array, f"__{_name}__", _operator(f"__{_name}__", _ON_FLOATS.get(_name)))
+    setattr(Array, f"__r{_name}__", _reflected(_name))
+    setattr(Array, f"__i{_name}__", _inplace(f"__i{_name}__", _ON_FLOATS.get(_name)))
+for _name in ("matmul", "eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Array, f"__{_name}__", _operator(f"__{_name}__", None))
+for _name in ("abs", "neg", "pos", "invert"):
+    setattr(Array, f"__{_name}__", _unary(f"__{_name}__"))
+Array.__hash__ = Tensor.__hash__  # type: ignore[method-assign]  # `__eq__` took it away
