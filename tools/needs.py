@@ -106,7 +106,8 @@ OTHERS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _all_cases() -> list[OpCase]:
+def all_cases() -> list[OpCase]:
+    """The tables' cases, and of each operator that they do not call."""
     others = [
         OpCase(
             f"plugrad::{name}",
@@ -119,7 +120,7 @@ def _all_cases() -> list[OpCase]:
 
 def render() -> str:
     """The file as it should be."""
-    cases = _all_cases()
+    cases = all_cases()
     needs = {**trace_needs(cases, COMPLEX), **trace_needs(cases)}
     lines = [
         f"  {json.dumps(name)}: {json.dumps(called)}" for name, called in sorted(needs.items())

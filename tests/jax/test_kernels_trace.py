@@ -93,6 +93,10 @@ REFUSED: Final = {
 }
 
 
+# Operators of lists call those of tensors in a loop, which are traced by themselves.
+OF_LISTS: Final = ("_foreach_add", "_foreach_addcmul_", "_foreach_norm", "_foreach_lerp")
+
+
 class Recorded(DeviceArguments):
     """Arguments on the CPU that are noted in the order in which they are made."""
 
@@ -150,7 +154,8 @@ def samples() -> list[Any]:
             number = numbers[case.op]
             numbers[case.op] += 1
             if case.op != "as_strided" or sample.args[0].strides == "contiguous":
-                marks = [pytest.mark.long] if place else []
+                later = place or (case.op.startswith("_foreach_") and case.op not in OF_LISTS)
+                marks = [pytest.mark.long] if later else []
                 name = f"{case.op}-{number}"
                 found.append(pytest.param(case, sample, number, id=name, marks=marks))
     return found

@@ -15,7 +15,7 @@ from plugrad.testing.random_programs import Features, Program, Stage, programs
 from plugrad.transforms.capture import Graph
 from tests.core.drawing import drawn
 
-quick = drawn(80)
+quick = drawn(40)
 
 WRITES = Features(functions=False, hooks=False, faults=False, changes=False, passes=False)
 PASSES = Features(functions=False, hooks=False, faults=False, changes=False)

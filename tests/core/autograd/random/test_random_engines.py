@@ -12,7 +12,7 @@ from plugrad.testing import NaiveEngine
 from plugrad.testing.random_programs import Features, Program, difference, programs, run_program
 from tests.core.drawing import drawn
 
-quick = drawn(150, HealthCheck.function_scoped_fixture)
+quick = drawn(80, HealthCheck.function_scoped_fixture)
 SEVERAL_PASSES = Features(writes=False, changes=False, faults=False)
 ONE_PASS = Features(passes=False, faults=False)
 

@@ -18,7 +18,7 @@ try:
 except ImportError:
     torch = None  # type: ignore[assignment]  # the oracle is optional
 
-quick = drawn(150)
+quick = drawn(80)
 
 
 def weights(outputs: list[Any], library: Any, seed: int) -> list[Any]:

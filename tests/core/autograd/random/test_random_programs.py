@@ -18,7 +18,7 @@ from plugrad.testing.random_programs import (
 )
 from tests.core.drawing import drawn
 
-quick = drawn(150, HealthCheck.function_scoped_fixture)
+quick = drawn(60, HealthCheck.function_scoped_fixture)
 
 PURE = Features(writes=False, functions=False, hooks=False, faults=False, changes=False)
 WRITES = Features(functions=False, hooks=False, passes=False, faults=False)
@@ -56,7 +56,7 @@ def test_everything_together(program: Program, torch_oracle: ModuleType) -> None
     assert_same(program, torch_oracle)
 
 
-@drawn(1000, HealthCheck.function_scoped_fixture)
+@drawn(250, HealthCheck.function_scoped_fixture)
 @pytest.mark.slow
 @pytest.mark.one_thread
 @given(program=programs(max_steps=24))

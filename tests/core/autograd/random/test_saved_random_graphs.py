@@ -19,7 +19,7 @@ from plugrad.autograd.saved_tensors import (
 from plugrad.testing.random_graphs import Program, programs
 from tests.core.drawing import drawn
 
-quick = drawn(60)
+quick = drawn(30)
 
 
 def gradients(program: Program, run: Callable[[Program], list[Any]]) -> list[Any]:

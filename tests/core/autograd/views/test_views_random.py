@@ -208,7 +208,7 @@ def assert_same_elements(ours: Any, theirs: Any) -> None:
     )
 
 
-@drawn(300, HealthCheck.data_too_large)
+@drawn(100, HealthCheck.data_too_large)
 @given(steps)
 def test_programs_of_views_and_writes_agree_with_torch(program: list[Any]) -> None:
     ours, theirs = Run(plugrad), Run(torch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,10 +12,23 @@ from plugrad.dispatch.backends.primitives import is_decomposed
 from plugrad.dispatch.operator import all_operators
 from plugrad.testing.cases import OpCase, OpSample, T
 from plugrad.testing.needs import trace_needs
-from tools.needs import render
+from tools.needs import all_cases, render
+
+# Of each operator; what the others of its samples call is mostly the same.
+_ENOUGH = 1
 
 
-@pytest.mark.slow
+def test_what_a_sample_calls_is_in_the_table() -> None:
+    first = [replace(case, samples=case.all_samples()[:_ENOUGH]) for case in all_cases()]
+    known = json.loads(NEEDS_FILE.read_text("utf-8"))
+    found = trace_needs(first)
+    changed = [
+        name for name, called in found.items() if not set(called) <= set(known.get(name, ()))
+    ]
+    assert not changed, "run `python tools/needs.py`: decompositions have changed"
+
+
+@pytest.mark.long
 def test_the_table_is_not_stale() -> None:
     rendered = render()
     known, made = json.loads(NEEDS_FILE.read_text("utf-8")), json.loads(rendered)

@@ -17,7 +17,7 @@ DEPTH = 4
 
 
 @given(descriptions(DEPTH))
-@drawn(120)
+@drawn(60)
 def test_torch_agrees(
     torch_oracle: ModuleType, description: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> None:
