@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from plugrad_cuda.kernels import array_kernels
 from tests.cuda.host_namespace import HostGenerator, HostNamespace
@@ -19,6 +20,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "floor_divide": (np.array([1]), np.array([0])),
     "remainder": (np.array([1]), np.array([0])),
     "bernoulli": (np.array([1.5]), HostGenerator(0)),
+    "poisson": (np.array([-1.0]), HostGenerator(0)),
     "binary_cross_entropy": (np.array([1.5]), np.array([1.0]), None, "mean"),
     "nll_loss_forward": (np.ones((1, 3)), np.array([3]), None, "mean", -100),
     "one_hot": (np.array([3]), 3),
@@ -56,6 +58,44 @@ def test_multinomial_without_replacement_draws_each_once() -> None:
     with np.errstate(divide="ignore"):
         drawn = draw(weights, 3, False, HostGenerator(0))
     assert (np.sort(drawn, 1) == [1, 2, 3]).all()
+
+
+N = 20_000
+# The kernel's arguments, and the quantiles at 0.25, 0.5 and 0.75 of what it draws, by SciPy.
+DISTRIBUTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "cauchy_": ((np.empty(N), 1.0, 2.0), stats.cauchy(1, 2)),
+    "log_normal_": ((np.empty(N), 0.5, 0.25), stats.lognorm(0.25, scale=np.exp(0.5))),
+    "geometric_": ((np.empty(N), 0.05), stats.geom(0.05)),
+    "poisson": ((np.full(N, 30.0),), stats.poisson(30)),
+    "binomial": ((np.full(N, 40.0), np.full(N, 0.3)), stats.binom(40, 0.3)),
+    "_standard_gamma": ((np.full(N, 0.7),), stats.gamma(0.7)),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_draws_have_their_distribution(name: str) -> None:
+    args, distribution = DISTRIBUTIONS[name]
+    drawn = array_kernels(HostNamespace())[name](*args, HostGenerator(0))
+    for point in distribution.ppf([0.25, 0.5, 0.75]):
+        assert (drawn <= point).mean() == pytest.approx(distribution.cdf(point), abs=0.015)
+
+
+def test_shares_of_a_dirichlet_distribution_have_their_means() -> None:
+    alpha = np.tile([1.0, 2.0, 5.0], (N, 1))
+    drawn = array_kernels(HostNamespace())["_sample_dirichlet"](alpha, HostGenerator(0))
+    np.testing.assert_allclose(drawn.sum(1), 1)
+    np.testing.assert_allclose(drawn.mean(0), [0.125, 0.25, 0.625], atol=0.01)
+
+
+def test_parameters_at_the_ends_of_their_range() -> None:
+    table = array_kernels(HostNamespace())
+    count = np.array([3.0, 3.0, 0.0, np.nan, 3.0])
+    prob = np.array([1.0, 0.0, 0.5, 0.5, np.nan])
+    drawn = table["binomial"](count, prob, HostGenerator(0))
+    np.testing.assert_array_equal(drawn, [3, 0, 0, np.nan, np.nan])
+    shapes = np.array([0.0, -1.0], np.float32)
+    gamma = table["_standard_gamma"](shapes, HostGenerator(0))
+    np.testing.assert_array_equal(gamma, np.array([np.finfo("f4").tiny, np.nan], np.float32))
 
 
 @pytest.mark.parametrize("total", [0, 1, 7, 1000])

@@ -63,6 +63,9 @@ REFUSED: Final = {
     "histogram": read_on_the_host("the elements give the range", 0),
     "histogramdd": read_on_the_host("the elements give the range", 0),
     "linalg.lstsq": read_on_the_host("the rank decides on the residuals", 1, 2, 4),
+    "ctc_loss": read_on_the_host("lengths in tensors", 3, 4, 5),
+    "_ctc_loss": read_on_the_host("lengths in tensors", 1),
+    "_ctc_loss_backward": read_on_the_host("lengths in tensors", 1),
     "cov": read_on_the_host("weights are checked", 4, 5, 6),
     "allclose": Refused(
         "the answer is Python's", None, jax.errors.TracerArrayConversionError, "__array__"

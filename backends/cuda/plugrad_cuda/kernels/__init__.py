@@ -16,6 +16,7 @@ from plugrad_cuda.kernels.activation import Activation
 from plugrad_cuda.kernels.convolution import Convolution
 from plugrad_cuda.kernels.creation import Creation
 from plugrad_cuda.kernels.decompositions import Decompositions
+from plugrad_cuda.kernels.distributions import Distributions
 from plugrad_cuda.kernels.family import Family
 from plugrad_cuda.kernels.indexing import Indexing
 from plugrad_cuda.kernels.linalg import Linalg
@@ -39,6 +40,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Decompositions,
     Loss,
     Creation,
+    Distributions,
     Indexing,
     Reordering,
     Views,

@@ -76,6 +76,7 @@ class Reductions(Family):
             "linalg_vector_norm": self.vector_norm,
             "cumsum": self.cumsum,
             "cumprod": self.cumprod,
+            "logcumsumexp": self.logcumsumexp,
             "any": self.any,
             "all": self.all,
             "count_nonzero": self.count_nonzero,
@@ -212,6 +213,21 @@ class Reductions(Family):
 
     def cumprod(self, a: Array, dim: int, dtype: Any) -> Any:
         return self.scan(self.xp.cumprod, a, dim, dtype)
+
+    def logcumsumexp(self, a: Array, dim: int) -> Any:
+        """In as many rounds as the length has bits: after n of them each element stands for the
+        2 ** n that end at it. CuPy's functions accumulate nothing but sums and products."""
+        if a.dtype.kind == "c":
+            return NotImplemented
+        if a.ndim == 0 or a.shape[dim] < 2:
+            return a.copy()
+        sums = self.xp.moveaxis(widen(a), dim, -1)
+        step = 1
+        while step < sums.shape[-1]:
+            later = self.xp.logaddexp(sums[..., step:], sums[..., :-step])
+            sums = self.xp.concatenate((sums[..., :step], later), axis=-1)
+            step *= 2
+        return self.xp.ascontiguousarray(self.xp.moveaxis(sums, -1, dim)).astype(a.dtype)
 
     def logical(self, function: Kernel, a: Array, dims: Shape, keepdim: bool) -> Any:
         if dims:

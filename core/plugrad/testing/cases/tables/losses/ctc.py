@@ -92,7 +92,10 @@ PARTS = [
 NUMBERS = T((2,), low=0.5, high=2.0, requires_grad=False)
 FIXED_LOGS = T((4, 2, 3), low=-3.0, high=-0.1, requires_grad=False)
 LOG_ALPHA = T((2, 4, 7), low=-4.0, high=-1.0, requires_grad=False)
-BACKWARD = [OpSample((NUMBERS, FIXED_LOGS, ROWS, (4, 3), (3, 2), NUMBERS, LOG_ALPHA, 0, False))]
+BACKWARD = [
+    OpSample((NUMBERS, FIXED_LOGS, ROWS, *both, NUMBERS, LOG_ALPHA, 0, False))
+    for both in (((4, 3), (3, 2)), (lengths(4, 3), lengths(3, 2)))
+]
 
 CASES = [
     OpCase("ctc_loss", SAMPLES, dtypes=("float32",), gradient=False, errors=ERRORS),
