@@ -26,6 +26,8 @@ ON_HOST = {
     # Attention is made of products there; one kernel has all overloads of `random_`.
     *("_scaled_dot_product_attention", "_scaled_dot_product_attention_backward"),
     *("random_.from", "random_.to"),
+    # Resampling is made of products and sums there, and the host sorts out what is unique.
+    *("_resample", "_resample_backward", "_unique2"),
 }
 
 
