@@ -368,9 +368,8 @@ def _node_names(entries: list[Entry]) -> dict[str, str]:
         if owner is not entry:
             names[entry.schema.full_name] = names[owner.schema.full_name]
             continue
-        base = "".join(
-            part[:1].upper() + part[1:] for part in entry.schema.name.strip("_").split("_")
-        )
+        # `title` makes letters behind digits great, too: FftR2C, Log1P.
+        base = entry.schema.name.title().replace("_", "")
         if entry.node:
             names[entry.schema.full_name] = entry.node
             continue

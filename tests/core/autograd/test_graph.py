@@ -247,6 +247,8 @@ def test_grad_fn_of_leaves_and_constants_is_none() -> None:
         (lambda x: x @ x, "DotBackward0"),
         (lambda x: x[0], "SelectBackward0"),
         (lambda x: x.clone(), "CloneBackward0"),
+        (lambda x: x.log1p(), "Log1PBackward0"),
+        (lambda x: plugrad.fft.rfft(x), "FftR2CBackward0"),
     ],
 )
 def test_nodes_are_named_as_in_pytorch(make: Any, name: str) -> None:
