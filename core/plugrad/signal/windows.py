@@ -13,8 +13,10 @@ tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
 from __future__ import annotations
 
 # Interpreted: it is called rarely.
+import functools
+import inspect
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -31,14 +33,53 @@ __all__ = [
 ]  # fmt: skip
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Options(TypedDict, total=False):
+    """The keywords that all windows take."""
+
+    dtype: Any
+    layout: Any
+    device: Any
+    requires_grad: bool
+
+
+def _common(
+    dtype: Any = None, layout: Any = "strided", device: Any = None, requires_grad: bool = False
+) -> None:
+    """The defaults of `Options`; only its signature is used."""
+
+
+def _window(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: `help` and messages spell out what `**options` stands for."""
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    signature = signature.replace(parameters=[*own, *_COMMON])
+
+    @functools.wraps(function)
+    def window(*args: P.args, **kwargs: P.kwargs) -> R:
+        for key in kwargs:
+            if key not in signature.parameters:
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {key!r}")
+        return function(*args, **kwargs)
+
+    shown: Any = window
+    shown.__signature__ = signature
+    return explains(name=function.__name__)(window)
+
+
+_COMMON = [
+    one.replace(kind=one.KEYWORD_ONLY) for one in inspect.signature(_common).parameters.values()
+]
+
+
 def _made(
     name: str,
     M: int,
     shape: Callable[[], Any],
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    requires_grad: bool,
+    options: Options,
     single: float | None = 1.0,
 ) -> Any:
     """The tensor of `shape()`, an array of `M` numbers, after the checks that windows share.
@@ -46,6 +87,7 @@ def _made(
     Args:
         single: what a window of one element is, where its formula divides by 0; else None.
     """
+    dtype, layout = options.get("dtype"), options.get("layout", "strided")
     kind = get_default_dtype() if dtype is None else dtype
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -58,7 +100,10 @@ def _made(
     else:
         numbers = shape()
     return tensor(
-        numbers.astype(kind.numpy), dtype=kind, device=device, requires_grad=requires_grad
+        numbers.astype(kind.numpy),
+        dtype=kind,
+        device=options.get("device"),
+        requires_grad=options.get("requires_grad", False),
     )
 
 
@@ -67,17 +112,14 @@ def _span(M: int, sym: bool) -> int:
     return M - 1 if sym or M <= 1 else M
 
 
-@explains(name="exponential")
+@_window
 def exponential(
     M: int,
     *,
     center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """exp(-abs(n - center) / tau) for n from 0 to `M` - 1; `center` is the middle by default.
 
@@ -98,18 +140,15 @@ def exponential(
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    return _made("exponential", M, shape, dtype, layout, device, requires_grad, None)
+    return _made("exponential", M, shape, options, single=None)
 
 
-@explains(name="cosine")
+@_window
 def cosine(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """sin(pi * (n + 1 / 2) / M) for n from 0 to `M` - 1.
 
@@ -124,19 +163,16 @@ def cosine(
     def shape() -> Any:
         return np.sin(np.pi * (np.arange(M) + 0.5) / (_span(M, sym) + 1))
 
-    return _made("cosine", M, shape, dtype, layout, device, requires_grad, None)
+    return _made("cosine", M, shape, options, single=None)
 
 
-@explains(name="gaussian")
+@_window
 def gaussian(
     M: int,
     *,
     std: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """exp(-((n - middle) / std) ** 2 / 2) for n from 0 to `M` - 1.
 
@@ -154,19 +190,16 @@ def gaussian(
 
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return _made("gaussian", M, shape, dtype, layout, device, requires_grad, None)
+    return _made("gaussian", M, shape, options, single=None)
 
 
-@explains(name="kaiser")
+@_window
 def kaiser(
     M: int,
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """i0(beta * sqrt(1 - t ** 2)) / i0(beta), where t goes from -1 to 1.
 
@@ -186,18 +219,15 @@ def kaiser(
 
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _made("kaiser", M, shape, dtype, layout, device, requires_grad)
+    return _made("kaiser", M, shape, options)
 
 
-@explains(name="bartlett")
+@_window
 def bartlett(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """1 - abs(t), where t goes from -1 to 1: a triangle.
 
@@ -212,7 +242,7 @@ def bartlett(
     def shape() -> Any:
         return 1 - np.abs(2 * np.arange(M) / _span(M, sym) - 1)
 
-    return _made("bartlett", M, shape, dtype, layout, device, requires_grad)
+    return _made("bartlett", M, shape, options)
 
 
 def _sum_of_cosines(M: int, coefficients: list[Any], sym: bool) -> Any:
@@ -223,16 +253,13 @@ def _sum_of_cosines(M: int, coefficients: list[Any], sym: bool) -> Any:
     return total
 
 
-@explains(name="general_cosine")
+@_window
 def general_cosine(
     M: Any,
     *,
     a: Any,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """a[0] - a[1] * cos(t) + a[2] * cos(2 * t) - ..., where t goes from 0 to 2 * pi.
 
@@ -253,19 +280,16 @@ def general_cosine(
             raise ValueError("Coefficients cannot be empty")
         return _sum_of_cosines(M, coefficients, sym)
 
-    return _made("general_cosine", M, shape, dtype, layout, device, requires_grad)
+    return _made("general_cosine", M, shape, options)
 
 
-@explains(name="general_hamming")
+@_window
 def general_hamming(
     M: Any,
     *,
     alpha: float = 0.54,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """alpha - (1 - alpha) * cos(t), where t goes from 0 to 2 * pi.
 
@@ -276,26 +300,15 @@ def general_hamming(
     >>> plugrad.signal.windows.general_hamming(3, alpha=0.75)
     tensor([0.5000, 1.0000, 0.5000])
     """
-    return general_cosine(
-        M,
-        a=[alpha, 1.0 - alpha],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
-@explains(name="hamming")
+@_window
 def hamming(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """0.54 - 0.46 * cos(t), where t goes from 0 to 2 * pi.
 
@@ -306,20 +319,15 @@ def hamming(
     >>> plugrad.signal.windows.hamming(3)
     tensor([0.0800, 1.0000, 0.0800])
     """
-    return general_hamming(
-        M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return general_hamming(M, sym=sym, **options)
 
 
-@explains(name="hann")
+@_window
 def hann(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """0.5 - 0.5 * cos(t), where t goes from 0 to 2 * pi.
 
@@ -330,26 +338,15 @@ def hann(
     >>> plugrad.signal.windows.hann(4, sym=False)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return general_hamming(
-        M,
-        alpha=0.5,
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
-@explains(name="blackman")
+@_window
 def blackman(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t), where t goes from 0 to 2 * pi.
 
@@ -361,20 +358,15 @@ def blackman(
     tensor(1.6800)
     """
     terms = [0.42, 0.5, 0.08]
-    return _made(
-        "blackman", M, lambda: _sum_of_cosines(M, terms, sym), dtype, layout, device, requires_grad
-    )
+    return _made("blackman", M, lambda: _sum_of_cosines(M, terms, sym), options)
 
 
-@explains(name="nuttall")
+@_window
 def nuttall(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = "strided",
-    device: Any = None,
-    requires_grad: bool = False,
+    **options: Unpack[Options],
 ) -> Tensor:
     """The window of Nuttall with the lowest sidelobes: a sum of four cosines.
 
@@ -387,12 +379,4 @@ def nuttall(
     >>> plugrad.signal.windows.nuttall(4, sym=False).sum()
     tensor(1.4543)
     """
-    return general_cosine(
-        M,
-        a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
