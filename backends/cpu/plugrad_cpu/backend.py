@@ -11,8 +11,8 @@ from plugrad.dtype import DType
 from plugrad.plugins import Backend, InContext, package_kernels
 from plugrad_cpu.facts import describe_host
 from plugrad_cpu.generator import CpuGenerator
-from plugrad_cpu.kernels.floating_errors import SILENT
 from plugrad_cpu.memory import element_offset, element_strides
+from plugrad_cpu.numerics.floating_errors import SILENT
 
 Array = np.ndarray[Any, Any]
 

@@ -22,7 +22,7 @@ from plugrad.testing.cases import (
     lay_out,
     resolve,
 )
-from plugrad_cpu.kernels.floating_errors import SILENT
+from plugrad_cpu.numerics.floating_errors import SILENT
 
 HOSTILE = [float("inf"), -float("inf"), float("nan"), 0.0, -0.0, 6e4, -1.0]
 DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")

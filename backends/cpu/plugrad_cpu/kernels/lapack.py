@@ -283,7 +283,7 @@ def _eliminated(a: Array) -> tuple[Array, Array]:
         factors, pivots, _ = getrf(matrix.T)
         return factors.diagonal(), np.where((pivots != rows).sum() % 2, -1, 1)
 
-    return each(one, a.shape[:-2], a)  # type: ignore[return-value]  # as many as `one` has
+    return each(one, a.shape[:-2], a)
 
 
 def raise_first(info: Array, name: str) -> None:

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import no_signs, not_implemented
-from plugrad_cpu.kernels.floating_errors import run_integer_division
 from plugrad_cpu.kernels.linalg import is_narrow, widen
 from plugrad_cpu.kernels.selection import (
     clamp,
@@ -35,6 +34,7 @@ from plugrad_cpu.numerics.adapters import (
     with_number,
     with_number_first,
 )
+from plugrad_cpu.numerics.floating_errors import run_integer_division
 
 _INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"
 

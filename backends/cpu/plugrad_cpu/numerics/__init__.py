@@ -1,1 +1,1 @@
-"""What kernels compute with: polynomials of the error function, normal numbers."""
+"""What kernels compute with: error function, normal numbers, orders, permutations, sums."""

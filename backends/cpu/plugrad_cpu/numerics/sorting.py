@@ -73,7 +73,8 @@ def _digit(keys: Array, shift: int) -> Array:
     """16 bits of each key."""
     if keys.dtype.itemsize <= 2:
         return keys
-    return np.right_shift(keys, keys.dtype.type(shift)).astype(np.uint16)
+    digit: Array = np.right_shift(keys, keys.dtype.type(shift)).astype(np.uint16)
+    return digit
 
 
 def _by_digits(keys: Array, bits: int) -> Array:

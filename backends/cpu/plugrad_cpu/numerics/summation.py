@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 Array = Any
 Dims = tuple[int, ...]
 
+# NumPy's stubs do not know these arguments by position, which is the fast way.
+_reduce: Final[Callable[..., Any]] = np.add.reduce
 # Elements from which on the way to BLAS pays.
 _LARGE: Final = {np.dtype(np.float32): 1 << 15, np.dtype(np.float64): 1 << 16}
 _LEAST: Final = min(_LARGE.values())
@@ -33,11 +36,12 @@ def add(a: Array, dims: Dims, dtype: Any, keepdim: bool) -> Any:
         if length >= _SHORT and min(dims, default=kept) >= kept:
             found = _of_lines(a.reshape(-1, length))
             return found.reshape(a.shape[:kept] + (1,) * (len(dims) if keepdim else 0))
-    return np.add.reduce(a, dims, dtype, None, keepdim)
+    return _reduce(a, dims, dtype, None, keepdim)
 
 
 def _is_suited(a: Array, dtype: Any) -> bool:
-    return a.size >= _LARGE.get(a.dtype, math.inf) and dtype == a.dtype and a.flags.c_contiguous
+    large: bool = a.size >= _LARGE.get(a.dtype, math.inf)
+    return large and bool(dtype == a.dtype) and bool(a.flags.c_contiguous)
 
 
 @functools.cache
