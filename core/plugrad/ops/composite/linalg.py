@@ -261,7 +261,6 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any)
     result = addbmm(self, batch1, batch2, beta, alpha)
     if sizes_of(self) != sizes_of(result):
         target: Any = self  # a method of the class that users see
-        target: Any = self
         target.resize_(*sizes_of(result))
     return self.copy_(result)
 
