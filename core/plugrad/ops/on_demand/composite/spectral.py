@@ -18,13 +18,13 @@ from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, DType, get_default_dtype
-from plugrad.ops.on_demand.composite.short_time_spectra import istft as istft
-from plugrad.ops.on_demand.composite.short_time_spectra import stft as stft
-from plugrad.ops.on_demand.composite.signal_windows import bartlett_window as bartlett_window
-from plugrad.ops.on_demand.composite.signal_windows import blackman_window as blackman_window
-from plugrad.ops.on_demand.composite.signal_windows import hamming_window as hamming_window
-from plugrad.ops.on_demand.composite.signal_windows import hann_window as hann_window
-from plugrad.ops.on_demand.composite.signal_windows import kaiser_window as kaiser_window
+from plugrad.ops.on_demand.composite.spectra.short_time import istft as istft
+from plugrad.ops.on_demand.composite.spectra.short_time import stft as stft
+from plugrad.ops.on_demand.composite.spectra.windows import bartlett_window as bartlett_window
+from plugrad.ops.on_demand.composite.spectra.windows import blackman_window as blackman_window
+from plugrad.ops.on_demand.composite.spectra.windows import hamming_window as hamming_window
+from plugrad.ops.on_demand.composite.spectra.windows import hann_window as hann_window
+from plugrad.ops.on_demand.composite.spectra.windows import kaiser_window as kaiser_window
 from plugrad.ops.on_demand.prepare import spectral as prepare
 from plugrad.ops.on_demand.prepare.spectral import (
     check_length,

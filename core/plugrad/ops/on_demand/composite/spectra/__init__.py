@@ -1,0 +1,1 @@
+"""Spectra of pieces of a signal, and the windows that cut them out."""
