@@ -192,6 +192,10 @@ def python_header(entry: Entry, group: Group, has_out: bool, is_method: bool = F
         keyword_only.append("out: Any = None")
         keyword_values.append("out")
     if entry.takes_requires_grad:
+        before.append("if layout is not None or pin_memory is not None:")
+        before.append(f"    check_memory({group.name!r}, layout, pin_memory)")
+        keyword_only.extend(["layout: Any = None", "pin_memory: Any = None"])
+        keyword_values.extend(["layout", "pin_memory"])
         keyword_only.append("requires_grad: bool = False")
         keyword_values.append("requires_grad")
     keyword_only.extend(aliases)

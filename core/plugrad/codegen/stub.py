@@ -191,6 +191,8 @@ def _signature(entry: Entry, method: bool, has_out: bool, wider: Mapping[int, st
         kind = "Tensor" if returns_one_tensor(entry) else "tuple[Tensor, ...]"
         keyword_only.append(f"out: {kind} | None = None")
     if entry.takes_requires_grad:
+        keyword_only.append("layout: str | None = None")
+        keyword_only.append("pin_memory: builtins.bool | None = None")
         keyword_only.append("requires_grad: builtins.bool = False")
     if keyword_only and varargs is None:
         positional.append("*")

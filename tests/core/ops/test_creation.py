@@ -194,3 +194,20 @@ def test_empty_strided_has_the_strides() -> None:
     made = plugrad.empty_strided((2, 3), (1, 2))
     assert made.stride() == (1, 2)
     assert made.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "call", ["zeros(2, {})", "normal(0.0, 1.0, (2,), {})", "randint_like(plugrad.ones(2), 3, {})"]
+)
+def test_ordinary_memory_may_be_asked_for(call: str) -> None:
+    def made(options: str) -> Any:
+        return eval(f"plugrad.{call.format(options)}")
+
+    assert made("layout=plugrad.strided, pin_memory=False").shape == (2,)
+    assert made("pin_memory=None, requires_grad=True").requires_grad
+    with pytest.raises(TypeError, match=r"argument 'layout' must be plugrad\.strided, not int"):
+        made("layout=1")
+    with pytest.raises(TypeError, match="argument 'pin_memory' must be bool, not int"):
+        made("pin_memory=1")
+    with pytest.raises(RuntimeError, match="pin_memory=True is not supported"):
+        made("pin_memory=True")

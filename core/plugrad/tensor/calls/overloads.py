@@ -27,8 +27,10 @@ from plugrad.tensor.calls.arguments import (
     is_index,
     is_length,
     is_too_large,
+    require_grad,
     type_name,
 )
+from plugrad.tensor.calls.memory_options import check_memory
 from plugrad.tensor.calls.outputs import write_out, write_outs
 from plugrad.tensor.calls.overridable import (
     OVERRIDES,
@@ -38,6 +40,9 @@ from plugrad.tensor.calls.overridable import (
     stand_in,
 )
 from plugrad.tensor.calls.promotion import is_scalar
+
+# What functions that make tensors take besides the arguments of their operators.
+_OPTIONS: Final = ("layout", "pin_memory", "requires_grad")
 
 
 class NoFit(Exception):
@@ -59,6 +64,7 @@ def call_overload(
         TypeError: none does; the message says what was given and what is possible.
     """
     out = kwargs.pop("out", None) if "out" in kwargs else None
+    options = {key: kwargs.pop(key) for key in _OPTIONS if key in kwargs}
     given_values = (*args, *kwargs.values())
     for attempt in range(2):
         # At last, tensors without dimensions stand for numbers.
@@ -66,11 +72,25 @@ def call_overload(
         if loose and not any(isinstance(value, TensorBase) for value in given_values):
             break
         for op, call in overloads:
+            if options and not _makes_tensors(op.schema):
+                continue
             try:
                 values = bind(op.schema, args, kwargs, loose)
             except NoFit:
                 continue
-            return _call(name, op, call, values, args, kwargs, out, method)
+            if not options:
+                return _call(name, op, call, values, args, kwargs, out, method)
+            check_memory(name, options.get("layout"), options.get("pin_memory"))
+            recorded = options.get("requires_grad", False)
+            if not isinstance(recorded, bool):
+                raise TypeError(
+                    f"{name}(): argument 'requires_grad' must be bool, not {type_name(recorded)}"
+                )
+            result = _call(name, op, call, values, args, kwargs | options, out, method)
+            if recorded and isinstance(result, TensorBase):
+                require_grad(result)
+            return result
+    kwargs = kwargs | options
     given = [type_name(value) for value in (args[1:] if method else args)]
     given.extend(f"{key}={type_name(value)}" for key, value in kwargs.items())
     expected = "\n".join([f" * ({_signature(op.schema, method)})" for op, _ in overloads])
@@ -78,6 +98,15 @@ def call_overload(
         f"{name}() received an invalid combination of arguments - got ({', '.join(given)}), but "
         f"expected one of:\n{expected}"
     )
+
+
+def _makes_tensors(schema: FunctionSchema) -> bool:
+    """Whether a function of PyTorch's with this schema takes `layout` and the like."""
+    names = [argument.name for argument in schema.arguments]
+    if "dtype" not in names or "device" not in names or schema.is_view:
+        return False
+    no_tensor = all(argument.type.base != "Tensor" for argument in schema.arguments)
+    return no_tensor or schema.name.endswith("_like") or schema.name.startswith("new_")
 
 
 def _call(
