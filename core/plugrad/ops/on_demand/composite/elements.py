@@ -13,6 +13,7 @@ from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, float64, int64, uint64
+from plugrad.ops.on_demand.composite.counting.segments import segment_reduce as segment_reduce
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.aliasing.memory_layout import inverse
 from plugrad.tensor.base import sizes_of

@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dtype import DType
+from plugrad.ops.composite.layers.padding import reflection_pad1d as reflection_pad1d
+from plugrad.ops.composite.layers.padding import reflection_pad2d as reflection_pad2d
+from plugrad.ops.composite.layers.padding import reflection_pad3d as reflection_pad3d
+from plugrad.ops.composite.layers.padding import replication_pad1d as replication_pad1d
+from plugrad.ops.composite.layers.padding import replication_pad2d as replication_pad2d
+from plugrad.ops.composite.layers.padding import replication_pad3d as replication_pad3d
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
