@@ -19,7 +19,7 @@ from plugrad.codegen.kernel import (
     formulas_of,
     node_class_name,
 )
-from plugrad.codegen.methods import emit_methods
+from plugrad.codegen.methods import emit_methods, takes_sizes_or_dtype
 from plugrad.codegen.model import Entry, EntryError, parse_entries
 from plugrad.codegen.on_demand import (
     FUNCTIONS_LATER,
@@ -427,7 +427,8 @@ def _signatures_module(groups: list[Group]) -> str:
     out.line("from plugrad.memory_format import memory_format_by_name")
     out.line("from plugrad.tensor.calls.arguments import MISSING")
     for group in groups:
-        if group.kind == "overloaded":
+        only_method = not any(entry.is_function for entry in group.entries)
+        if group.kind == "overloaded" and not (only_method and takes_sizes_or_dtype(group)):
             continue
         entry = group.first
         has_out = takes_out(entry)

@@ -66,7 +66,7 @@ def _emit_method(out: Source, group: Group, module: str) -> None:
     out.line()
     # Final, so that compiled code calls the method itself and not whatever a subclass has.
     chosen = f"call_overload({group.name!r}, {module}OVERLOADS_{group.name}, (self, *args), "
-    by_dtype = _takes_sizes_or_dtype(group)
+    by_dtype = takes_sizes_or_dtype(group)
     if group.kind == "overloaded" and not by_dtype:
         out.line("@final")
         with out.block(f"def {group.name}(self, *args: Any, **kwargs: Any) -> Any:"):
@@ -102,7 +102,7 @@ def _emit_method(out: Source, group: Group, module: str) -> None:
         emit_result(out, entry, group, False, module)
 
 
-def _takes_sizes_or_dtype(group: Group) -> bool:
+def takes_sizes_or_dtype(group: Group) -> bool:
     """Whether it is `view`: with sizes it is called so often that looking for the overload that
     fits would be felt, and a dtype is told from sizes at once."""
     if len(group.entries) != 2:
