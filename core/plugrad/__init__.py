@@ -268,12 +268,14 @@ _FUNCTIONAL = dict.fromkeys(
     "functional",
 ) | {
     "frombuffer": "tensor.interop.buffers",
+    "lobpcg": "_torch_names.lobpcg",
     "pca_lowrank": "_torch_names.low_rank",
     "svd_lowrank": "_torch_names.low_rank",
 }
 
 
 if _TYPE_CHECKING:
+    from plugrad._torch_names.lobpcg import lobpcg
     from plugrad._torch_names.low_rank import pca_lowrank, svd_lowrank
     from plugrad.functional import (
         block_diag,
