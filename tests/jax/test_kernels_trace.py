@@ -66,6 +66,7 @@ REFUSED: Final = {
     "ctc_loss": read_on_the_host("lengths in tensors", 3, 4, 5),
     "_ctc_loss": read_on_the_host("lengths in tensors", 1),
     "_ctc_loss_backward": read_on_the_host("lengths in tensors", 1),
+    "segment_reduce": read_on_the_host("lengths are checked", 0, 2, 3, 4),
     "cov": read_on_the_host("weights are checked", 4, 5, 6),
     "allclose": Refused(
         "the answer is Python's", None, jax.errors.TracerArrayConversionError, "__array__"

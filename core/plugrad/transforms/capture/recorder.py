@@ -357,6 +357,9 @@ def _shared(
     found: list[tuple[str, ...]] = []
     for number, result in enumerate(results):
         names: list[str] = []
+        if not schema.returns:
+            found.append(())
+            continue
         returned = schema.returns[number] if len(schema.returns) > 1 else schema.returns[0]
         alias = returned.type.alias
         for letter in () if alias is None else alias.before:

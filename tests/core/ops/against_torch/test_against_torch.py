@@ -39,9 +39,11 @@ SPELLINGS: Final = {
     "subtract_": "sub_", "swapaxes_": "transpose_", "swapdims_": "transpose_",
     "true_divide_": "div_",
 }  # fmt: skip
-# They write nothing: see test_inplace_view_operators.py, test_resizing.py, test_set_data.py.
+# They write nothing, or what functions of Python return: see test_inplace_view_operators.py,
+# test_resizing.py, test_set_data.py, test_older_names.py.
 NO_WRITES: Final = frozenset([
-    "as_strided_", "detach_", "requires_grad_", "resize_", "resize_as_", "set_",
+    "apply_", "as_strided_", "detach_", "map2_", "map_", "requires_grad_", "resize_",
+    "resize_as_", "set_", "share_memory_",
 ])  # fmt: skip
 # What PyTorch says where it refuses a write; other errors are those of other tests.
 REFUSALS: Final = (
@@ -57,7 +59,7 @@ WIDER: Final = {
 STRICTER: Final = frozenset(["logical_and_", "logical_not_", "logical_or_", "logical_xor_"])
 # PyTorch has one node for all results, and marks all of them; here each is marked that depends on
 # what requires grad. Whether any is marked must agree, and none may be that PyTorch's is not.
-OF_ONE_NODE: Final = ("_foreach_", "native_group_norm")
+OF_ONE_NODE: Final = ("_foreach_", "grid_sampler_", "native_group_norm")
 # PyTorch marks the result, though its gradient is not implemented; here, as of `detach`, none is.
 WITHOUT_GRADIENT: Final = frozenset(["detach_copy"])
 DTYPES: Final = ("bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64")

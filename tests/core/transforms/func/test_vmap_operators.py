@@ -36,7 +36,7 @@ _REFUSED = {
     "Tensor.as_strided", "as_strided", "as_strided_scatter", "view_as_complex",
     "as_strided_copy", "view_as_complex_copy", "unique", "unique_consecutive", "Tensor.unique",
     # Elements that are turned round make no offsets, and no positive definite matrices.
-    "cholesky", "embedding_bag", "linalg.cholesky",
+    "_embedding_bag", "_embedding_bag_forward_only", "cholesky", "embedding_bag", "linalg.cholesky",
     # What would be written to is not mapped over.
     "_foreach_copy_", "_foreach_lerp_", "_foreach_zero_",
 }  # fmt: skip

@@ -94,7 +94,7 @@ def _backward(
     first = of_rows.reshape((batch, *sizes, channels))
     first = F.clone(first.permute((0, spatial + 1, *range(1, spatial + 1))).contiguous())
     moved = [a * b for a, b in zip(of_places, speeds, strict=True)]
-    second = F.stack(moved[::-1], 2).reshape(sizes_of(grid))
+    second = F._unsafe_view(F.stack(moved[::-1], 2), sizes_of(grid))
     return first if output_mask[0] else None, second
 
 

@@ -36,7 +36,7 @@ def hash_tensor(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> Tensor:
     sizes = sizes_of(self)
     dims = _checked_dims(dim, sizes)
     wide = self.detach().to(float64 if self.dtype.category == FLOATING else int64)
-    bits: Any = F._view_dtype(wide, int64)
+    bits: Any = F._view_dtype(F.resolve_neg(wide), int64)
     kept = [d for d in range(len(sizes)) if d not in dims]
     count = math.prod([sizes[d] for d in dims])
     rest = tuple([sizes[d] for d in kept])

@@ -110,7 +110,9 @@ def _factors(self: Tensor, lower: Any, upper: Any, generator: Any) -> Tensor:
         count = int(below.sum().item())
         drawn = F.rand((count,), generator=generator, dtype=float64, device=CPU)
         factors = (drawn * (upper - lower) + lower).to(self.dtype)
-        return F.ones_like(x).masked_scatter(below, F._to_device(factors, self.device))
+        if self.device is not CPU:
+            factors = F._to_device(factors, self.device)
+        return F.ones_like(x).masked_scatter(below, factors)
     drawn = _uniform(sizes_of(self), self, generator) * (upper - lower) + lower
     return F.where(x > 0, 1, drawn.to(self.dtype))
 

@@ -127,4 +127,11 @@ CASES = [
         ],
         dtypes=("float32",),
     ),
+    case(
+        "_embedding_bag_forward_only",
+        [call(T((3, 2)), ROWS, BAGS)],
+        dtypes=("float32",),
+        gradient=False,
+    ),
+    case("empty_permuted", [call((0, 2), (1, 0))], dtypes=(), gradient=False),
 ]

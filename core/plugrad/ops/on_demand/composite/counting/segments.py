@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, float32, int32, int64
+from plugrad.ops.composite.conditions import holds_somewhere
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow
 from plugrad.ops.composite.selection.positions import check_device
 from plugrad.ops.prepare.reductions import wrap_dim
@@ -94,9 +95,9 @@ def _check_lengths(counts: Any, size: int) -> None:
             return
         if 0 in sizes_of(counts)[:-1]:
             return
-    elif bool((counts < 0).any()):
+    elif holds_somewhere(counts < 0):
         raise RuntimeError("lengths contains negative value!")
-    if bool((F.sum(counts, -1) != size).any()):
+    if holds_somewhere(F.sum(counts, -1) != size):
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to "
             "data.size(lengths.dim()-1) when !unsafe."
