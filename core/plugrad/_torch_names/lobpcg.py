@@ -55,8 +55,9 @@ class Worker:
         self.S = X
         self.E: Any = None
         self.R: Any = None
-        self._scale = float(F.linalg_vector_norm(A)) / A.shape[-1] ** 0.5
-        self._weight = 1.0 if B is None else float(F.linalg_vector_norm(B)) / A.shape[-1] ** 0.5
+        root = A.shape[-1] ** 0.5
+        self._scale = F.linalg_vector_norm(A).item() / root
+        self._weight = 1.0 if B is None else F.linalg_vector_norm(B).item() / root
         self._drop = _EPSILON[A.dtype] * A.shape[-1]
 
     def run(self, tracker: Callable[[Worker], object] | None) -> tuple[Any, Any]:
@@ -93,7 +94,7 @@ class Worker:
         self.S, self.X, self.E = S, X, values[:n]
         BX = X if self.B is None else F.matmul(self.B, X)
         self.R = F.matmul(self.A, X) - BX * self.E
-        size = F.linalg_vector_norm(X, 2, (0,))
+        size: Any = F.linalg_vector_norm(X, 2, (0,))
         scale = size * (self._scale + self.E.abs() * self._weight)
         self.tvars["rerr"] = F.linalg_vector_norm(self.R, 2, (0,)) / scale
 
@@ -105,7 +106,7 @@ class Worker:
         """
         S = directions
         for _ in range(3):
-            size = F.linalg_vector_norm(S, 2, (0,))
+            size: Any = F.linalg_vector_norm(S, 2, (0,))
             S = S[:, size > 0] / size[size > 0]
             gram = F.matmul(F.mH(S), S if self.B is None else F.matmul(self.B, S))
             values, vectors = F.linalg_eigh(gram)
@@ -262,15 +263,16 @@ def _of_each(
 
 def _refined(A: Any, B: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
     """A step of Newton's for A x = e B x and x' B x = 1, which brings the derivatives with it."""
-    x = F.mT(vectors)  # (*, k, m)
-    each = A[..., None, :, :] - values[..., None, None] * (
-        F.eye(A.shape[-1], dtype=A.dtype, device=A.device) if B is None else B[..., None, :, :]
-    )
-    weighed = x if B is None else F.matmul(x, F.mT(B))
-    residual = F.matmul(each, x[..., None])[..., 0]
+    x: Any = F.mT(vectors)  # (*, k, m)
+    unit: Any = F.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    shift = values[..., None, None] * (unit if B is None else B[..., None, :, :])
+    each = A[..., None, :, :] - shift
+    weighed: Any = x if B is None else F.matmul(x, F.mT(B))
+    residual: Any = F.matmul(each, x[..., None])
     excess = (1 - (x * weighed).sum((-1,), True)) / 2
-    corner = F.zeros_like(excess)[..., None]
+    corner: Any = F.zeros_like(excess)
     upper = F.cat([each, -weighed[..., None]], -1)
-    lower = F.cat([-weighed[..., None, :], corner], -1)
-    step = F.linalg_solve(F.cat([upper, lower], -2), -F.cat([residual, excess], -1)[..., None])
+    lower = F.cat([-weighed[..., None, :], corner[..., None]], -1)
+    side: Any = F.cat([residual[..., 0], excess], -1)
+    step: Any = F.linalg_solve(F.cat([upper, lower], -2), -side[..., None])
     return values + step[..., -1, 0], F.mT(x + step[..., :-1, 0])
