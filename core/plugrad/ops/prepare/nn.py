@@ -51,9 +51,7 @@ def native_dropout(
     return (input, p, drops, generator)
 
 
-def native_dropout_backward(
-    grad_output: TensorBase, mask: TensorBase, scale: float
-) -> Any:
+def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> Any:
     # What has to be promoted is left to products.
     floats = grad_output.dtype.category >= FLOATING and mask.dtype is bool_
     return (grad_output, mask, scale) if floats else DECLINED
