@@ -177,14 +177,14 @@ def main(arguments: Sequence[str]) -> int:
         results = [away.check("plugrad doctor", command, "doctor")]
         whole = "--full" in arguments
         part = ("-n", "2", "--dist", "worksteal") if whole else (f"--plugrad-share={SHARE_ON_JAX}",)
-        of_plugin = (away.python, *KIT, "--plugrad-op=special::gammaln")
+        of_plugin = (away.python, *KIT, "--plugrad-op=special::erfcx")
         results += away.checks(
             kit(away, reports, "jax", "full", *part, **JAX),  # the longest first
             kit(away, reports, "cpu", "full"),
             kit(away, reports, "numbers", "core"),
             kit(away, reports, "strict", "core"),
             sdists(away),
-            Check("an operator of a plugin: special::gammaln", of_plugin, {}),
+            Check("an operator of a plugin: special::erfcx", of_plugin, {}),
             *(
                 Check(
                     f"the demo on backend {name}",

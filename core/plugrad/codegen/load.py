@@ -43,7 +43,7 @@ def load(
 
     Args:
         source: path of a YAML file, or its text.
-        namespace: the operators' namespace: ``special`` gives ``special::gammaln``.
+        namespace: the operators' namespace: ``special`` gives ``special::erfcx``.
         functions: what the entries name: prepare, composite and formula functions, as a module,
             a mapping or a list of these. Expressions see the operators defined here first, then
             these functions, then the operators of the namespace's families that were loaded

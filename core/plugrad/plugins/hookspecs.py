@@ -66,7 +66,7 @@ def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
 def plugrad_kernels() -> Mapping[str, KernelSource | str]:
     """Kernels that the plugin has for backends, its own or others', by the backend's name.
 
-    What a kernel is called says for which operator it is: ``"special::gammaln"``, or ``"mul"`` of
+    What a kernel is called says for which operator it is: ``"special::erfcx"``, or ``"mul"`` of
     the core's. A string names a module, or an object in one, that is imported when the backend
     becomes active: ``{"jax": "plugrad_special.kernels.jax", "cpu": "plugrad_special:CPU"}``.
     """

@@ -95,7 +95,7 @@ def all_cases() -> list[OpCase]:
 
 
 def cases_of(op: str) -> list[OpCase]:
-    """The cases of one operator: "mul", "plugrad::mul.Tensor", "Tensor.mul", "special::gammaln".
+    """The cases of one operator: "mul", "plugrad::mul.Tensor", "Tensor.mul", "special::erfcx".
 
     An overload counts for nothing: cases are about functions, which pick the overload by their
     arguments.
