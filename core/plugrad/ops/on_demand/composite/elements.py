@@ -14,7 +14,7 @@ from plugrad.device import Device
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, float64, int64, uint64
 from plugrad.ops.on_demand.composite.counting.segments import segment_reduce as segment_reduce
-from plugrad.ops.prepare.reductions import wrap_dim
+from plugrad.ops.prepare.reductions import wrap_dims
 from plugrad.tensor.aliasing.memory_layout import inverse
 from plugrad.tensor.base import sizes_of
 
@@ -55,21 +55,12 @@ def hash_tensor(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> Tensor:
 
 def _checked_dims(dim: Ints, sizes: Ints) -> list[int]:
     """The dimensions that are hashed, from the front; all if none is named."""
-    dims: list[int] = []
-    for item in dim:
-        wrapped = wrap_dim(item, len(sizes))
-        if wrapped in dims:
-            raise RuntimeError(f"dim {wrapped} appears multiple times in the list of dims")
-        dims.append(wrapped)
-    if not dims:
-        if 0 in sizes:
-            raise RuntimeError(
-                "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. "
-                "Specify the reduction dim with the 'dim' argument."
-            )
-        return list(range(len(sizes)))
-    if not sizes:
-        return []
+    dims = wrap_dims(dim, len(sizes))
+    if not dim and 0 in sizes:
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
     for wrapped in dims:
         if sizes[wrapped] == 0:
             raise IndexError(
