@@ -1,0 +1,31 @@
+"""Loops that numba compiles, for what NumPy has no fast function for.
+
+`pip install 'plugrad-cpu[numba]'` brings numba. Without it, and below the sizes that kernels state,
+NumPy computes the same numbers. `PLUGRAD_CPU_CAPABILITY=default` in the environment does without.
+
+Compiled code is kept on disk: beside these modules, or in the user's cache where that folder cannot
+be written to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+from typing import Any, Final
+
+# From so many elements on, compiled loops pay for loading numba, which takes a few tenths of a
+# second.
+ENOUGH: Final = 1 << 18
+
+
+@cache
+def loops(name: str) -> Any:
+    """The module of this package with a name; None where there is no numba, or none is wanted."""
+    if os.environ.get("PLUGRAD_CPU_CAPABILITY") == "default":
+        return None
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return None
+    return importlib.import_module(f"plugrad_cpu.compiled.{name}")
