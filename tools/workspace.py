@@ -289,7 +289,7 @@ def test(arguments: Sequence[str]) -> int:
     """The suite, once against the installed core and once against the sources in core/."""
     backends = tested_backends()
     workspace = Workspace()
-    installed = workspace.install_with(["test", *oracle()], backends)
+    installed = workspace.install_with(["test", "fast", *oracle()], backends)
     workspace.generate()
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
     interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
@@ -375,7 +375,7 @@ def bench(arguments: Sequence[str]) -> int:
     backends = tested_backends()
     workspace = Workspace()
     more = ["bench"] if "jax" in backends else []
-    workspace.install_with([*more, *oracle()], backends)
+    workspace.install_with(["fast", *more, *oracle()], backends)
     where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
     return call(PYTHON, "-m", "benchmarks", *(arguments or where))
 

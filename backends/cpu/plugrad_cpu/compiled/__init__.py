@@ -19,10 +19,21 @@ from typing import Any, Final
 ENOUGH: Final = 1 << 18
 
 
+def is_wanted() -> bool:
+    """Whether kernels may use more than NumPy and SciPy.
+
+    Raises ValueError if `PLUGRAD_CPU_CAPABILITY` is not what it may be.
+    """
+    chosen = os.environ.get("PLUGRAD_CPU_CAPABILITY", "")
+    if chosen not in ("", "default"):
+        raise ValueError(f"PLUGRAD_CPU_CAPABILITY is 'default' or not set, got {chosen!r}")
+    return not chosen
+
+
 @cache
 def loops(name: str) -> Any:
     """The module of this package with a name; None where there is no numba, or none is wanted."""
-    if os.environ.get("PLUGRAD_CPU_CAPABILITY") == "default":
+    if not is_wanted():
         return None
     try:
         import numba  # noqa: F401

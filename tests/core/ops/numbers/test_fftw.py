@@ -1,0 +1,110 @@
+"""Transforms by FFTW, which take the place of others from a size on."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import plugrad
+from plugrad_cpu.kernels import spectral
+from plugrad_cpu.numerics import fftw
+
+pytest.importorskip("pyfftw")
+
+MODES = 3
+
+
+@pytest.fixture(autouse=True)
+def everything_by_fftw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spectral, "_ENOUGH", 0)
+
+
+@st.composite
+def signals(draw: st.DrawFn) -> tuple[Any, tuple[int, ...]]:
+    """An array, in rows or in columns, and the dimensions of a transform."""
+    shape = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    dims = draw(st.permutations(range(len(shape))))[: draw(st.integers(1, len(shape)))]
+    dtype = draw(st.sampled_from(["f4", "f8"]))
+    array = np.random.default_rng(0).standard_normal((2, *shape)).astype(dtype)
+    if draw(st.booleans()):
+        array = np.asfortranarray(array)
+    return array, tuple(dims)
+
+
+def by_numpy(name: str, a: Any, dims: tuple[int, ...], mode: int, *lengths: Any) -> Any:
+    """NumPy's transform, which is exact enough and has no state."""
+    forward = not name.startswith("i")
+    norm = "ortho" if mode == 1 else "backward" if (mode == 0) == forward else "forward"
+    return getattr(np.fft, name)(a, *lengths, axes=dims, norm=norm)
+
+
+def assert_close(found: Any, expected: Any) -> None:
+    limit = 1e-5 if found.real.dtype == np.float32 else 1e-13
+    assert found.shape == expected.shape
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, expected, rtol=100 * limit, atol=100 * limit)
+
+
+@settings(deadline=None, max_examples=60)
+@given(signals(), st.integers(0, MODES - 1))
+def test_values_are_numpys(signal: tuple[Any, tuple[int, ...]], mode: int) -> None:
+    (real, imaginary), dims = signal
+    whole = real + 1j * imaginary
+    kept = whole.copy()
+    for name, forward in (("fftn", True), ("ifftn", False)):
+        found = spectral.c2c(whole, dims, mode, forward)
+        assert found.dtype == whole.dtype
+        assert_close(found, by_numpy(name, whole, dims, mode))
+    for onesided in (True, False):
+        found = spectral.r2c(real, dims, mode, onesided)
+        assert found.dtype == whole.dtype
+        assert_close(found, by_numpy("rfftn" if onesided else "fftn", real, dims, mode))
+    half = spectral.r2c(real, dims, 0, True)
+    lengths = [real.shape[dim] for dim in dims]
+    found = spectral.c2r(half, dims, mode, lengths[-1])
+    assert found.dtype == real.dtype
+    assert_close(found, by_numpy("irfftn", half, dims, mode, lengths))
+    np.testing.assert_array_equal(whole, kept)
+
+
+def test_memory_that_starts_anywhere() -> None:
+    memory = np.arange(9.0)
+    spectrum = plugrad.fft.fft(plugrad.from_numpy(memory)[1:])
+    np.testing.assert_allclose(spectrum.numpy(), np.fft.fft(memory[1:]))
+
+
+def test_gradients() -> None:
+    signal = plugrad.rand(2, 5, dtype=plugrad.float64, requires_grad=True)
+    assert plugrad.autograd.gradcheck(
+        lambda x: plugrad.fft.irfft2(plugrad.fft.rfft2(x) * 2), signal
+    )
+
+
+def test_threads_do_not_share_a_plan() -> None:
+    signals = [np.random.default_rng(seed).standard_normal((64, 64)) + 0j for seed in range(4)]
+    expected = [np.fft.fft(signal) for signal in signals]
+    differ: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            found = spectral.c2c(signals[number], (1,), 0, True)
+            if not np.allclose(found, expected[number]):
+                differ.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert differ == []
+
+
+def test_plans_are_dropped() -> None:
+    for length in range(1, 50):
+        spectral.c2c(np.ones(length, complex), (0,), 0, True)
+    assert len(fftw._plans._resting) <= fftw._KEPT
