@@ -1,14 +1,14 @@
-"""Fourier transforms by FFTW, which has vector code for single transforms and for short ones.
+"""Fourier transforms of rows by FFTW, which has vector code for single transforms and short ones.
 
-A plan says how FFTW computes a transform of arrays of one size and layout. It is estimated, not
-measured: that takes well under a millisecond, and no run of a program differs from the next one.
+A plan says how FFTW transforms rows of one number and length. It is estimated, not measured: so a
+program computes the same bits in each run. For rows that lie one behind the other the estimate is
+good; what lies otherwise in memory, `plugrad_cpu.numerics.fourier` moves there first.
 
 Source: Frigo and Johnson, The Design and Implementation of FFTW3, Proc. IEEE 93 (2005).
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
 from functools import cache
@@ -19,10 +19,8 @@ import numpy as np
 from plugrad_cpu.compiled import is_wanted
 
 Array = Any
-Dims = tuple[int, ...]
-Shape = tuple[int, ...]
 
-# Plans that are kept, each with its tables of roots of unity.
+# Plans that are kept, each with its table of roots of unity.
 _KEPT: Final = 32
 # NumPy's memory starts at multiples of so many bytes; a view may start elsewhere.
 _ALIGNMENT: Final = 16
@@ -40,42 +38,35 @@ def library() -> Any:
     return pyfftw
 
 
-def _stand_in(shape: Shape, dtype: Any) -> Array:
-    """An array that nobody writes to, so that it takes no memory; not aligned to more than what
-    all arrays are, since a plan asks for the alignment that it was made for."""
-    size = math.prod(shape) * dtype.itemsize
+def is_aligned(a: Array) -> bool:
+    """Whether a plan takes an array as it is."""
+    address: int = a.ctypes.data
+    return address % _ALIGNMENT == 0
+
+
+def _stand_in(like: Array) -> Array:
+    """An array in memory that nobody writes to, so that there is none; not aligned to more than
+    what all arrays are, since a plan asks for the alignment that it was made for."""
+    size = like.shape[0] * like.strides[0]
     memory = np.empty(size + 4 * _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % (2 * _ALIGNMENT) + _ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
+    rows = memory[start : start + size].view(like.dtype).reshape(like.shape[0], -1)
+    return rows[:, : like.shape[1]]
 
 
 class _Plan:
     """A plan, and arrays that stand in for those of a call."""
 
-    def __init__(
-        self, read: tuple[Shape, Any], made: tuple[Shape, Any], dims: Dims, way: str, threads: int
-    ) -> None:
-        self.made = made
-        self.free = _stand_in(*read), _stand_in(*made)
-        flags = ["FFTW_ESTIMATE"]
-        if _halves(read, made):
-            # In several dimensions there is no other plan.
-            flags.append("FFTW_DESTROY_INPUT")
-        self.plan = library().FFTW(*self.free, dims, way, flags, threads)
+    def __init__(self, read: Array, made: Array, way: str) -> None:
+        self.free = _stand_in(read), _stand_in(made)
+        self.plan = library().FFTW(*self.free, (1,), way, ("FFTW_ESTIMATE",))
 
-    def run(self, a: Array) -> Array:
-        made = np.empty(*self.made)
-        self.plan.update_arrays(a, made)
+    def run(self, read: Array, made: Array) -> None:
+        self.plan.update_arrays(read, made)
         try:
             self.plan.execute()
         finally:
             self.plan.update_arrays(*self.free)
-        return made
-
-
-def _halves(read: tuple[Shape, Any], made: tuple[Shape, Any]) -> bool:
-    """Whether a plan makes real numbers of half a spectrum."""
-    return bool(read[1].kind == "c" and made[1].kind == "f")
 
 
 class _Plans:
@@ -97,20 +88,22 @@ class _Plans:
             while len(self._resting) > _KEPT:
                 self._resting.popitem(last=False)
 
+    def __len__(self) -> int:
+        return len(self._resting)
 
-_plans: Final = _Plans()
+
+plans: Final = _Plans()
 
 
-def transform(a: Array, made: tuple[Shape, Any], dims: Dims, forward: bool, threads: int) -> Array:
-    """A transform that is not scaled, of an array with elements. `made` are the shape and the
-    dtype of the result: of real numbers, of a half of a spectrum, or of all of it."""
-    read = a.shape, a.dtype
-    if _halves(read, made) or not a.flags.c_contiguous or a.ctypes.data % _ALIGNMENT:
-        a = a.copy()
-    key = read, made, dims, forward, threads
-    plan = _plans.take(key)
+def transform_rows(read: Array, made: Array, forward: bool) -> None:
+    """Transforms, not scaled, of the rows of one matrix into those of another.
+
+    Each row lies in one piece, and both matrices are aligned. Of real numbers the result is half
+    of the spectrum.
+    """
+    key = (read.shape, read.strides, read.dtype, made.shape, made.strides, forward)
+    plan = plans.take(key)
     if plan is None:
-        plan = _Plan(read, made, dims, "FFTW_FORWARD" if forward else "FFTW_BACKWARD", threads)
-    found = plan.run(a)
-    _plans.rest(key, plan)
-    return found
+        plan = _Plan(read, made, "FFTW_FORWARD" if forward else "FFTW_BACKWARD")
+    plan.run(read, made)
+    plans.rest(key, plan)
