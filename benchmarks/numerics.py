@@ -218,6 +218,17 @@ def random_numbers(smoke: bool) -> Iterator[Case]:
             lambda module, p: module.bernoulli(p),
             lambda dtype=dtype: (_generator().random(count).astype(dtype),),
         )
+        yield Case(
+            f"exponential_, {count} {dtype}",
+            lambda module, dtype=dtype: module.empty(
+                count, dtype=getattr(module, dtype)
+            ).exponential_(),
+        )
+        yield Case(
+            f"multinomial, {count // 100} of {count} {dtype}",
+            lambda module, weights: module.multinomial(weights, count // 100),
+            lambda dtype=dtype: (_generator().random(count).astype(dtype),),
+        )
     yield Case(f"randperm, {count}", lambda module: module.randperm(count))
     yield Case(f"randint, {count}", lambda module: module.randint(0, 1000, (count,)))
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final, Self
 
 import numpy as np
 
 import plugrad
 from plugrad.plugins.generators import SeededGenerator
+from plugrad_cpu.compiled import ENOUGH, loops
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +73,33 @@ class CpuGenerator(SeededGenerator):
         self._fresh = True
         self.next_double = self._next_float = None
 
+    def fill(self, loop: str, out: Array, *arguments: object) -> bool:
+        """Have a loop of `compiled.random` fill an array; False where NumPy has to.
+
+        `out` is contiguous and of a dtype that numba knows.
+        """
+        if out.size < ENOUGH:
+            return False
+        random = loops("random")
+        if random is None:
+            return False
+        self.run(getattr(random, loop), out, *arguments)
+        return True
+
+    def run(self, loop: Callable[..., int], out: Array, *arguments: object) -> None:
+        """Fill an array of any length by a loop of `compiled.random`."""
+        if not out.size:
+            return
+        # Other threads run meanwhile, and may draw.
+        with self._bits.lock:
+            state: Any = self._bits.state
+            inner = state["state"]
+            # Unread words are the last ones of those that were taken from the block.
+            position = self._taken - (0 if self._unread is None else len(self._unread))
+            inner["pos"] = loop(inner["key"], position, out, *arguments)
+            self._bits.state = state
+            self._taken, self._unread, self._fresh = inner["pos"], None, False
+
     def _take(self, count: int) -> Array:
         """Words of the twister as uint32 or uint64."""
         self._fresh = False
@@ -83,6 +111,10 @@ class CpuGenerator(SeededGenerator):
 
     def words(self, count: int) -> Array:
         """The next words, as uint32, in memory that may be written to."""
+        if count >= ENOUGH:
+            made = np.empty(count, np.uint32)
+            if self.fill("words", made):
+                return made
         unread = self._unread
         if unread is None:
             return self._take(count).astype(np.uint32, copy=False) if count else np.empty(0, "u4")
@@ -107,6 +139,8 @@ class CpuGenerator(SeededGenerator):
     def floats(self, count: int) -> Array:
         """Multiples of 2**-24 in [0, 1), as float32."""
         drawn = np.empty(count, np.float32)
+        if self.fill("floats", drawn):
+            return drawn
         for start in range(0, count, _CHUNK):
             part = drawn[start : start + _CHUNK]
             words = self.words(part.size)
@@ -119,6 +153,8 @@ class CpuGenerator(SeededGenerator):
     def doubles(self, count: int) -> Array:
         """Multiples of 2**-53 in [0, 1)."""
         drawn = np.empty(count)
+        if self.fill("doubles", drawn):
+            return drawn
         for start in range(0, count, _CHUNK):
             part = drawn[start : start + _CHUNK]
             long = self.long_words(part.size)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad_cpu.compiled import ENOUGH
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.numerics.box_muller import (
     BLOCK,
@@ -29,6 +30,7 @@ Shape = tuple[int, ...]
 
 _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
+_WIDE: Final = (_FLOAT32, _FLOAT64)
 
 # From so many integers on, each takes two words.
 _MANY_INTEGERS: Final = 1 << 28
@@ -37,8 +39,13 @@ _CHUNK: Final = 1 << 15
 # From so many elements on, a permutation's random numbers have 64 bits.
 _LONG_PERMUTATION: Final = (2**32 - 1) // 20
 _WORD: Final = 1 << 64
-# From so many elements on, a permutation is found by whole passes.
+# Up to here compiled loops find remainders of words of 32 bits.
+_LARGEST_SPAN: Final = 1 << 31
+# From so many elements on, a permutation is found by whole passes, and rows are not sorted where
+# few elements of them are wanted.
 _LONG: Final = 512
+# One in so many elements tells how large those are that are wanted.
+_SAMPLED: Final = 16
 # The bits of a float64 that float32 lacks, and how far from their middle its rounding is in doubt.
 _BELOW_FLOAT32: Final = (1 << 29) - 1
 _DOUBTFUL: Final = 64
@@ -58,6 +65,21 @@ def write(array: Array, drawn: Array) -> Array:
     target = in_memory_order(array)
     target[...] = drawn.reshape(target.shape)
     return array
+
+
+def filled(array: Array, generator: CpuGenerator, loop: str, *arguments: object) -> bool:
+    """Have a compiled loop fill an array; False where NumPy has to."""
+    dtype = array.dtype
+    if array.size < ENOUGH or not (dtype in _WIDE or dtype.kind in "iub"):
+        return False
+    target = in_memory_order(array)
+    if target.flags.carray:
+        return generator.fill(loop, target.reshape(-1), *arguments)
+    drawn = np.empty(array.size, dtype)
+    if not generator.fill(loop, drawn, *arguments):
+        return False
+    write(array, drawn)
+    return True
 
 
 def narrowed(drawn: Any, dtype: DTypeLike) -> Any:
@@ -82,6 +104,10 @@ def uniform_(array: Array, low: float, high: float, generator: CpuGenerator) -> 
         return array
     dtype = array.dtype
     count = array.size
+    if dtype in _WIDE:
+        loop = "uniform_floats" if dtype == _FLOAT32 else "uniform_doubles"
+        if filled(array, generator, loop, float(low), float(high)):
+            return array
     if dtype == _FLOAT64:
         drawn = stretched(generator.doubles(count), high - low, low)
     else:
@@ -111,7 +137,10 @@ def normal_(array: Array, mean: float, std: float, generator: CpuGenerator) -> A
     dtype, count = array.dtype, array.size
     if count < BLOCK or not array.flags.c_contiguous:
         drawn = stretched(one_by_one(generator, count), std, mean)
-    elif dtype in (_FLOAT32, _FLOAT64):
+    elif dtype in _WIDE:
+        loop = "normal_floats" if dtype == _FLOAT32 else "normal_doubles"
+        if filled(array, generator, loop, float(mean), float(std)):
+            return array
         drawn = in_blocks(generator, count, mean, std, dtype)
     else:
         drawn = in_blocks_of_float16(generator, count, mean, std)
@@ -120,7 +149,7 @@ def normal_(array: Array, mean: float, std: float, generator: CpuGenerator) -> A
 
 def randn(size: Shape, generator: CpuGenerator, dtype: DTypeLike, device: int) -> Array:
     count = math.prod(size)
-    if dtype == _FLOAT32 and count >= BLOCK:
+    if dtype == _FLOAT32 and BLOCK <= count < ENOUGH:
         return in_blocks(generator, count, 0.0, 1.0, dtype).reshape(size)
     return normal_(np.empty(size, dtype), 0.0, 1.0, generator)
 
@@ -148,11 +177,25 @@ def _between(generator: CpuGenerator, low: int, high: int, count: int) -> Array:
     return drawn.view(np.int64)
 
 
+def _filled_with_remainders(
+    array: Array, generator: CpuGenerator, span: int, low: int, long: bool
+) -> bool:
+    """The same by a compiled loop, if it is as in `filled`."""
+    if array.dtype.kind == "b":
+        return False
+    if span >= _WORD:
+        return filled(array, generator, "long_integers", np.uint64(0), 0)
+    # As int64 has it: sums of integers wrap around.
+    low = (low + _WORD // 2) % _WORD - _WORD // 2
+    if long:
+        return filled(array, generator, "long_integers", np.uint64(span), low)
+    return span <= _LARGEST_SPAN and filled(array, generator, "integers", span, low)
+
+
 def randint(
     low: int, high: int, size: Shape, generator: CpuGenerator, dtype: DTypeLike, device: int
 ) -> Array:
-    drawn = _between(generator, low, high, math.prod(size)).reshape(size)
-    return _as_numbers(drawn, dtype)
+    return random_between_(np.empty(size, dtype), low, high, generator)
 
 
 def _as_numbers(drawn: Array, dtype: DTypeLike) -> Array:
@@ -163,13 +206,19 @@ def _as_numbers(drawn: Array, dtype: DTypeLike) -> Array:
 
 
 def random_between_(array: Array, low: int, high: int, generator: CpuGenerator) -> Array:
+    span = high - low
+    if _filled_with_remainders(array, generator, span, low, span >= _MANY_INTEGERS):
+        return array
     return write(array, _as_numbers(_between(generator, low, high, array.size), array.dtype))
 
 
 def random_(array: Array, low: int, high: int, generator: CpuGenerator) -> Array:
     """Integers from 0 to the largest: two words for those of 64 bits, else one."""
     dtype = array.dtype
-    if dtype == np.int64 or dtype == _FLOAT64:
+    long = dtype == np.int64 or dtype == _FLOAT64
+    if _filled_with_remainders(array, generator, high, 0, long):
+        return array
+    if long:
         drawn = generator.long_words(array.size) % np.uint64(high)
     else:
         drawn = generator.words(array.size).astype(np.uint64) % np.uint64(high)
@@ -180,16 +229,20 @@ def randperm(n: int, generator: CpuGenerator, dtype: DTypeLike, device: int) -> 
     """Each place in turn gets one of the numbers that are left (Fisher and Yates)."""
     if n < 2:
         return np.arange(n).astype(dtype)
+    if n < _LONG_PERMUTATION:
+        order = np.empty(n, np.int64)
+        if filled(order, generator, "permutation"):
+            return _as_numbers(order, dtype)
     draw = generator.words if n < _LONG_PERMUTATION else generator.long_words
     drawn = draw(n - 1)
     left = np.arange(n, 1, -1, dtype=drawn.dtype)
     np.remainder(drawn, left, out=drawn)
     if n < _LONG:
-        order = list(range(n))
+        places = list(range(n))
         for place, distance in enumerate(drawn.tolist()):
             other = place + distance
-            order[place], order[other] = order[other], order[place]
-        return _as_numbers(np.array(order, np.int64), dtype)
+            places[place], places[other] = places[other], places[place]
+        return _as_numbers(np.array(places, np.int64), dtype)
     return _as_numbers(exchanged(drawn), dtype)
 
 
@@ -200,6 +253,8 @@ def _check_probabilities(probabilities: Array) -> None:
 
 def bernoulli_(array: Array, probability: Any, generator: CpuGenerator) -> Array:
     if not isinstance(probability, np.ndarray):
+        if filled(array, generator, "coins", float(probability)):
+            return array
         return write(array, generator.doubles(array.size) < probability)
     if np.broadcast_shapes(array.shape, probability.shape) != array.shape:
         raise RuntimeError(
@@ -227,9 +282,8 @@ def bernoulli_of_number(a: Array, probability: float, generator: CpuGenerator) -
 
 def kept_by_dropout(generator: CpuGenerator, x: Array, probability: float) -> Array:
     """The mask of the elements that dropout with a probability keeps; it lies in memory like x."""
-    marks = np.empty_like(x, np.float64)
-    write(marks, generator.doubles(x.size))
-    return marks < 1 - probability
+    kept = np.empty_like(x, np.bool_)
+    return bernoulli_(kept, 1 - probability, generator)
 
 
 def exponentials(generator: CpuGenerator, count: int, rate: float) -> Array:
@@ -240,21 +294,30 @@ def exponentials(generator: CpuGenerator, count: int, rate: float) -> Array:
 
 
 def narrow_exponentials(generator: CpuGenerator, count: int, rate: float) -> Array:
-    """The same, right once they are rounded to float32: NumPy's logarithm is faster, and its last
-    bits matter only next to the middle between two numbers of float32."""
+    """The same, rounded to float32: NumPy's logarithm is faster, and its last bits matter only
+    next to the middle between two numbers of float32."""
+    found = np.empty(count, _FLOAT32)
     uniform = generator.doubles(count)
     np.negative(uniform, out=uniform)
-    drawn = np.log1p(uniform)
-    drawn *= -1 / rate
-    places = drawn.view(np.uint64) & np.uint64(_BELOW_FLOAT32)
-    places -= np.uint64((_BELOW_FLOAT32 + 1) // 2 - _DOUBTFUL)
-    doubtful = (places < 2 * _DOUBTFUL) | (drawn < _NORMAL_FLOAT32)
-    if doubtful.any():
-        drawn[doubtful] = by_libm(math.log1p, uniform[doubtful]) * (-1 / rate)
-    return drawn
+    size = min(count, _CHUNK)
+    numbers, bits = np.empty(size), np.empty(size, np.uint64)
+    for start in range(0, count, _CHUNK):
+        part = uniform[start : start + _CHUNK]
+        drawn, places = numbers[: part.size], bits[: part.size]
+        np.log1p(part, out=drawn)
+        drawn *= -1 / rate
+        np.bitwise_and(drawn.view(np.uint64), np.uint64(_BELOW_FLOAT32), out=places)
+        places -= np.uint64((_BELOW_FLOAT32 + 1) // 2 - _DOUBTFUL)
+        doubtful = (places < 2 * _DOUBTFUL) | (drawn < _NORMAL_FLOAT32)
+        if doubtful.any():
+            drawn[doubtful] = by_libm(math.log1p, part[doubtful]) * (-1 / rate)
+        np.copyto(found[start : start + part.size], drawn, casting="same_kind")
+    return found
 
 
 def exponential_(array: Array, rate: float, generator: CpuGenerator) -> Array:
+    if array.dtype == _FLOAT64 and filled(array, generator, "exponential", -1 / rate):
+        return array
     draw = exponentials if array.dtype == _FLOAT64 else narrow_exponentials
     return write(array, narrowed(draw(generator, array.size, rate), array.dtype))
 
@@ -276,6 +339,24 @@ def _check_weights(rows: Array, replacement: bool) -> None:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
+def _largest(rows: Array, count: int) -> Array:
+    """Places of the largest numbers of each row, the largest first, equal ones in their order."""
+    falling = -rows
+    if rows.shape[1] < _LONG or count > rows.shape[1] // 8:
+        return np.argsort(falling, 1, kind="stable")[:, :count]
+    places = np.empty((len(rows), count), np.int64)
+    for row, numbers in enumerate(falling):
+        # Twice as many as are wanted, as far as some of them can tell.
+        rank = 2 * count // _SAMPLED + _SAMPLED
+        bound = np.partition(numbers[::_SAMPLED], rank)[rank]
+        # What cannot be compared counts as small.
+        found = np.flatnonzero(~(numbers > bound))
+        if found.size < count:
+            found = np.arange(numbers.size)
+        places[row] = found[np.argsort(numbers[found], kind="stable")[:count]]
+    return places
+
+
 def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGenerator) -> Array:
     """With replacement by inverting the distribution function; without, and for one draw, by a
     race of exponential clocks that run at the speed of the weights (Efraimidis and Spirakis,
@@ -290,16 +371,14 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGen
             upper = np.cumsum(shares, dtype=shares.dtype)
             upper /= upper[-1]
             upper[-1] = 1
-            drawn[row] = np.searchsorted(upper.astype(_FLOAT64), generator.doubles(count))
+            upper = upper.astype(_FLOAT64, copy=False)
+            if not generator.fill("inverted", drawn[row], upper):
+                drawn[row] = np.searchsorted(upper, generator.doubles(count))
     else:
-        draw = exponentials if weights.dtype == _FLOAT64 else narrow_exponentials
-        times = narrowed(draw(generator, rows.size, 1.0), weights.dtype)
-        speeds = rows / times.reshape(rows.shape).astype(rows.dtype)
-        speeds = speeds.astype(weights.dtype).astype(rows.dtype)
-        if count == 1:
-            drawn = np.argmax(speeds, 1)
-        else:
-            drawn = np.argsort(-speeds, 1, kind="stable")[:, :count]
+        times = exponential_(np.empty(rows.shape, weights.dtype), 1.0, generator)
+        speeds = rows / times.astype(rows.dtype, copy=False)
+        speeds = speeds.astype(weights.dtype, copy=False).astype(rows.dtype, copy=False)
+        drawn = np.argmax(speeds, 1) if count == 1 else _largest(speeds, count)
     return drawn.astype(np.int64, copy=False).reshape((*weights.shape[:-1], count))
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad_cpu.compiled import ENOUGH, loops
 from plugrad_cpu.generator import CpuGenerator
 
 Array = np.ndarray[Any, Any]
@@ -30,27 +31,28 @@ HALF: Final = BLOCK // 2
 # How many blocks are computed at once: what is needed fits into the cache.
 _BLOCKS: Final = 2048
 
-_ROOT_HALF_BITS: Final = 0x3F3504F3
-_ONE_BITS: Final = 0x3F800000
+ROOT_HALF_BITS: Final = 0x3F3504F3
+ONE_BITS: Final = 0x3F800000
 
 # Cephes, logf.c.
-_LOG: Final = (
+LOG: Final = (
     7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
     -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
 )  # fmt: skip
-_LN2_LOW: Final = np.float32(-2.12194440e-4)
-_LN2_HIGH: Final = np.float32(0.693359375)
+LN2_LOW: Final = np.float32(-2.12194440e-4)
+LN2_HIGH: Final = np.float32(0.693359375)
 
 # Cephes, sinf.c: pi / 4 in three parts. Products of the first two with small integers are exact.
-_PARTS_OF_PI: Final = tuple(
+PARTS_OF_PI: Final = tuple(
     np.float32(part) for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 )
-_FOUR_OVER_PI: Final = np.float32(1.27323954473516)
-_TWO_PI: Final = np.float32(2 * math.pi)
-_COS: Final = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_SIN: Final = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+FOUR_OVER_PI: Final = np.float32(1.27323954473516)
+TWO_PI: Final = np.float32(2 * math.pi)
+COS: Final = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+SIN: Final = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _HALF: Final = np.float32(0.5)
 _ONE: Final = np.float32(1)
+_ZERO: Final = np.float32(0)
 
 
 def _wide(number: float) -> float:
@@ -95,40 +97,40 @@ class _Horner:
 def _log(horner: _Horner, u: Array) -> Array:
     """log(u) for 0 < u <= 1."""
     bits = u.view(np.int32)
-    bits += _ONE_BITS - _ROOT_HALF_BITS
+    bits += ONE_BITS - ROOT_HALF_BITS
     exponent = bits >> 23
     exponent -= 127
     bits &= 0x7FFFFF
-    bits += _ROOT_HALF_BITS
+    bits += ROOT_HALF_BITS
     u -= _ONE
     power = exponent.astype(np.float32)
     square = u * u
-    y = horner(u, _LOG)
+    y = horner(u, LOG)
     y *= u
-    y = horner.fused(y, square, power * _LN2_LOW)
+    y = horner.fused(y, square, power * LN2_LOW)
     square *= _HALF
     y -= square
     u += y
-    power *= _LN2_HIGH
+    power *= LN2_HIGH
     u += power
     return u
 
 
 def _sine_and_cosine(horner: _Horner, x: Array) -> tuple[Array, Array]:
     """Of 0 <= x <= 2 pi."""
-    octant = (x * _FOUR_OVER_PI).astype(np.int32)
+    octant = (x * FOUR_OVER_PI).astype(np.int32)
     octant += 1
     octant &= -2
     multiple = octant.astype(np.float32)
-    for part in _PARTS_OF_PI[:2]:
+    for part in PARTS_OF_PI[:2]:
         x += multiple * part
-    np.copyto(x, horner.fused(multiple, _PARTS_OF_PI[2], x))
+    np.copyto(x, horner.fused(multiple, PARTS_OF_PI[2], x))
     square = x * x
-    cosine = horner(square, _COS) * square
+    cosine = horner(square, COS) * square
     half = square * _HALF
     np.negative(half, out=half)
     cosine = horner.fused(cosine, square, half) + _ONE
-    sine = horner(square, _SIN) * square
+    sine = horner(square, SIN) * square
     sine = horner.fused(sine, x, x)
     # Odd quarters of the circle swap sine and cosine; the signs are those of the quarter.
     swapped = (octant & 2).view(np.uint32)
@@ -169,10 +171,13 @@ def _floats(uniform: Array) -> None:
         radius = _log(horner, radius)
         radius *= np.float32(-2)
         np.sqrt(radius, out=radius)
-        angle *= _TWO_PI
+        angle *= TWO_PI
         sine, cosine = _sine_and_cosine(horner, angle)
         cosine *= radius
         sine *= radius
+        # PyTorch adds the mean here, which leaves no negative zeros.
+        cosine += _ZERO
+        sine += _ZERO
         return cosine, sine
 
     _in_pairs(uniform, transform)
@@ -180,6 +185,11 @@ def _floats(uniform: Array) -> None:
 
 def by_libm(function: Callable[[float], float], x: Array) -> Array:
     """A function of the C library: NumPy has some of its own, which round otherwise."""
+    elementwise = loops("elementwise") if x.size >= ENOUGH else None
+    if elementwise is not None:
+        found = np.empty(x.shape)
+        getattr(elementwise, function.__name__)(x.reshape(-1), found.reshape(-1))
+        return found
     return np.fromiter(map(function, x.reshape(-1).tolist()), np.float64, x.size).reshape(x.shape)
 
 
@@ -218,6 +228,7 @@ def fused_floats(x: Array, factor: Any, summand: Any) -> Array:
 
 
 _SPLITTER: Final = float(2**27 + 1)
+_LARGE: Final = 2.0**990
 
 
 def _split(x: Any) -> tuple[Any, Any]:
@@ -233,6 +244,9 @@ def fused_doubles(x: Array, factor: float, summand: float) -> Array:
         return x + summand
     if summand == 0:
         return x * factor
+    if abs(factor) > _LARGE:
+        # Its parts would be infinite.
+        return fused_doubles(x, factor * 2.0**-64, summand * 2.0**-64) * 2.0**64
     product = x * factor
     x_high, x_low = _split(x)
     high, low = _split(factor)
@@ -246,9 +260,15 @@ def fused_doubles(x: Array, factor: float, summand: float) -> Array:
 
 def stretched(x: Array, factor: Any, summand: Any) -> Array:
     """x * factor + summand, rounded once."""
-    if x.dtype == np.float32:
-        if factor == 1 and summand == 0:
-            return x
+    narrow = x.dtype == np.float32
+    if narrow and factor == 1 and summand == 0:
+        return x
+    elementwise = loops("elementwise") if x.size >= ENOUGH else None
+    if elementwise is not None:
+        found = np.empty_like(x)
+        elementwise.stretched(x, found, x.dtype.type(factor), x.dtype.type(summand))
+        return found
+    if narrow:
         return fused_floats(x, np.float32(factor), np.float32(summand))
     return fused_doubles(x, factor, summand)
 
@@ -275,11 +295,12 @@ def in_blocks(generator: CpuGenerator, count: int, mean: float, std: float, kind
 def in_blocks_of_float16(generator: CpuGenerator, count: int, mean: float, std: float) -> Array:
     """The same in float32, before they are rounded to 16 bits."""
     whole = count - count % BLOCK
-    drawn = generator.floats(whole if whole == count else whole + BLOCK)
-    _floats(drawn)
-    if whole < count:
-        drawn = np.concatenate([drawn[: count - BLOCK], drawn[whole:]])
-    return stretched(drawn, std, mean)
+    drawn = np.empty(whole if whole == count else whole + BLOCK, np.float32)
+    if not generator.fill("normal_floats", drawn, float(mean), float(std)):
+        drawn = generator.floats(drawn.size)
+        _floats(drawn)
+        drawn = stretched(drawn, std, mean)
+    return drawn if whole == count else np.concatenate([drawn[: count - BLOCK], drawn[whole:]])
 
 
 def one_by_one(generator: CpuGenerator, count: int) -> Array:
@@ -291,14 +312,16 @@ def one_by_one(generator: CpuGenerator, count: int) -> Array:
         generator.next_double = None
         start = 1
     pairs = (count - start + 1) // 2
-    if pairs:
+    if not pairs:
+        return drawn
+    made = np.empty(2 * pairs)
+    if not generator.fill("normal_pairs", made):
         uniform = generator.doubles(2 * pairs)
         radius = np.sqrt(-2 * by_libm(math.log1p, -uniform[1::2]))
         angle = 2 * math.pi * uniform[::2]
-        drawn[start::2] = radius * np.cos(angle)
-        second = radius * np.sin(angle)
-        odd = (count - start) % 2
-        drawn[start + 1 :: 2] = second[: pairs - odd]
-        if odd:
-            generator.next_double = float(second[-1])
+        np.multiply(radius, np.cos(angle), out=made[::2])
+        np.multiply(radius, np.sin(angle), out=made[1::2])
+    drawn[start:] = made[: count - start]
+    if made.size > count - start:
+        generator.next_double = float(made[-1])
     return drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -316,6 +317,43 @@ def test_angles_next_to_the_axes_are_pytorchs() -> None:
 
     drawn = in_blocks(Given(), 16, 0.0, 1.0, np.dtype(np.float32))
     assert [drawn[0], drawn[8]] == [np.float32(-1.1088252e-06), np.float32(-1.17741)]
+
+
+def test_normal_numbers_are_no_negative_zeros() -> None:
+    """As in PyTorch, which adds the mean. A uniform number of 0 gives a radius of 0."""
+    from plugrad_cpu.numerics.box_muller import in_blocks
+
+    class Given(CpuGenerator):
+        def floats(self, count: int) -> Any:
+            drawn = np.zeros(count, np.float32)
+            drawn[8:] = np.linspace(0, 0.99, 8)
+            return drawn
+
+    drawn = in_blocks(Given(), 16, 0.0, 1.0, np.dtype(np.float32))
+    assert not drawn.any()
+    assert not np.signbit(drawn).any()
+
+
+def test_a_range_may_be_as_wide_as_float64() -> None:
+    drawn = plugrad.empty(20, dtype=plugrad.float64).uniform_(
+        -8e307, 8e307, generator=plugrad.Generator().manual_seed(2)
+    )
+    uniform = plugrad.rand(
+        20, dtype=plugrad.float64, generator=plugrad.Generator().manual_seed(2)
+    ).tolist()
+    exact = [float(Fraction(x) * Fraction(8e307 + 8e307) - Fraction(8e307)) for x in uniform]
+    assert drawn.tolist() == exact
+
+
+def test_the_largest_are_drawn_of_many_weights() -> None:
+    """Without sorting all of them; a weight of zero comes last."""
+    weights = plugrad.zeros(2, 5000)
+    weights[:, 3::50] = 1
+    for count in (7, 100):
+        drawn = weights.multinomial(count, generator=plugrad.Generator().manual_seed(2)).tolist()
+        for row in drawn:
+            assert len(set(row)) == count
+            assert all(place % 50 == 3 for place in row)
 
 
 def test_exponential_numbers_in_float32_are_those_of_float64_rounded() -> None:
