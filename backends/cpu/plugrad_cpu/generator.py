@@ -17,7 +17,7 @@ import numpy as np
 
 import plugrad
 from plugrad.plugins.generators import SeededGenerator
-from plugrad_cpu.compiled import ENOUGH, loops
+from plugrad_cpu.compiled import loops_for
 
 Array = np.ndarray[Any, Any]
 
@@ -78,9 +78,7 @@ class CpuGenerator(SeededGenerator):
 
         `out` is contiguous and of a dtype that numba knows.
         """
-        if out.size < ENOUGH:
-            return False
-        random = loops("random")
+        random = loops_for("random", out.size)
         if random is None:
             return False
         self.run(getattr(random, loop), out, *arguments)
@@ -111,10 +109,10 @@ class CpuGenerator(SeededGenerator):
 
     def words(self, count: int) -> Array:
         """The next words, as uint32, in memory that may be written to."""
-        if count >= ENOUGH:
+        if loops_for("random", count) is not None:
             made = np.empty(count, np.uint32)
-            if self.fill("words", made):
-                return made
+            self.fill("words", made)
+            return made
         unread = self._unread
         if unread is None:
             return self._take(count).astype(np.uint32, copy=False) if count else np.empty(0, "u4")

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from functools import cache
 from typing import Any, Final
 
 # From so many elements on, compiled loops pay for loading numba, which takes a few tenths of a
 # second.
 ENOUGH: Final = 1 << 18
+
+# Once a module is loaded, so many elements pay for a call.
+SOME: Final = 1 << 15
 
 
 def is_wanted() -> bool:
@@ -40,3 +44,10 @@ def loops(name: str) -> Any:
     except ImportError:
         return None
     return importlib.import_module(f"plugrad_cpu.compiled.{name}")
+
+
+def loops_for(name: str, count: int) -> Any:
+    """The module if so many elements pay for it; fewer than `ENOUGH` do not have it loaded."""
+    if count < SOME or (count < ENOUGH and f"{__name__}.{name}" not in sys.modules):
+        return None
+    return loops(name)

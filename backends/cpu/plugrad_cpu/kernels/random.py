@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.compiled import ENOUGH
+from plugrad_cpu.compiled import loops_for
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.numerics.box_muller import (
     BLOCK,
@@ -70,14 +70,13 @@ def write(array: Array, drawn: Array) -> Array:
 def filled(array: Array, generator: CpuGenerator, loop: str, *arguments: object) -> bool:
     """Have a compiled loop fill an array; False where NumPy has to."""
     dtype = array.dtype
-    if array.size < ENOUGH or not (dtype in _WIDE or dtype.kind in "iub"):
+    if loops_for("random", array.size) is None or not (dtype in _WIDE or dtype.kind in "iub"):
         return False
     target = in_memory_order(array)
     if target.flags.carray:
         return generator.fill(loop, target.reshape(-1), *arguments)
     drawn = np.empty(array.size, dtype)
-    if not generator.fill(loop, drawn, *arguments):
-        return False
+    generator.fill(loop, drawn, *arguments)
     write(array, drawn)
     return True
 
@@ -86,6 +85,12 @@ def narrowed(drawn: Any, dtype: DTypeLike) -> Any:
     """Numbers in another dtype; those of 16 bits get there by way of float32."""
     if dtype.itemsize == 2 and dtype.kind not in "iu" and drawn.dtype == _FLOAT64:
         drawn = drawn.astype(_FLOAT32)
+    if dtype == np.float16 and drawn.dtype == _FLOAT32:
+        elementwise = loops_for("elementwise", drawn.size)
+        if elementwise is not None:
+            found = np.empty(drawn.shape, dtype)
+            elementwise.halves(drawn.reshape(-1), found.reshape(-1).view(np.uint16))
+            return found
     return drawn.astype(dtype, copy=False)
 
 
@@ -116,7 +121,12 @@ def uniform_(array: Array, low: float, high: float, generator: CpuGenerator) -> 
     if count:
         # What was rounded up to the end, which is outside.
         start, stop = (narrowed(np.float64(bound), dtype) for bound in (low, high))
-        np.copyto(drawn, start, where=drawn == stop)
+        if dtype.itemsize == 2 and stop:
+            # Their bits are compared faster; only zero has more than one pattern.
+            rounded = drawn.view(np.uint16) == stop.view(np.uint16)
+        else:
+            rounded = drawn == stop
+        np.copyto(drawn, start, where=rounded)
     return write(array, drawn)
 
 
@@ -149,7 +159,7 @@ def normal_(array: Array, mean: float, std: float, generator: CpuGenerator) -> A
 
 def randn(size: Shape, generator: CpuGenerator, dtype: DTypeLike, device: int) -> Array:
     count = math.prod(size)
-    if dtype == _FLOAT32 and BLOCK <= count < ENOUGH:
+    if dtype == _FLOAT32 and count >= BLOCK and loops_for("random", count) is None:
         return in_blocks(generator, count, 0.0, 1.0, dtype).reshape(size)
     return normal_(np.empty(size, dtype), 0.0, 1.0, generator)
 

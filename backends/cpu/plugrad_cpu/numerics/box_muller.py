@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.compiled import ENOUGH, loops
+from plugrad_cpu.compiled import loops_for
 from plugrad_cpu.generator import CpuGenerator
 
 Array = np.ndarray[Any, Any]
@@ -185,7 +185,7 @@ def _floats(uniform: Array) -> None:
 
 def by_libm(function: Callable[[float], float], x: Array) -> Array:
     """A function of the C library: NumPy has some of its own, which round otherwise."""
-    elementwise = loops("elementwise") if x.size >= ENOUGH else None
+    elementwise = loops_for("elementwise", x.size)
     if elementwise is not None:
         found = np.empty(x.shape)
         getattr(elementwise, function.__name__)(x.reshape(-1), found.reshape(-1))
@@ -263,7 +263,7 @@ def stretched(x: Array, factor: Any, summand: Any) -> Array:
     narrow = x.dtype == np.float32
     if narrow and factor == 1 and summand == 0:
         return x
-    elementwise = loops("elementwise") if x.size >= ENOUGH else None
+    elementwise = loops_for("elementwise", x.size)
     if elementwise is not None:
         found = np.empty_like(x)
         elementwise.stretched(x, found, x.dtype.type(factor), x.dtype.type(summand))

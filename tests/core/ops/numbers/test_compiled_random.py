@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import hypothesis
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import strategies
 
 import plugrad
-from plugrad_cpu import compiled, generator
+from plugrad_cpu import compiled
 from plugrad_cpu.generator import BLOCK, CpuGenerator
 from plugrad_cpu.kernels import random as kernels
 from plugrad_cpu.numerics import box_muller
@@ -22,7 +23,8 @@ from tests.core.ops.numbers.test_random_numbers import COMPARED, FLOATS, numbers
 
 pytest.importorskip("numba")
 
-from plugrad_cpu.compiled import random as loops  # needs numba
+from plugrad_cpu.compiled import elementwise  # needs numba
+from plugrad_cpu.compiled import random as loops
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[CpuGenerator, int], Array]
@@ -136,8 +138,8 @@ def _state(source: CpuGenerator) -> list[int]:
 @pytest.fixture
 def no_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if any number of elements were enough."""
-    for module in (generator, kernels, box_muller):
-        monkeypatch.setattr(module, "ENOUGH", 1)
+    monkeypatch.setattr(compiled, "ENOUGH", 1)
+    monkeypatch.setattr(compiled, "SOME", 1)
 
 
 @drawn(150)
@@ -245,6 +247,37 @@ def test_the_environment_asks_for_numpy(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue("without_loops")
     assert not CpuGenerator(3).fill("doubles", np.empty(compiled.ENOUGH))
     assert (CpuGenerator(3).doubles(MANY) == fast).all()
+
+
+def test_numbers_are_rounded_to_float16_as_by_numpy() -> None:
+    narrow = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    middle = (narrow[1:] + narrow[:-1]) / 2
+    beside = [np.nextafter(middle, np.float32(end)) for end in (0, np.inf)]
+    large = np.array([65519.99, 65520, 7e4, np.inf], np.float32)
+    sizes = np.concatenate([narrow, middle, *beside, large])
+    for x in (sizes, -sizes):
+        out = np.empty(x.size, np.uint16)
+        elementwise.halves(x, out)
+        with np.errstate(over="ignore"):
+            expected = x.astype(np.float16)
+        assert out.tolist() == expected.view(np.uint16).tolist()
+    not_numbers = np.array([np.nan, -np.nan], np.float32)
+    out = np.empty(2, np.uint16)
+    elementwise.halves(not_numbers, out)
+    assert np.isnan(out.view(np.float16)).all()
+
+
+def test_threads_that_share_a_generator_share_its_numbers() -> None:
+    shared, alone = CpuGenerator(3), CpuGenerator(3)
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda _: shared.doubles(MANY).tobytes(), range(8)))
+    assert sorted(drawn) == sorted(alone.doubles(MANY).tobytes() for _ in range(8))
+    assert _state(shared) == _state(alone)
+
+
+def test_fewer_numbers_use_loops_that_are_loaded() -> None:
+    assert CpuGenerator(3).fill("doubles", np.empty(compiled.SOME))
+    assert not CpuGenerator(3).fill("doubles", np.empty(compiled.SOME - 1))
 
 
 def test_few_numbers_do_not_load_numba() -> None:
