@@ -40,10 +40,9 @@ def loops(name: str) -> Any:
     if not is_wanted():
         return None
     try:
-        import numba  # noqa: F401
+        return importlib.import_module(f"plugrad_cpu.compiled.{name}")
     except ImportError:
         return None
-    return importlib.import_module(f"plugrad_cpu.compiled.{name}")
 
 
 def loops_for(name: str, count: int) -> Any:

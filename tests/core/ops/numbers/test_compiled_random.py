@@ -249,6 +249,19 @@ def test_the_environment_asks_for_numpy(request: pytest.FixtureRequest) -> None:
     assert (CpuGenerator(3).doubles(MANY) == fast).all()
 
 
+def test_a_numba_with_other_logarithms_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    monkeypatch.setattr(numba.config, "USING_SVML", True)
+    for name in ("jit", "random"):
+        monkeypatch.delitem(sys.modules, f"plugrad_cpu.compiled.{name}")
+    compiled.loops.cache_clear()
+    try:
+        assert compiled.loops("random") is None
+    finally:
+        compiled.loops.cache_clear()
+
+
 def test_numbers_are_rounded_to_float16_as_by_numpy() -> None:
     narrow = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
     middle = (narrow[1:] + narrow[:-1]) / 2
