@@ -9,7 +9,7 @@ import numba
 from numba import float32, int32
 from numba.extending import intrinsic
 
-if numba.config.USING_SVML:
+if getattr(numba.config, "USING_SVML", False):
     raise ImportError("numba would take logarithms of Intel's SVML, which round otherwise")
 
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}

@@ -349,7 +349,7 @@ def _check_weights(rows: Array, replacement: bool) -> None:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-def _largest(rows: Array, count: int) -> Array:
+def largest(rows: Array, count: int) -> Array:
     """Places of the largest numbers of each row, the largest first, equal ones in their order."""
     falling = -rows
     if rows.shape[1] < _LONG or count > rows.shape[1] // 8:
@@ -388,7 +388,7 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: CpuGen
         times = exponential_(np.empty(rows.shape, weights.dtype), 1.0, generator)
         speeds = rows / times.astype(rows.dtype, copy=False)
         speeds = speeds.astype(weights.dtype, copy=False).astype(rows.dtype, copy=False)
-        drawn = np.argmax(speeds, 1) if count == 1 else _largest(speeds, count)
+        drawn = np.argmax(speeds, 1) if count == 1 else largest(speeds, count)
     return drawn.astype(np.int64, copy=False).reshape((*weights.shape[:-1], count))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import plugrad
 from plugrad_cpu.generator import CpuGenerator
+from plugrad_cpu.kernels.random import largest
 from plugrad_cpu.numerics.permutations import exchanged
 
 Program = Callable[[Any], Any]
@@ -345,15 +346,15 @@ def test_a_range_may_be_as_wide_as_float64() -> None:
     assert drawn.tolist() == exact
 
 
-def test_the_largest_are_drawn_of_many_weights() -> None:
-    """Without sorting all of them; a weight of zero comes last."""
-    weights = plugrad.zeros(2, 5000)
-    weights[:, 3::50] = 1
-    for count in (7, 100):
-        drawn = weights.multinomial(count, generator=plugrad.Generator().manual_seed(2)).tolist()
-        for row in drawn:
-            assert len(set(row)) == count
-            assert all(place % 50 == 3 for place in row)
+@pytest.mark.parametrize("count", [1, 7, 600, 4000])
+def test_the_largest_of_many_are_those_of_a_stable_sort(count: int) -> None:
+    rows = np.random.default_rng(3).integers(0, 900, (3, 5000)).astype(np.float32)
+    rows[0, 5::7] = np.nan
+    # One element in 16 tells nothing about the others.
+    rows[1, ::16] += 1000
+    rows[2, ::16] -= 1000
+    expected = np.argsort(-rows, 1, kind="stable")[:, :count]
+    assert largest(rows, count).tolist() == expected.tolist()
 
 
 def test_exponential_numbers_in_float32_are_those_of_float64_rounded() -> None:
