@@ -34,6 +34,8 @@ ONE_CORE = {
     "tests/cuda/fused": "interpreted",
     "tests/cuda/test_kernels_against_cpu.py": "compiled",
     "tests/core/ops/decompositions/test_needs.py": "compiled",
+    # numba compiles once for each place where plugrad-cpu is.
+    "tests/core/ops/numbers/test_compiled_random.py": "compiled",
     "tests/core/ops/rules/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",
     # `make torture` runs schedules and random programs on the compiled core.

@@ -142,7 +142,7 @@ def no_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "SOME", 1)
 
 
-@drawn(150)
+@drawn(100)
 @hypothesis.given(
     strategies.integers(0, 2**32),
     strategies.lists(
