@@ -23,8 +23,7 @@ from tests.cuda.host_namespace import (
 ON_HOST = {
     *("_check_matrices", "_linalg_lu_factor", "linalg_lu_solve", "_linalg_ldl_factor", "geqrf"),
     *("linalg_eig", "_linalg_eigvals", "linalg_inv"),
-    # Attention is made of products there; one kernel has all overloads of `random_`.
-    *("_scaled_dot_product_attention", "_scaled_dot_product_attention_backward"),
+    # One kernel has all overloads of `random_`.
     *("random_.from", "random_.to"),
     # Resampling is made of products and sums there, and the host sorts out what is unique.
     *("_resample", "_resample_backward", "_unique2"),

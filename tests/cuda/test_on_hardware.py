@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,38 @@ def test_operators_agree_with_the_host() -> None:
     for function in (plugrad.exp, plugrad.tanh, lambda a: a.softmax(1), lambda a: a @ a.T):
         there = function(x.to("cuda")).cpu()
         plugrad.testing.assert_close(there, function(x), rtol=1e-4, atol=1e-5)
+
+
+def beside_the_host(function: Any, *inputs: Any) -> None:
+    """Results and gradients on the GPU are the host's."""
+    outcomes = []
+    for device in ("cpu", "cuda"):
+        leaves = [x.to(device).detach().requires_grad_(x.is_floating_point()) for x in inputs]
+        found = function(*leaves)
+        results = list(found) if isinstance(found, tuple) else [found]
+        wanted = [x for x in leaves if x.requires_grad]
+        outputs = [part for part in results if part.requires_grad]
+        if outputs:
+            total = sum([part.abs().square().sum() for part in outputs])
+            results += plugrad.autograd.grad(total, wanted)
+        outcomes.append([part.detach().cpu() for part in results])
+    for ours, theirs in zip(*outcomes, strict=True):
+        plugrad.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_attention(is_causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    attention = importlib.import_module("plugrad_cuda.kernels.attention")
+    monkeypatch.setattr(attention, "_BLOCK", 4000)
+    plugrad.manual_seed(0)
+    query, key, value = plugrad.randn(2, 3, 50, 8), plugrad.randn(2, 1, 70, 8), plugrad.randn(70, 8)
+    mask = plugrad.rand(50, 70) > 0.3
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        given = mask.to(q.device)
+        return plugrad.scaled_dot_product_attention(q, k, v, given, is_causal=is_causal)
+
+    beside_the_host(attend, query, key, value)
 
 
 def test_streams_are_ordered_by_the_engine() -> None:

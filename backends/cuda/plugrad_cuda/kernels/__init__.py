@@ -13,6 +13,7 @@ from plugrad.plugins.lists import fused_lists, update_lists
 from plugrad_cuda import fused
 from plugrad_cuda.fused.runtime import CuPyRuntime
 from plugrad_cuda.kernels.activation import Activation
+from plugrad_cuda.kernels.attention import Attention
 from plugrad_cuda.kernels.convolution import Convolution
 from plugrad_cuda.kernels.creation import Creation
 from plugrad_cuda.kernels.decompositions import Decompositions
@@ -47,6 +48,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Slices,
     Norm,
     Tokens,
+    Attention,
     Convolution,
     Pooling,
     Spectral,
