@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -17,8 +18,10 @@ import cupy
 import numpy as np
 from cupy._core import fusion
 from cupyx.scipy import special as cupy_special
-from scipy import special
+from scipy import linalg, special
 
+from plugrad.ops.on_demand.factorizations.lu import permutation
+from plugrad.ops.on_demand.factorizations.triangular import solve_triangular
 from plugrad.plugins import Backend
 from plugrad.plugins.generators import SeededGenerator
 from plugrad_cpu.memory import element_offset, element_strides, flat_memory, strided
@@ -226,8 +229,25 @@ class HostNamespace(Namespace):
     def checked(self, function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
-    def solve(self, a: Array, b: Array) -> Array:
-        return np.linalg.solve(a, b)
+    def lu_factor(self, a: Array) -> tuple[Array, Array]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            factors, pivots = linalg.lu_factor(a, check_finite=False)
+        return factors, pivots
+
+    def row_order(self, pivots: Array, rows: int) -> Array:
+        return permutation(pivots, rows)
+
+    def solve_triangular(self, a: Array, b: Array, trans: str, lower: bool, unit: bool) -> Array:
+        """CuPy broadcasts nothing, and takes one dimension of batches or none."""
+        assert a.shape[:-2] == b.shape[:-2]
+        assert a.ndim in (2, 3)
+        if trans == "C":
+            a, lower = a.conj().swapaxes(-1, -2), not lower
+        return np.asarray(solve_triangular(a, b, not lower, True, unit))
+
+    def has_eig(self) -> bool:
+        return True
 
 
 class CudaKernelsBackend(Backend):

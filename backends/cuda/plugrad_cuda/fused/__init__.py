@@ -18,6 +18,7 @@ from plugrad_cuda.fused import (
     convolution,
     embedding,
     loss,
+    lu,
     normalization,
     pooling,
     random,
@@ -28,7 +29,7 @@ from plugrad_cuda.fused.runtime import CuPyRuntime, Runtime
 
 __all__ = ["EXPRESSIONS", "LAUNCHERS", "CuPyRuntime", "Runtime", "kernels"]
 
-_MODULES: Final = (softmax, normalization, loss, embedding, pooling, convolution, random)
+_MODULES: Final = (softmax, normalization, loss, embedding, pooling, convolution, random, lu)
 
 # By operator. Launchers get the runtime first, then what the CPU backend's kernel gets.
 LAUNCHERS: Final[dict[str, Launcher]] = {

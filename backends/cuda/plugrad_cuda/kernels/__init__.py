@@ -21,6 +21,7 @@ from plugrad_cuda.kernels.distributions import Distributions
 from plugrad_cuda.kernels.family import Family
 from plugrad_cuda.kernels.indexing import Indexing
 from plugrad_cuda.kernels.linalg import Linalg
+from plugrad_cuda.kernels.linear_systems import LinearSystems
 from plugrad_cuda.kernels.loss import Loss
 from plugrad_cuda.kernels.namespace import CupyNamespace, Kernel, Namespace
 from plugrad_cuda.kernels.nn import Norm, Tokens
@@ -38,6 +39,7 @@ FAMILIES: Final[tuple[type[Family], ...]] = (
     Activation,
     Reductions,
     Linalg,
+    LinearSystems,
     Decompositions,
     Loss,
     Creation,

@@ -15,7 +15,7 @@ from plugrad_cuda.kernels.namespace import Array, Kernel
 
 
 class Decompositions(Family):
-    """Cholesky, QR, eigenvalues of Hermitian matrices, singular values, triangular systems."""
+    """Cholesky, QR, eigenvalues, singular values."""
 
     def kernels(self) -> dict[str, Kernel]:
         return {
@@ -23,8 +23,9 @@ class Decompositions(Family):
             "linalg_qr": self.qr,
             "_linalg_eigh": self.eigh,
             "_linalg_svd": self.svd,
-            "linalg_slogdet": self.slogdet,
-            "linalg_solve_triangular": self.solve_triangular,
+            "geqrf": self.geqrf,
+            "linalg_eig": self.eig,
+            "_linalg_eigvals": self.eigvals,
         }
 
     def cholesky(self, a: Array, upper: bool) -> Any:
@@ -71,29 +72,29 @@ class Decompositions(Family):
         u, s, vh = self.xp.linalg.svd(a, full_matrices)
         return u, s, vh
 
-    def slogdet(self, a: Array) -> Any:
+    def geqrf(self, a: Array) -> Any:
         if a.size == 0:
             return NotImplemented
-        sign, logabsdet = self.xp.linalg.slogdet(a)
-        return sign, logabsdet
+        turned, tau = self.xp.linalg.qr(a, "raw")
+        return turned.swapaxes(-1, -2), tau
 
-    def solve_triangular(self, a: Array, b: Array, upper: bool, left: bool, unit: bool) -> Any:
-        """CuPy solves a single triangular system only, so it solves general ones."""
-        if a.size == 0 or b.size == 0:
+    def eig(self, a: Array) -> Any:
+        return self.general(self.xp.linalg.eig, a)
+
+    def eigvals(self, a: Array) -> Any:
+        return self.general(self.xp.linalg.eigvals, a)
+
+    def general(self, function: Kernel, a: Array) -> Any:
+        """Of any square matrices; for nan, inf and what does not converge the host has errors."""
+        if a.size == 0 or not self.ns.has_eig():
             return NotImplemented
-        triangle = self.xp.triu if upper else self.xp.tril
-        offset = (1 if upper else -1) if unit else 0
-        matrix = triangle(a, offset)
-        if unit:
-            matrix = matrix + self.xp.eye(a.shape[-1], dtype=a.dtype)
-        right = b
-        if not left:
-            matrix, right = matrix.swapaxes(-1, -2), b.swapaxes(-1, -2)
-        batch = np.broadcast_shapes(matrix.shape[:-2], right.shape[:-2])
-        matrix = self.xp.broadcast_to(matrix, (*batch, *matrix.shape[-2:]))
-        right = self.xp.broadcast_to(right, (*batch, *right.shape[-2:]))
+        if self.ns.may_wait() and not bool(self.xp.isfinite(a).all()):
+            return NotImplemented
         try:
-            out = self.ns.solve(matrix, right)
+            found = self.ns.checked(function, a)
         except np.linalg.LinAlgError:
-            return NotImplemented  # zeros on the diagonal give inf and nan
-        return out if left else out.swapaxes(-1, -2)
+            return NotImplemented
+        dtype = np.result_type(a.dtype, np.complex64)
+        if isinstance(found, tuple):
+            return tuple([part.astype(dtype, copy=False) for part in found])
+        return found.astype(dtype, copy=False)

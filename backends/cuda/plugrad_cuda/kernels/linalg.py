@@ -1,4 +1,4 @@
-"""Kernels of matrix products and linear systems: cuBLAS and cuSOLVER through CuPy.
+"""Kernels of matrix products: cuBLAS through CuPy.
 
 cuBLAS multiplies 16-bit floats and adds up in float32.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 from typing import Any
-
-import numpy as np
 
 from plugrad_cuda.kernels.family import INT64, Family, accumulator, number, widen
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
@@ -23,7 +21,7 @@ def _scaled(xp: Any, product: Array, alpha: Any) -> Any:
 
 
 class Linalg(Family):
-    """Products, and what neural networks make of them; `solve` and `det`."""
+    """Products, and what neural networks make of them."""
 
     def __init__(self, ns: Namespace) -> None:
         super().__init__(ns)
@@ -43,8 +41,6 @@ class Linalg(Family):
             "linear": self.linear,
             "linear_backward": self.linear_backward,
             "trace": self.trace,
-            "_linalg_solve": self.solve,
-            "linalg_det": self.det,
         }
 
     def product(self, a: Array, b: Array) -> Any:
@@ -105,15 +101,6 @@ class Linalg(Family):
         dtype = INT64 if a.dtype.kind in "biu" else diagonal.dtype
         total = self.xp.sum(diagonal, dtype=dtype)
         return total if a.dtype.kind in "biu" else total.astype(a.dtype, copy=False)
-
-    def solve(self, a: Array, b: Array) -> Any:
-        try:
-            return self.ns.solve(a, b)
-        except np.linalg.LinAlgError:
-            return NotImplemented  # which matrix of a batch it is, the host finds out
-
-    def det(self, a: Array) -> Any:
-        return self.xp.linalg.det(a)
 
 
 def _rows(a: Array) -> Array:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.plugins.strides import check_reach
+from plugrad_cuda.fused import lu
+from plugrad_cuda.fused.runtime import CuPyRuntime
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -78,8 +81,23 @@ class Namespace:
         """A function of `xp.linalg`; LinAlgError if it fails and the host may wait for that."""
         raise NotImplementedError
 
-    def solve(self, a: Array, b: Array) -> Array:
-        """`numpy.linalg.solve`; LinAlgError for a singular matrix."""
+    def lu_factor(self, a: Array) -> tuple[Array, Array]:
+        """Both factors of one matrix in one array, and row exchanges counted from 0."""
+        raise NotImplementedError
+
+    def row_order(self, pivots: Array, rows: int) -> Array:
+        """What row of the factorized matrix each row of L @ U is; exchanges count from 1."""
+        raise NotImplementedError
+
+    def solve_triangular(self, a: Array, b: Array, trans: str, lower: bool, unit: bool) -> Array:
+        """X with A @ X = B, for `trans` "C" A.mH @ X = B. Of A only a triangle is read.
+
+        Two matrices, or two batches (count, n, n) and (count, n, k).
+        """
+        raise NotImplementedError
+
+    def has_eig(self) -> bool:
+        """Whether `xp.linalg` has eigenvalues of matrices that are not Hermitian."""
         raise NotImplementedError
 
 
@@ -94,6 +112,7 @@ class CupyNamespace(Namespace):
         self.xp = importlib.import_module("cupy")
         self._scatter_add: Kernel = cupyx.scatter_add
         self._errstate: Kernel = cupyx.errstate
+        self._runtime = CuPyRuntime(check)
         self.erf = special.erf
         self.erfc = special.erfc
 
@@ -144,6 +163,24 @@ class CupyNamespace(Namespace):
         with self._errstate(linalg="raise" if self.may_wait() else "ignore"):
             return function(*args)
 
-    def solve(self, a: Array, b: Array) -> Array:
-        with self._errstate(linalg="raise" if self.may_wait() else "ignore"):
-            return self.xp.linalg.solve(a, b)
+    def lu_factor(self, a: Array) -> tuple[Array, Array]:
+        with warnings.catch_warnings():
+            # That a matrix is singular is told by `info`.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            factors, pivots = self._linalg().lu_factor(a, check_finite=False)
+        return factors, pivots
+
+    def row_order(self, pivots: Array, rows: int) -> Array:
+        return lu.row_order(self._runtime, pivots, rows)
+
+    def solve_triangular(self, a: Array, b: Array, trans: str, lower: bool, unit: bool) -> Array:
+        found: Array = self._linalg().solve_triangular(a, b, trans, lower, unit)
+        return found
+
+    def has_eig(self) -> bool:
+        cusolver: Any = importlib.import_module("cupyx.cusolver")
+        return bool(cusolver.check_availability("geev"))
+
+    def _linalg(self) -> Any:
+        """It loads cuBLAS, so not before it is needed."""
+        return importlib.import_module("cupyx.scipy.linalg")
