@@ -184,6 +184,8 @@ PARTS = {
     "tensor": "the tensor itself",
     "testing": "checks, the kit",
     "transforms": "vmap, capture",
+    "types": "for annotations",
+    "version": "of this build",
 }
 
 

@@ -256,6 +256,14 @@ _AUTOCAST = {
         ),
         "thread_state",
     ),
+    **dict.fromkeys(
+        (
+            *("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cpu_enabled"),
+            *("set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"),
+        ),
+        "older_names",
+    ),
+    "GradScaler": "grad_scaler",
 }
 
 
@@ -267,6 +275,15 @@ _FUNCTIONAL = dict.fromkeys(
     ),
     "functional",
 ) | {
+    **dict.fromkeys(
+        (
+            *("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode"),
+            *("get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled"),
+            *("is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal"),
+            *("set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
+        ),
+        "_torch_names.settings",
+    ),
     "frombuffer": "tensor.interop.buffers",
     "lobpcg": "_torch_names.lobpcg",
     "pca_lowrank": "_torch_names.low_rank",
@@ -277,6 +294,18 @@ _FUNCTIONAL = dict.fromkeys(
 if _TYPE_CHECKING:
     from plugrad._torch_names.lobpcg import lobpcg
     from plugrad._torch_names.low_rank import pca_lowrank, svd_lowrank
+    from plugrad._torch_names.settings import (
+        are_deterministic_algorithms_enabled,
+        get_deterministic_debug_mode,
+        get_float32_matmul_precision,
+        is_deterministic_algorithms_warn_only_enabled,
+        is_warn_always_enabled,
+        set_deterministic_debug_mode,
+        set_float32_matmul_precision,
+        set_flush_denormal,
+        set_warn_always,
+        use_deterministic_algorithms,
+    )
     from plugrad.functional import (
         block_diag,
         cartesian_prod,
@@ -295,7 +324,7 @@ _MODULES = frozenset(
         *("_C", "amp", "config", "func", "functional", "library", "linalg", "overrides"),
         *("profiler", "return_types", "testing"),
         *("fft", "signal"),
-        *("array_api", "masked"),
+        *("array_api", "masked", "types", "version"),
     }
 )
 _OBJECTS = frozenset({"capture", "default_generator", "vmap"})

@@ -71,6 +71,7 @@ PUBLIC = (
     *("plugrad.testing.cases", "plugrad.testing.gradcheck", "plugrad.testing.opcheck"),
     *("plugrad.nn", "plugrad.nn.functional", "plugrad.nn.init", "plugrad.nn.utils"),
     *("plugrad.optim", "plugrad.optim.lr_scheduler", "plugrad.utils", "plugrad.utils.data"),
+    *("plugrad.types", "plugrad.version"),
     *("plugrad.utils.checkpoint", "plugrad.special"),
 )
 
@@ -225,7 +226,7 @@ NAMESPACES = [
     *("config", "dispatch", "errors", "func", "library", "linalg", "nn", "nn.functional"),
     *("nn.init", "nn.parameter", "nn.utils", "optim", "optim.lr_scheduler", "overrides"),
     *("plugins", "profiler", "random", "special", "testing", "utils", "utils.checkpoint"),
-    *("utils.data", "fft", "masked", "signal", "signal.windows"),
+    *("utils.data", "fft", "masked", "signal", "signal.windows", "types", "version"),
 ]
 
 

@@ -115,6 +115,20 @@ def test_singular_matrices_raise_what_the_host_raises() -> None:
     assert plugrad.linalg.lu_factor_ex(a).info.item() == 1
 
 
+def test_deterministic_sums_have_the_same_bits() -> None:
+    plugrad.manual_seed(0)
+    index = plugrad.randint(0, 10, (100_000,)).to("cuda")
+    values = plugrad.randn(100_000).to("cuda")
+    plugrad.use_deterministic_algorithms(True)
+    try:
+        sums = [plugrad.zeros(10, device="cuda").index_add(0, index, values) for _ in range(10)]
+    finally:
+        plugrad.use_deterministic_algorithms(False)
+    assert all(plugrad.equal(sums[0], other) for other in sums)
+    wanted = plugrad.zeros(10).index_add(0, index.cpu(), values.cpu())
+    plugrad.testing.assert_close(sums[0].cpu(), wanted, rtol=1e-3, atol=1e-3)
+
+
 def test_streams_are_ordered_by_the_engine() -> None:
     x = plugrad.ones(MANY, device="cuda", requires_grad=True)
     side, other = plugrad.cuda.Stream(), plugrad.cuda.Stream()

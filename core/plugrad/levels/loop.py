@@ -7,6 +7,7 @@ from typing import Any, Final
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator, find_operator
+from plugrad.dispatch.settings import settings
 from plugrad.levels.arguments import like, values_at
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.levels import Level, make_level_tensor, step_in, step_out
@@ -25,7 +26,7 @@ def call_in_loop(
 
     An operator in place writes into views of its target, and gives the target.
     """
-    if op.qualified_name not in _warned:
+    if settings.warn_always or op.qualified_name not in _warned:
         _warned.add(op.qualified_name)
         warn_at_caller(
             f"vmap: there is no batching rule for {op.qualified_name}, so it is called once for "

@@ -20,6 +20,7 @@ from plugrad.dispatch.backends.kernel_errors import (
     unlike_values,
 )
 from plugrad.dispatch.backends.matrix_errors import check_info, matrix_error
+from plugrad.dispatch.settings import alert_not_deterministic
 
 __all__ = [
     "NEGATIVE_REPEATS",
@@ -30,6 +31,7 @@ __all__ = [
     "OUTSIDE_EMPTY",
     "OUTSIDE_TABLE",
     "TOO_FEW_ELEMENTS",
+    "alert_not_deterministic",
     "check_info",
     "matrix_error",
     "no_class",

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import plugrad
 from plugrad.plugins.kernel_errors import OUTSIDE_TABLE
 from plugrad_cuda.fused.launching import (
     CPP,
@@ -67,10 +68,11 @@ def embedding_backward(
 ) -> Any:
     """Rows of `grad` added up by index, in an order that differs between runs, as in PyTorch.
 
-    16-bit floats are added up in float32.
+    Where that is forbidden, the kernel beside sorts them before. 16-bit floats are added up in
+    float32.
     """
     element = cpp(grad)
-    if element is None:
+    if element is None or plugrad.are_deterministic_algorithms_enabled():
         return NotImplemented
     xp = run.xp
     width = grad.shape[-1]

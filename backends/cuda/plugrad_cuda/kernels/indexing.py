@@ -14,7 +14,7 @@ import numpy as np
 from plugrad.plugins import kernel_errors as errors
 from plugrad_cuda.kernels.family import INT64, Family, scalar
 from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
-from plugrad_cuda.kernels.scattering import add_at
+from plugrad_cuda.kernels.scattering import add_at, write_at
 from plugrad_cuda.kernels.views import at
 
 
@@ -103,7 +103,7 @@ class Indexing(Family):
         if add:
             add_at(self.ns, into, self.place(where, dim), values)
         else:
-            into[self.place(where, dim)] = values
+            write_at(self.ns, into, self.place(where, dim), values)
         return target
 
     def scatter(self, array: Array, dim: int, index: Array, src: Array) -> Array:
@@ -155,7 +155,7 @@ class Indexing(Family):
         if found is not None:
             raise IndexError(f"index_copy_(): {errors.out_of_bounds(found, dim, into.shape[dim])}")
         if where.size:
-            into[at(dim, where)] = _with_a_dim(source)
+            write_at(self.ns, into, at(dim, where), _with_a_dim(source))
         return result
 
     def index_fill(self, array: Array, dim: int, index: Array, value: Any) -> Array:
@@ -226,7 +226,7 @@ class Indexing(Family):
         if accumulate:
             add_at(self.ns, target, where, values)
         else:
-            target[where] = values
+            write_at(self.ns, target, where, values)
         return array
 
     def masked_fill(self, array: Array, mask: Array, value: Any) -> Array:

@@ -14,6 +14,7 @@ from typing import Any, Final, final
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import find_backend, streams_of
 from plugrad.dispatch.backends.streams import STREAMS, DeviceStreams
+from plugrad.dispatch.settings import settings
 from plugrad.graph.node import MAX_SEQUENCE_NR, Node
 from plugrad.tensor.base import TensorBase
 
@@ -74,7 +75,8 @@ def warn_of_mismatch(enabled: bool) -> None:
 
 def note_mismatch(consumer: Node) -> None:
     """A gradient comes from another stream than its consumer's."""
-    if _mismatch.warn and not _mismatch.warned and consumer._number == MAX_SEQUENCE_NR:
+    again = settings.warn_always or not _mismatch.warned
+    if _mismatch.warn and again and consumer._number == MAX_SEQUENCE_NR:
         _mismatch.warned = True
         warnings.warn(MISMATCH, UserWarning, stacklevel=1)
 
