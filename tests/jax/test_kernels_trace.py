@@ -59,15 +59,10 @@ REFUSED: Final = {
         name: read_on_the_host("how many there are depends on the values")
         for name in ("bincount", "unique", "unique_consecutive", "Tensor.unique")
     },
-    "histc": read_on_the_host("the elements give the range", 0, 2),
-    "histogram": read_on_the_host("the elements give the range", 0),
-    "histogramdd": read_on_the_host("the elements give the range", 0),
     "linalg.lstsq": read_on_the_host("the rank decides on the residuals", 1, 2, 4),
     "ctc_loss": read_on_the_host("lengths in tensors", 3, 4, 5),
     "_ctc_loss": read_on_the_host("lengths in tensors", 1),
     "_ctc_loss_backward": read_on_the_host("lengths in tensors", 1),
-    "segment_reduce": read_on_the_host("lengths are checked", 0, 2, 3, 4),
-    "cov": read_on_the_host("weights are checked", 4, 5, 6),
     "allclose": Refused(
         "the answer is Python's", None, jax.errors.TracerArrayConversionError, "__array__"
     ),

@@ -16,7 +16,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, float32, float64, int64
-from plugrad.ops.composite.conditions import holds_everywhere, holds_somewhere
+from plugrad.ops.composite.conditions import has_values, holds_everywhere, known_somewhere
 from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.ops.on_demand.composite.counting.histograms import histc as histc
 from plugrad.ops.on_demand.composite.counting.histograms import (
@@ -94,7 +94,7 @@ def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor
         w = aweights if fweights is None else fweights * aweights
     weighted = x if w is None else x * w
     total: Any = count if w is None else F.sum(w)
-    if w is not None and not holds_everywhere(total != 0):
+    if w is not None and has_values(total) and not holds_everywhere(total != 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     sums = F.sum(weighted, 1)
     # No observations have no mean, and 0 / 0 says so.
@@ -110,6 +110,8 @@ def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor
             stacklevel=2,
         )
         freedom = 0 if w is None else F.where(freedom <= 0, 0, freedom)
+    elif w is not None and not has_values(freedom):
+        freedom = F.where(freedom <= 0, 0, freedom)
     distance = x - mean.unsqueeze(1)
     other = distance if w is None else distance * w
     product = F.matmul(distance, F.mH(other).to(distance.dtype))
@@ -121,7 +123,7 @@ def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor
 def _is_used_up(freedom: Any) -> bool:
     """Whether no degrees of freedom are left, of numbers or of any element of a batch."""
     used = freedom <= 0
-    return holds_somewhere(used) if isinstance(used, TensorBase) else bool(used)
+    return known_somewhere(used) if isinstance(used, TensorBase) else bool(used)
 
 
 def _check_cov_weights(weights: Tensor | None, name: str, kind: str, count: int) -> None:
@@ -144,7 +146,7 @@ def _check_cov_weights(weights: Tensor | None, name: str, kind: str, count: int)
             f"cov(): expected {name} to have the same numel as there are observations in the input "
             f"but got {weights.numel()} != {count}"
         )
-    if count > 0 and holds_somewhere(weights.detach() < 0):
+    if count > 0 and known_somewhere(weights.detach() < 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

@@ -1,6 +1,6 @@
 """Histograms: elements find their interval by `searchsorted`, and are counted by `bincount`'s way.
 
-Only the ends of a range that nobody gave are read on the host.
+The ends of a range that nobody gave are read on the host, except while a backend traces.
 """
 
 # Operators with several overloads are typed Any.
@@ -19,6 +19,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import DType, float16, int64
+from plugrad.ops.composite.conditions import has_values
 from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -40,7 +41,18 @@ def histc(self: Tensor, bins: int, min: Any, max: Any) -> Any:
     _check_count(bins, 0)
     low, high = float(min), float(max)
     x = self.detach().reshape((-1,))
-    if low == high and self.numel() > 0:
+    if low == high and self.numel() > 0 and not has_values(x):
+        low, high = _unread_extent(x, 1.0)
+    else:
+        low, high = _range_of_histc(x, low, high)
+    inside = F.logical_and(x >= low, x <= high)
+    place = ((x - low) * bins / (high - low)).nan_to_num(0.0, 0.0, 0.0)
+    place = place.to(int64).clamp(0, bins - 1)
+    return _summed(place, inside, None, bins, x.dtype)
+
+
+def _range_of_histc(x: Any, low: float, high: float) -> Ends:
+    if low == high and x.numel() > 0:
         low, high = _extent(x)
     if low == high:
         low, high = low - 1, high + 1
@@ -48,10 +60,7 @@ def histc(self: Tensor, bins: int, min: Any, max: Any) -> Any:
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
-    inside = F.logical_and(x >= low, x <= high)
-    place = ((x - low) * bins / (high - low)).nan_to_num(0.0, 0.0, 0.0)
-    place = place.to(int64).clamp(0, bins - 1)
-    return _summed(place, inside, None, bins, x.dtype)
+    return low, high
 
 
 def histogram_of_edges(self: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> Any:
@@ -109,6 +118,10 @@ def histogramdd_bin_edges(
     edges = []
     for dim, number in enumerate(bins):
         given = None if range is None else (float(range[2 * dim]), float(range[2 * dim + 1]))
+        if given is None and sizes_of(x)[0] and not has_values(x):
+            low, high = _unread_extent(x.select(1, dim), 0.5)
+            edges.append(_spaced_between(low, high, number + 1, self.dtype))
+            continue
         low, high = _ends(x, dim, given)
         # All of one dtype: the edges are those that the dtype has.
         steps = _spaced(low, high, number + 1, self.dtype)
@@ -183,10 +196,27 @@ def _spaced(low: float, high: float, count: int, dtype: DType) -> Any:
     return np.where(index < count // 2, ahead, back).astype(dtype.numpy)
 
 
+def _spaced_between(low: Any, high: Any, count: int, dtype: DType) -> Any:
+    """`_spaced` of tensors."""
+    low, high = low.to(widest(dtype)), high.to(widest(dtype))
+    step = (high - low) / (count - 1)
+    index: Any = F.arange(count, dtype=low.dtype, device=low.device)
+    ahead, back = low + step * index, high - step * (count - 1 - index)
+    return F.where(index < count // 2, ahead, back).to(dtype)
+
+
 def _extent(x: Any) -> Ends:
     """The least and the greatest element, as numbers."""
     low, high = F.aminmax(x)
     return float(low), float(high)
+
+
+def _unread_extent(x: Any, margin: float) -> Any:
+    """The same as tensors, while a program is traced; further apart by margins if they are equal.
+    Nothing is checked then."""
+    low, high = F.aminmax(x)
+    equal = F.eq(low, high)
+    return F.where(equal, low - margin, low), F.where(equal, high + margin, high)
 
 
 def _ends(x: Any, dim: int, given: Ends | None) -> Ends:

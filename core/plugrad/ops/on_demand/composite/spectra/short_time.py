@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from plugrad._generated import functions as F
-from plugrad.dispatch.backends.active import find_backend
 from plugrad.dtype import FLOATING, DType
+from plugrad.ops.composite.conditions import has_values
 from plugrad.ops.formulas.views import unfold_backward
 from plugrad.ops.on_demand.prepare.spectral import BY_N, BY_ROOT_N, UNSCALED
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import sizes_of
 from plugrad.tensor.interop.arrays import host_array
 from plugrad.tensor.levels import whole_batch
 
@@ -243,12 +243,9 @@ def istft(
 
 def _has_gap(totals: Tensor) -> bool:
     """Whether no window weighs some element. Where values are not known yet, that gives nan."""
-    plain: TensorBase = whole_batch(totals)
-    if plain.device.type == "meta":
-        return False
-    if not find_backend(plain.device.type).backend.has_values(plain.array):
-        return False
-    return bool(np.any(np.abs(host_array(plain)) < _LEAST_WEIGHT))
+    return has_values(totals) and bool(
+        np.any(np.abs(host_array(whole_batch(totals))) < _LEAST_WEIGHT)
+    )
 
 
 def _overlapped(pieces: Tensor, shape: tuple[int, ...], n_fft: int, hop: int) -> Tensor:
