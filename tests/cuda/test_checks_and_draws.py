@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from scipy import stats
 
+from plugrad.plugins import package_kernels
 from plugrad_cuda.kernels import array_kernels
 from tests.cuda.host_namespace import HostGenerator, HostNamespace
 
@@ -111,3 +113,16 @@ def test_adding_at_one_place_often(dtype: str) -> None:
     table["index_put_"](target, [np.array([1, 1, 1, 2])], np.ones(4, dtype), True)
     wanted = [0, 3, 1] if dtype != "bool" else [False, True, True]
     assert target.tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool", ml_dtypes.bfloat16])
+def test_what_is_unique_is_the_cpus(dtype: Any) -> None:
+    a = np.array([[3, 1, 0], [1, 3, 3]]).astype(dtype).T
+    cpu = package_kernels("plugrad_cpu.kernels")["_unique2"]
+    ours = array_kernels(HostNamespace())["_unique2"]
+    for found, wanted in zip(ours(a, True, True, True), cpu(a, True, True, True), strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+    if a.dtype.kind == "f":
+        values = np.array([np.nan, 2, np.nan, -0.0, 0.0], dtype)
+        assert ours(values, True, False, True)[2].tolist() == [2, 1, 1, 1]

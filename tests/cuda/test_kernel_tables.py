@@ -20,10 +20,10 @@ from tests.cuda.host_namespace import (
 )
 
 # The core computes these otherwise: CuPy has no LDL, one kernel has all overloads of `random_`,
-# resampling is made of products and sums, and the host sorts out what is unique.
+# and resampling is made of products and sums.
 ON_HOST = {
     *("_linalg_ldl_factor", "random_.from", "random_.to"),
-    *("_resample", "_resample_backward", "_unique2"),
+    *("_resample", "_resample_backward"),
 }
 # What the CPU's backend leaves to the core, whose memory is the host's too.
 MORE = {"_lu_permutation"}

@@ -108,6 +108,12 @@ def test_linear_algebra(name: str, batch: tuple[int, ...], order: int) -> None:
     beside_the_host(LINEAR_ALGEBRA[name], a, b)
 
 
+def test_unique() -> None:
+    plugrad.manual_seed(0)
+    x = plugrad.randint(0, 50, (1000,))
+    beside_the_host(lambda a: plugrad.unique(a, return_inverse=True, return_counts=True), x)
+
+
 def test_singular_matrices_raise_what_the_host_raises() -> None:
     a = plugrad.zeros(3, 3, device="cuda")
     with pytest.raises(plugrad.linalg.LinAlgError, match="singular"):

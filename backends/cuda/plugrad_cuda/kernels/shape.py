@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from plugrad.plugins.kernel_errors import NEGATIVE_REPEATS, OTHER_OUTPUT_SIZE
 from plugrad.plugins.strides import copy_order, diagonal_sizes
 from plugrad_cuda.kernels.family import INT64, Family
@@ -26,6 +28,7 @@ class Reordering(Family):
             "triu": self.triu,
             "sort": self.sort,
             "topk": self.topk,
+            "_unique2": self.unique,
             "diag_embed": self.diag_embed,
             "clone": self.clone,
             "_to_copy": self.cast,
@@ -95,6 +98,29 @@ class Reordering(Family):
         order = self.argsort(array, dim, largest)
         indices = self.xp.ascontiguousarray(order[(*(slice(None),) * dim, slice(k))])
         return self.xp.take_along_axis(array, indices, dim), indices
+
+    def unique(
+        self, array: Array, is_sorted: bool, return_inverse: bool, return_counts: bool
+    ) -> Any:
+        """The different elements; where each element is among them; and how often each occurs.
+        How many there are the host has to know. Each nan is different from the others."""
+        if array.size == 0 or array.dtype.kind == "c":
+            return NotImplemented
+        xp = self.xp
+        keys = self.ordered(array).reshape(-1)
+        order = xp.argsort(keys, kind="stable")
+        ordered = keys[order]
+        begins = xp.concatenate((xp.ones(1, np.bool_), ordered[1:] != ordered[:-1]))
+        starts = xp.flatnonzero(begins)
+        inverse, counts = xp.empty(0, INT64), xp.empty(0, INT64)
+        if return_inverse:
+            inverse = xp.empty(array.size, INT64)
+            inverse[order] = xp.cumsum(begins, dtype=INT64) - 1
+            inverse = inverse.reshape(array.shape)
+        if return_counts:
+            ends = xp.concatenate((starts[1:], xp.full(1, array.size, starts.dtype)))
+            counts = ends - starts
+        return array.reshape(-1)[order[starts]], inverse, counts
 
     def diag_embed(self, array: Array, offset: int, dim1: int, dim2: int) -> Array:
         result = self.xp.zeros(diagonal_sizes(array.shape, offset, dim1, dim2), array.dtype)
