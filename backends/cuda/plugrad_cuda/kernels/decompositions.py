@@ -79,19 +79,19 @@ class Decompositions(Family):
         return turned.swapaxes(-1, -2), tau
 
     def eig(self, a: Array) -> Any:
-        return self.general(self.xp.linalg.eig, a)
+        return self.general("eig", a)
 
     def eigvals(self, a: Array) -> Any:
-        return self.general(self.xp.linalg.eigvals, a)
+        return self.general("eigvals", a)
 
-    def general(self, function: Kernel, a: Array) -> Any:
+    def general(self, name: str, a: Array) -> Any:
         """Of any square matrices; for nan, inf and what does not converge the host has errors."""
         if a.size == 0 or not self.ns.has_eig():
             return NotImplemented
         if self.ns.may_wait() and not bool(self.xp.isfinite(a).all()):
             return NotImplemented
         try:
-            found = self.ns.checked(function, a)
+            found = self.ns.checked(getattr(self.xp.linalg, name), a)
         except np.linalg.LinAlgError:
             return NotImplemented
         dtype = np.result_type(a.dtype, np.complex64)

@@ -179,7 +179,10 @@ class CupyNamespace(Namespace):
 
     def has_eig(self) -> bool:
         cusolver: Any = importlib.import_module("cupyx.cusolver")
-        return bool(cusolver.check_availability("geev"))
+        try:
+            return bool(cusolver.check_availability("geev"))
+        except ValueError:  # what CuPy says of functions that it does not know
+            return False
 
     def _linalg(self) -> Any:
         """It loads cuBLAS, so not before it is needed."""
