@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 import jax.numpy as jnp
@@ -59,6 +60,30 @@ def inv(a: Array) -> Array:
     return out
 
 
+@compiled(3, 4)
+def lu_solve(lu: Array, pivots: Array, b: Array, left: bool, adjoint: bool) -> Array:
+    """X with A @ X = B, or X @ A = B, where A, or with `adjoint` A.mH, has these factors."""
+    if not left:
+        # (X @ A).mH = A.mH @ X.mH
+        turned: Array = lu_solve(lu, pivots, jnp.conj(b.swapaxes(-1, -2)), True, not adjoint)
+        return jnp.conj(turned.swapaxes(-1, -2))
+    batch = jnp.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+    n = lu.shape[-1]
+    right = jnp.broadcast_to(b, (*batch, *b.shape[-2:]))
+    if right.size == 0:
+        return right
+    order = jnp.broadcast_to(lax.linalg.lu_pivots_to_permutation(pivots - 1, n), (*batch, n))
+    factors = jnp.broadcast_to(lu, (*batch, n, n))
+    if not adjoint:
+        return _substituted(factors, order, right)
+    solve_transposed = functools.partial(
+        lax.linalg.triangular_solve, factors, left_side=True, transpose_a=True, conjugate_a=True
+    )
+    upper = solve_transposed(right, lower=False)
+    lower = solve_transposed(upper, lower=True, unit_diagonal=True)
+    return jnp.take_along_axis(lower, jnp.argsort(order, -1)[..., None], -2)
+
+
 def _matrix_exp(a: Array) -> Array:
     if a.size == 0:
         return a
@@ -68,6 +93,7 @@ def _matrix_exp(a: Array) -> Array:
 KERNELS: Final[dict[str, Kernel]] = {
     "_linalg_solve": solve,
     "linalg_inv": inv,
+    "linalg_lu_solve": lu_solve,
     "linalg_det": program(jnp.linalg.det),
     "linalg_matrix_exp": program(_matrix_exp),
 }
