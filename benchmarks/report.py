@@ -44,8 +44,6 @@ What takes more than 1.2 times as long as in PyTorch, and why:
 * `conv1d`, `conv3d`: a product of matrices, one side of which is the number of filters; it comes to
   50 operations per ns. Copying a third of the columns, with a product for each tap, was no faster.
 * `max_pool1d`: passes over every second element, which NumPy takes longer for.
-* `lstsq`: it is made of the pseudoinverse, whose derivatives are known, and takes two
-  decompositions into singular values; PyTorch's driver is a QR decomposition with pivots.
 * Attention that is not causal: the products of matrices take two thirds of the time; the
   exponentials and their sums are passes over blocks in the cache, where PyTorch's run in registers.
 * `bincount`, `histc` and `nearest` to a larger size: nobody has looked for a faster kernel yet.

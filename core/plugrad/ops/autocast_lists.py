@@ -255,8 +255,8 @@ UNTOUCHED: Final = _names(
     _fft_c2c _fft_c2r _fft_r2c bartlett_window blackman_window fft_fftfreq fft_rfftfreq
     hamming_window hann_window kaiser_window
     _check_matrices _linalg_cholesky _linalg_eigh _linalg_eigvals _linalg_ldl_factor
-    _linalg_lu_factor _linalg_svd _lu_permutation linalg_ldl_solve linalg_lu_solve linalg_slogdet
-    linalg_solve_triangular
+    _linalg_lstsq _linalg_lu_factor _linalg_svd _lu_permutation linalg_ldl_solve
+    linalg_lu_solve linalg_slogdet linalg_solve_triangular
     _resample _resample_backward
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
     _ctc_loss _ctc_loss.Tensor _ctc_loss_backward _ctc_loss_backward.Tensor

@@ -25,6 +25,8 @@ PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 LARGE: Final = 48
 # How many columns orgqr takes at once; SciPy does not tell.
 BLOCK: Final = 64
+# How many rows a copy in column-major order takes at once.
+ROWS: Final = 16
 
 
 @functools.cache
@@ -286,6 +288,84 @@ def _eliminated(a: Array) -> tuple[Array, Array]:
     return each(one, a.shape[:-2], a)
 
 
+@functools.cache
+def _least_squares_sizes(driver: str, dtype: Any, m: int, n: int, k: int) -> list[int]:
+    query = known(driver + "_lwork", dtype)
+    return work_size(query, m, n, k, 0.0) if driver == "gelsy" else work_size(query, m, n, k)
+
+
+def _column_major(a: Array) -> Array:
+    """A copy, by a few rows at a time, which the processor's cache holds."""
+    out = np.empty(a.shape, a.dtype, "F")
+    for start in range(0, a.shape[0], ROWS):
+        out[start : start + ROWS] = a[start : start + ROWS]
+    return out
+
+
+def _least_squares(a: Array, b: Array, rcond: float, driver: str) -> tuple[Any, ...]:
+    """The solution, and below it what remains of `b`; the rank, singular values, and `info`.
+
+    "gelsy" finds no singular values. "gels" neither, but the diagonal of its triangular factor.
+    """
+    (m, n), k = a.shape, b.shape[-1]
+    function = known(driver, a.dtype)
+    sizes = _least_squares_sizes(driver, a.dtype, m, n, k)
+    side = np.zeros((max(m, n), k), a.dtype, "F")
+    side[:m] = b
+    given = (_column_major(a), side)
+    if driver == "gels":
+        factor, x, info = function(*given, lwork=sizes[0], overwrite_a=1, overwrite_b=1)
+        return x, n, factor.diagonal(), info
+    if driver == "gelsy":
+        free = np.zeros(n, np.int32)
+        _, x, _, rank, info = function(*given, free, rcond, *sizes, overwrite_a=1, overwrite_b=1)
+        return x, rank, a.real[0, :0], info
+    if driver == "gelsd":
+        x, values, rank, info = function(*given, *sizes, rcond, overwrite_a=1, overwrite_b=1)
+        return x, rank, values, info
+    _, x, values, rank, _, info = function(*given, rcond, *sizes, overwrite_a=1, overwrite_b=1)
+    return x, rank, values, info
+
+
+def _first_dependent(a: Array, diagonal: Array) -> Array:
+    """For each matrix, the number of the first column, or row of a wide one, that depends on those
+    before it, or 0; 0 for a matrix of zeros, as LAPACK has it.
+
+    LAPACK itself finds exact zeros only, which rounding seldom leaves.
+    """
+    size = np.abs(a).max(-2 if a.shape[-2] >= a.shape[-1] else -1)
+    limit = 2 * math.sqrt(max(a.shape[-2:])) * np.finfo(a.dtype).eps
+    missing = np.abs(diagonal) <= limit * size
+    return np.where(missing.any(-1) & size.any(-1), missing.argmax(-1) + 1, 0)
+
+
+def lstsq(a: Array, b: Array, rcond: float, driver: str) -> Any:
+    if a.size == 0 or b.size == 0 or routine(driver, a.dtype) is None:
+        return NotImplemented
+    # OpenBLAS is slow at "gelss", which differs in what it makes of a strange `rcond` only.
+    used = "gelsd" if driver == "gelss" and 0 < rcond < 1 else driver
+    m, n = a.shape[-2:]
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    matrices = np.broadcast_to(a, (*batch, m, n))
+    x, rank, values, info = each(
+        lambda matrix, side: _least_squares(matrix, side, rcond, used),
+        batch,
+        matrices,
+        np.broadcast_to(b, (*batch, *b.shape[-2:])),
+    )
+    if driver == "gels":
+        raise_first(_first_dependent(matrices, values), "torch.linalg.lstsq")
+    elif info.any() or np.isnan(values).any():
+        return NotImplemented
+    residuals = np.empty(0, a.real.dtype)
+    if m > n and driver != "gelsy" and bool(np.all(rank == n)):
+        residuals = np.sum(np.square(np.abs(x[..., n:, :])), -2)
+    rank = np.empty(0, np.int64) if driver == "gels" else rank.astype(np.int64)
+    if driver in ("gels", "gelsy"):
+        values = np.empty(0, a.real.dtype)
+    return x[..., :n, :], residuals, rank, values
+
+
 def raise_first(info: Array, name: str) -> None:
     if info.any():
         first = int(np.flatnonzero(info)[0])
@@ -297,4 +377,5 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "linalg_lu_solve": lu_solve,
     "linalg_solve_triangular": solve_triangular,
     "_linalg_ldl_factor": ldl_factor,
+    "_linalg_lstsq": lstsq,
 }

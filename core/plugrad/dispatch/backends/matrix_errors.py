@@ -37,6 +37,10 @@ _ZERO_BLOCK: Final = (
     "D[{info},{info}] is zero, and dividing by it in ldl_solve would give inf. If you still want "
     "the factorization, call linalg.ldl_factor_ex(A)"
 )
+_NOT_FULL_RANK: Final = (
+    "The least squares solution could not be computed because the input matrix does not have full "
+    "rank (error code: {info})."
+)
 
 _MESSAGES: Final = {
     **dict.fromkeys(("linalg.cholesky", "linalg.cholesky_ex", "cholesky"), _NOT_DEFINITE),
@@ -46,6 +50,7 @@ _MESSAGES: Final = {
     **dict.fromkeys(("linalg.eigh", "linalg.eig"), _NOT_CONVERGED.replace("{what}", "eigenvalues")),
     **dict.fromkeys(("linalg.lu_factor", "linalg.lu_factor_ex"), _ZERO_PIVOT),
     **dict.fromkeys(("linalg.ldl_factor", "linalg.ldl_factor_ex"), _ZERO_BLOCK),
+    "torch.linalg.lstsq": _NOT_FULL_RANK,
 }
 
 

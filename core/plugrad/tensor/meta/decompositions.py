@@ -9,6 +9,7 @@ from typing import Any, Final
 from plugrad.dtype import int32, int64
 from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.meta.array import MetaArray
+from plugrad.tensor.meta.shapes import needs_data
 
 Pair = tuple[MetaArray, MetaArray]
 Three = tuple[MetaArray, MetaArray, MetaArray]
@@ -80,6 +81,22 @@ def ldl_factor(a: MetaArray, hermitian: bool) -> Three:
     return a.new(a.shape), a.new(a.shape[:-1], int32), a.new(a.shape[:-2], int32)
 
 
+def lstsq(a: MetaArray, b: MetaArray, rcond: float, driver: str) -> Any:
+    """Whether there are residuals may depend on ranks: then their shape is unknown."""
+    m, n = a.shape[-2:]
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    has_values = driver in ("gelsd", "gelss")
+    if has_values and m > n:
+        needs_data()
+    real = a.dtype.to_real() if a.dtype.is_complex else a.dtype
+    return (
+        a.new((*batch, n, b.shape[-1])),
+        a.new((*batch, b.shape[-1]) if driver == "gels" and m > n else (0,), real),
+        a.new((0,) if driver == "gels" else batch, int64),
+        a.new((*batch, min(m, n)) if has_values else (0,), real),
+    )
+
+
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "_check_matrices": like,
     "linalg_inv": like,
@@ -97,4 +114,5 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "linalg_solve_triangular": solved,
     "linalg_slogdet": slogdet,
     "_linalg_ldl_factor": ldl_factor,
+    "_linalg_lstsq": lstsq,
 }

@@ -71,7 +71,7 @@ def _of_factors(name: str) -> Rule:
     return rule
 
 
-def _of_two(name: str) -> Rule:
+def _of_two(name: str, out_dims: Callable[..., Any] = lambda found: 0) -> Rule:
     """The rule of an operator of a matrix and right sides, in either order, that broadcast."""
     call = _calling(name)
 
@@ -79,7 +79,8 @@ def _of_two(name: str) -> Rule:
         if logical_rank(A, dims[0]) < 2 or logical_rank(B, dims[1]) < 2:
             for_one(call, dims, (A, B, *rest))
         left, right = aligned((A, B), dims[:2])
-        return call(left, right, *rest), 0
+        found = call(left, right, *rest)
+        return found, out_dims(found)
 
     return rule
 
@@ -98,4 +99,5 @@ RULES: Final[dict[str, Callable[..., Any]]] = {
     "linalg_ldl_solve": _of_factors("linalg_ldl_solve"),
     "linalg_solve_triangular": _of_two("linalg_solve_triangular"),
     "cholesky_solve": _of_two("cholesky_solve"),
+    "_linalg_lstsq": _of_two("_linalg_lstsq", _all_there),
 }

@@ -13,21 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from plugrad._generated import functions as F
-from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import FLOATING, finfo, int64
-from plugrad.errors import LinAlgError
-from plugrad.ops.composite.conditions import holds_everywhere
 from plugrad.ops.on_demand.prepare import matrix_functions as prepare
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes, named_results
 from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
-
-_DRIVERS: Final = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def _check_limit(limit: TensorBase | None, function: str, name: str) -> None:
@@ -186,79 +180,6 @@ def matrix_norm(A: Any, order: Any) -> Any:
         return F.linalg_vector_norm(A, 2, (-2, -1))
     sums = F.sum(F.abs(A), -2 if abs(order) == 1 else -1)
     return F.amax(sums, (-1,)) if order > 0 else F.amin(sums, (-1,))
-
-
-def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> Any:
-    _check_lstsq(self, b, driver)
-    kind = driver or "gelsy"
-    rows, columns = sizes_of(self)[-2:]
-    sizes = sizes_of(b)
-    is_vector = b.ndim == 1 or (b.ndim == self.ndim - 1 and sizes == sizes_of(self)[:-1])
-    right: Any = b.unsqueeze(-1) if is_vector else b
-    if sizes_of(right)[-2] != rows:
-        where = "input.size(-2) should match other.size(-1)" if is_vector else None
-        raise RuntimeError(
-            f"torch.linalg.lstsq: {where or 'input.size(-2) should match other.size(-2)'}"
-        )
-    batch = broadcast_shapes(sizes_of(self)[:-2], sizes_of(right)[:-2])
-    A: Any = self.expand((*batch, rows, columns))
-    relative = finfo(self.dtype).eps * max(rows, columns) if rcond is None else max(rcond, 0.0)
-    inverse = pinv_of_numbers(A, 0.0, relative, False)
-    solution = F.matmul(inverse, right)
-    values, ranks = _spectrum(A, relative)
-    # Read only where something depends on it, so that the other drivers can be traced.
-    wanted = kind == "gels" or (rows > columns and kind != "gelsy")
-    full = wanted and holds_everywhere(ranks == min(rows, columns))
-    if kind == "gels" and not full:
-        raise LinAlgError(
-            "torch.linalg.lstsq: The least squares solution could not be computed because the "
-            "input matrix does not have full rank (error code: 2)."
-        )
-    # Empty, but a part of the graph like those that are not.
-    flat = solution.reshape((-1,)).narrow(0, 0, 0)
-    residuals = (F.real(flat) if flat.dtype.is_complex else flat).clone()
-    if rows > columns and kind != "gelsy" and full:
-        distance = F.abs(F.matmul(A, solution) - right)
-        residuals = F.sum(distance * distance, -2)
-    op = find_operator("plugrad::linalg_lstsq")
-    assert op is not None
-    return named_results(
-        op,
-        F._unsafe_view(solution, sizes_of(solution)[:-1]) if is_vector else solution,
-        residuals,
-        F.empty((0,), dtype=int64, device=self.device) if kind == "gels" else ranks,
-        values if kind in ("gelsd", "gelss") else values.reshape((-1,))[:0].clone(),
-    )
-
-
-def _spectrum(A: Any, relative: float) -> tuple[Any, Any]:
-    """The singular values of matrices, and how many are not 0."""
-    if A.numel() == 0:
-        real = A.dtype.to_real() if A.dtype.is_complex else A.dtype
-        sizes = sizes_of(A)
-        none = F.zeros((*sizes[:-2], min(sizes[-2:])), dtype=real, device=A.device)
-        return none, F.zeros(sizes[:-2], dtype=int64, device=A.device)
-    values = F.linalg_svdvals(A.detach())
-    return values, F.sum(F.gt(values, values.narrow(-1, 0, 1) * relative), -1)
-
-
-def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> None:
-    name = "torch.linalg.lstsq"
-    if self.dtype.category < FLOATING or self.dtype.itemsize == 2:
-        raise RuntimeError("This function doesn't handle types other than float and double")
-    if self.ndim < 2:
-        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if b.ndim < 1:
-        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    if self.dtype is not b.dtype:
-        raise RuntimeError(
-            f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-            f"{self.dtype.scalar_name} and other's dtype {b.dtype.scalar_name}"
-        )
-    if driver is not None and driver not in _DRIVERS:
-        raise RuntimeError(
-            f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
-        )
 
 
 def matrix_exp(self: Tensor) -> Any:
