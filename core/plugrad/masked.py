@@ -335,9 +335,11 @@ def norm(
     >>> plugrad.masked.norm(plugrad.tensor([3.0, 4.0, 9.0]), mask=mask)
     tensor(5.)
     """
-    input = _in_dtype(input, dtype, "norm")
-    identity = _highest if ord == -math.inf else _zero
-    return F.linalg_vector_norm(_kept(input, mask, identity), ord, _dims(input, dim), keepdim)
+    input = _in_dtype(input, None, "norm")
+    if ord == -math.inf and mask is not None and input.dtype.category < FLOATING:
+        raise AssertionError(f"input must be floating point, got {input.dtype}")
+    kept = _kept(input, mask, _highest if ord == -math.inf else _zero)
+    return F.linalg_vector_norm(kept, ord, _dims(input, dim), keepdim, dtype=dtype)
 
 
 def _variance(

@@ -252,4 +252,6 @@ class CpuGenerator(SeededGenerator):
 
     def set_offset(self, offset: int) -> None:
         """Only generators that count have an offset: RuntimeError."""
+        if not isinstance(offset, int):
+            raise RuntimeError(f"manual_offset expected a long, but got {type(offset).__name__}")
         raise RuntimeError("CPU Generator does not use offset")

@@ -52,6 +52,14 @@ class CudaGenerator(SeededGenerator):
             raise RuntimeError("a generator cannot be seeded while a graph is being captured")
         (self.draws,) = words
 
+    def get_offset(self) -> int:
+        """The number of draws."""
+        return self.draws
+
+    def set_offset(self, offset: int) -> None:
+        """Go to a number of draws."""
+        self.set_state_words(self.started_from, [offset])
+
 
 class Draws:
     """What kernels call: the methods that NumPy's and CuPy's generators have.

@@ -104,6 +104,24 @@ class SeededGenerator:
         self.set_state_words(seed, words)
         self.started_from = seed
 
+    def get_offset(self) -> int:
+        """Only generators that count have an offset: RuntimeError."""
+        raise RuntimeError("this Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """Only generators that count have an offset: RuntimeError."""
+        raise RuntimeError("this Generator does not use offset")
+
+    def graphsafe_get_state(self) -> Self:
+        """Generators do not share their states: NotImplementedError."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Self) -> None:
+        """Generators do not share their states: NotImplementedError."""
+        if not isinstance(state, SeededGenerator):
+            raise TypeError(f"expected a Generator, but got {type(state).__name__}")
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
     def clone_state(self) -> Self:
         """A generator that goes on from here by itself."""
         made = copy.copy(self)

@@ -104,3 +104,11 @@ def test_exponential_numbers() -> None:
     assert drawn.min() >= 0
     assert abs(drawn.mean() - 1) < 0.03
     assert abs(drawn.var() - 1) < 0.1
+
+
+def test_an_offset_goes_to_a_number_of_draws() -> None:
+    first, second = made(), made()
+    first.rng.random((3,))
+    second.set_offset(first.get_offset())
+    assert second.get_offset() > 0
+    assert np.array_equal(first.rng.random((3,)), second.rng.random((3,)))

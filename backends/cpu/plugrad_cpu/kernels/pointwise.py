@@ -104,6 +104,16 @@ def _modulo(ufunc: Kernel, name: str) -> Kernel:
     return kernel
 
 
+def _remainder(a: Array, b: Array) -> Any:
+    """A zero has the sign of `a`; NumPy's have that of `b`."""
+    out = np.remainder(a, b)
+    if out.dtype.kind in "iu" or np.all(out):
+        return out
+    out = np.asarray(out)
+    np.putmask(out, out == 0, np.copysign(out, a))
+    return out
+
+
 def pow_tensors(a: Array, b: Array) -> Any:
     kind = a.dtype.kind
     if kind not in _INTEGRAL:
@@ -375,7 +385,7 @@ _BITWISE: Final[dict[str, Kernel]] = {
 
 _MODULO: Final[dict[str, Kernel]] = {
     "floor_divide": floor_divide,
-    "remainder": _modulo(np.remainder, "remainder_cpu"),
+    "remainder": _modulo(_remainder, "remainder_cpu"),
     "fmod": _modulo(np.fmod, "fmod_cpu"),
 }
 

@@ -44,7 +44,7 @@ _NOT_FULL_RANK: Final = (
 
 _MESSAGES: Final = {
     **dict.fromkeys(("linalg.cholesky", "linalg.cholesky_ex", "cholesky"), _NOT_DEFINITE),
-    **dict.fromkeys(("linalg.inv", "linalg.inv_ex"), _ZERO_ON_DIAGONAL),
+    **dict.fromkeys(("linalg.inv", "linalg.inv_ex", "cholesky_inverse"), _ZERO_ON_DIAGONAL),
     **dict.fromkeys(("linalg.solve", "linalg.solve_ex"), _SINGULAR),
     "linalg.svd": _NOT_CONVERGED.replace("{what}", "singular values"),
     **dict.fromkeys(("linalg.eigh", "linalg.eig"), _NOT_CONVERGED.replace("{what}", "eigenvalues")),

@@ -167,8 +167,9 @@ def nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: DType | None) -> Tenso
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{self.dtype.scalar_name}"
         )
+    total = F.nansum(self, dim, keepdim, dtype=dtype)
     count: Tensor = F.sum(F.logical_not(F.isnan(self.detach())), dim, keepdim)
-    result: Tensor = F.div(F.nansum(self, dim, keepdim, dtype=dtype), count)
+    result: Tensor = F.div(total, count)
     return result
 
 

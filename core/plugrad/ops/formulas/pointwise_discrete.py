@@ -1,10 +1,10 @@
-"""The gradient of mantissas."""
+"""Gradients of mantissas, and those that are missing."""
 
 # mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from plugrad._generated import functions as F
 
@@ -14,3 +14,8 @@ if TYPE_CHECKING:
 
 def frexp_backward(grad: Tensor, exponent: Tensor) -> Tensor:
     return F.ldexp(grad, -exponent)
+
+
+def not_implemented(name: str) -> NoReturn:
+    """What PyTorch says of an operator that it has no entry for."""
+    raise RuntimeError(f"derivative for plugrad::{name} is not implemented")

@@ -70,6 +70,8 @@ def sum(self: TensorBase, dim: Any, keepdim: bool, dtype: DType | None) -> tuple
 def nansum(self: TensorBase, dim: Any, keepdim: bool, dtype: DType | None) -> tuple[object, ...]:
     if self.dtype.category == COMPLEX:
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if self.dtype.category == FLOATING and self.dtype.itemsize == 1:
+        raise not_implemented("nansum_cpu", self.dtype)
     return _accumulated(self, dim, keepdim, dtype)
 
 

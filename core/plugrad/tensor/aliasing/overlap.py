@@ -40,6 +40,8 @@ _UNCHECKED: Final = frozenset(["addbmm_", "addmm_", "addmv_", "baddbmm_", "maske
 # They read one number first, if they are given one.
 _OF_NUMBER: Final = frozenset(["fill_", "index_fill_", "masked_fill_"])
 
+_MAGNITUDES: Final = frozenset(["abs", "absolute"])
+
 
 def check_overlap(target: TensorBase, operator: str) -> None:
     """Whether each element of a view has memory of its own.
@@ -87,6 +89,8 @@ def check_operands(
 def check_out(function: str, out: Any, args: tuple[Any, ...], elementwise: bool = False) -> None:
     """`check_operands` for the tensor, or tensors, given as `out=`; most functions write when they
     have read everything."""
+    if function in _MAGNITUDES and isinstance(out, TensorBase):
+        _check_magnitudes(out, args[0])
     if elementwise or function in _ASKED_FIRST:
         for target in out if isinstance(out, (tuple, list)) else (out,):
             if isinstance(target, TensorBase):
@@ -96,6 +100,14 @@ def check_out(function: str, out: Any, args: tuple[Any, ...], elementwise: bool 
     for target in out if isinstance(out, (tuple, list)) else (out,):
         if isinstance(target, TensorBase):
             check_operands(target, args, function, _elements_of_result(function, args))
+
+
+def _check_magnitudes(out: TensorBase, given: TensorBase) -> None:
+    """RuntimeError unless `out` has the input's dtype, or is real where the input is complex."""
+    if out.dtype is not given.dtype and (out.dtype.is_complex or not given.dtype.is_complex):
+        raise RuntimeError(
+            f"Found dtype {out.dtype.scalar_name} but expected {given.dtype.scalar_name}"
+        )
 
 
 def _elements_of_result(function: str, args: tuple[Any, ...]) -> int:

@@ -33,6 +33,8 @@ MISSING: Final = _Missing()
 
 # Classes that are made by a `class` statement, whose names Python writes without their module.
 _HEAP_TYPE: Final = 1 << 9
+# Functions that take one int for all sides, but no list of one.
+_OF_ALL_SIDES: Final = ("reflection_pad", "replication_pad")
 _PUBLIC_NAMES: Final[dict[str, str]] = {
     "DType": "plugrad.dtype",
     "Device": "plugrad.device",
@@ -307,7 +309,7 @@ def int_list_argument(
             if is_too_large(number):
                 _raise_unpacking(function, name, index, OVERFLOW)
             found.append(number)
-        if size > 1 and len(found) == 1:
+        if size > 1 and len(found) == 1 and not function.startswith(_OF_ALL_SIDES):
             return tuple(found * size)
         return tuple(found)
     if size > 0 and is_length(value):

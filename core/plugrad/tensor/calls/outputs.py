@@ -68,7 +68,6 @@ EXACT: Final = frozenset(
     [
         *MATRICES,
         *COPIES,
-        "absolute",
         "addmm",
         "addmv",
         "all",
@@ -120,6 +119,8 @@ EXACT: Final = frozenset(
         "nan_to_num",
         "negative",
         "norm",
+        *("reflection_pad1d", "reflection_pad3d"),
+        *("replication_pad1d", "replication_pad2d", "replication_pad3d"),
         "round",
         "scatter",
         "scatter_add",
@@ -160,6 +161,8 @@ JOINING: Final = frozenset(
         "vstack",
     ]
 )
+# Functions whose results are cast to any dtype.
+CAST: Final = frozenset(("lu",))
 # Truth values that bytes hold as well.
 TRUTHS: Final = frozenset(("all", "any"))
 # Functions that compute in the dtype of `out`.
@@ -173,6 +176,9 @@ EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 WORDS: Final = {
     "complex": "Expected object of scalar type {} but got scalar type {} for argument 'out'",
     "multinomial": "multinomial expects {} tensor out, got: {}",
+    **dict.fromkeys(
+        ("native_batch_norm", "reflection_pad2d"), "expected scalar type {} but found {}"
+    ),
     "nonzero": "nonzero: Expected out tensor to have scalar type {} but got scalar type{}",
 }
 # Fourier transforms look at the category of `out` only: complex, or real and no integer.
@@ -236,14 +242,12 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             )
     elif function in WORDS and out.dtype is not result.dtype:
         raise RuntimeError(WORDS[function].format(result.dtype.scalar_name, out.dtype.scalar_name))
-    elif function == "multinomial" and out.dtype is not result.dtype:
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     elif exact and out.dtype is not result.dtype:
         raise RuntimeError(
             f"Expected out tensor to have dtype {CPP_NAMES[result.dtype.name]}, but got "
             f"{CPP_NAMES[out.dtype.name]} instead"
         )
-    if function not in TRUTHS and not can_cast(result.dtype, out.dtype):
+    if function not in TRUTHS and function not in CAST and not can_cast(result.dtype, out.dtype):
         if function in JOINING:
             raise TypeError(
                 f"plugrad.{function}(): input types can't be cast to the desired output type "

@@ -47,6 +47,21 @@ POINTS = plugrad.zeros(2, 3)
             "Got Long and Float",
         ),
         (
+            lambda: plugrad.soft_margin_loss(POINTS, plugrad.zeros(2, 3, requires_grad=True)),
+            RuntimeError,
+            "'soft_margin_loss' is not differentiable with respect to argument 'target'",
+        ),
+        (
+            lambda: plugrad.lu_unpack(plugrad.eye(2), plugrad.ones(2, dtype=plugrad.int64)),
+            RuntimeError,
+            "^torch.lu_unpack: LU_pivots is expected",
+        ),
+        (
+            lambda: plugrad.lu_unpack(plugrad.eye(2), plugrad.full((2,), 3, dtype=plugrad.int32)),
+            RuntimeError,
+            "must be between 1 and LU.size",
+        ),
+        (
             lambda: plugrad.scatter_reduce(
                 plugrad.ones(3), 0, plugrad.tensor([0, 0, 1]), plugrad.ones(2), "sum"
             ),

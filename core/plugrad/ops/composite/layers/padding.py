@@ -61,7 +61,8 @@ def _places(mode: str, size: int, before: int, behind: int) -> Any:
 
 def _check(name: str, self: Tensor, padding: Ints, spatial: int) -> None:
     if len(padding) != 2 * spatial:
-        raise RuntimeError(f"padding size is expected to be {2 * spatial}, but got: {len(padding)}")
+        found = "" if name.startswith("replication") else f", but got: {len(padding)}"
+        raise RuntimeError(f"padding size is expected to be {2 * spatial}{found}")
     sizes = sizes_of(self)
     if len(sizes) - spatial not in (1, 2) or 0 in sizes[-spatial - 1 :]:
         raise RuntimeError(

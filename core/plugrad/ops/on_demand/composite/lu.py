@@ -91,7 +91,7 @@ def lu_permutation_on_host(pivots: TensorBase, rows: int) -> TensorBase:
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
     if unpack_pivots:
-        prepare.check_pivots(LU_pivots, "lu_unpack")
+        prepare.check_pivots(LU_pivots, "torch.lu_unpack")
     prepare.check_dimensions(LU_data, "lu_unpack")
     P = permutation_matrix(LU_pivots, LU_data) if unpack_pivots else LU_data.new_empty((0,))
     if unpack_data:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import FLOATING, float32, float64, int64
-from plugrad.tensor.base import sizes_of
+from plugrad.tensor.base import needs_grad, sizes_of
 from plugrad.tensor.calls.kernels import broadcast_shapes, named_results
 from plugrad.tensor.calls.promotion import can_cast, promote_pair
 
@@ -105,6 +106,11 @@ def poisson_nll_loss(
 
 
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    if current_state().grad_enabled and needs_grad(target):
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument "
+            "'target'. This input cannot have requires_grad True."
+        )
     shape = sizes_of(self)
     common = broadcast_shapes(shape, sizes_of(target))
     if common != shape:

@@ -251,7 +251,8 @@ def unravel_index(self: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
 
 
 def linalg_vander(x: Tensor, N: int | None) -> Any:
-    if x.dtype.category == BOOL:
+    is_narrow = x.dtype.category == FLOATING and x.dtype.itemsize < 4
+    if x.dtype.category == BOOL or is_narrow:
         raise RuntimeError(
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{x.dtype.scalar_name}"

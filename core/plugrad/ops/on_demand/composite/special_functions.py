@@ -70,7 +70,8 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 def mvlgamma_(self: Tensor, p: int) -> Tensor:
     _check_written(self)
-    return self.copy_(F.mvlgamma(self, p))
+    # Of a copy, for the derivative uses what is overwritten.
+    return self.copy_(F.mvlgamma(self.clone(), p))
 
 
 def _check_written(self: Tensor) -> None:

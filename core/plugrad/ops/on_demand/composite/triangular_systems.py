@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dtype import int64
 from plugrad.ops.on_demand.composite.decompositions import named, to_device
 from plugrad.ops.on_demand.factorizations.triangular import solve_triangular
 from plugrad.ops.on_demand.prepare import triangular_systems as prepare
@@ -59,5 +60,9 @@ def _solve(B: Tensor, factor: Tensor, upper: bool) -> Tensor:
 def cholesky_inverse(self: Tensor, upper: bool) -> Tensor:
     check_square_shape(self, "cholesky_inverse")
     check_kernel_dtype(self.dtype, "cholesky_inverse_out_cpu")
+    zero = F.eq(F.diagonal(self, 0, -2, -1), 0)
+    if sizes_of(self)[-1]:
+        first = F.add(F.argmax(zero.to(int64), -1), 1)
+        F._check_matrices(F.where(F.any(zero, -1), first, 0), "cholesky_inverse")
     identity = F.eye(sizes_of(self)[-1], dtype=self.dtype, device=self.device)
     return _solve(identity, self, upper)

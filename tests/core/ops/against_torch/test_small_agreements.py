@@ -1,0 +1,90 @@
+"""Calls at the edge of what is allowed: the same result, or the same refusal. Oracle: PyTorch."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import plugrad
+
+
+def into(lib: Any, dtype: str) -> Any:
+    return lib.empty(0, dtype=getattr(lib, dtype))
+
+
+def gradient_of_mvlgamma_in_place(lib: Any) -> Any:
+    x = lib.tensor([3.0, 4.0], requires_grad=True)
+    y = x.clone()
+    y.mvlgamma_(2)
+    return lib.autograd.grad(y.sum(), x)
+
+
+def pads(lib: Any) -> Any:
+    return lib._C._nn if lib.__name__ == "torch" else lib
+
+
+def zeros_of_remainders(lib: Any, divisor: float) -> Any:
+    x = lib.tensor([0.0, -0.0, 4.0, -4.0])
+    return lib.remainder(x, divisor), lib.remainder(x, lib.full((4,), divisor)), x % divisor
+
+
+CALLS: dict[str, Any] = {
+    **{
+        f"abs of {name} into {dtype}": lambda lib, x=x, dtype=dtype: lib.abs(
+            lib.tensor(x), out=into(lib, dtype)
+        )
+        for name, x in (("floats", [-1.0]), ("integers", [-1]), ("complex", [3 + 4j]))
+        for dtype in ("float32", "float64", "int32", "int64", "complex64", "complex128")
+    },
+    "absolute": lambda lib: lib.absolute(lib.tensor([3 + 4j]), out=into(lib, "float64")),
+    "lu": lambda lib: lib.lu(lib.eye(2), out=(into(lib, "int64"), into(lib, "int32"))),
+    "native_batch_norm": lambda lib: lib.native_batch_norm(
+        lib.ones(2, 3), None, None, None, None, True, 0.1, 1e-5,
+        out=(into(lib, "float32"), into(lib, "float64"), into(lib, "float32")),
+    ),
+    "reflection_pad1d": lambda lib: pads(lib).reflection_pad1d(
+        lib.ones(1, 3), 1, out=into(lib, "float64")
+    ),
+    "reflection_pad2d": lambda lib: pads(lib).reflection_pad2d(
+        lib.ones(1, 3, 3), 1, out=into(lib, "float64")
+    ),
+    "replication_pad1d": lambda lib: pads(lib).replication_pad1d(
+        lib.ones(1, 3), 1, out=into(lib, "float64")
+    ),
+    "one side": lambda lib: pads(lib).reflection_pad1d(lib.ones(1, 3), [1]),
+    "one side, replicated": lambda lib: pads(lib).replication_pad2d(lib.ones(1, 3, 3), [1]),
+    "nansum": lambda lib: lib.nansum(lib.ones(2).to(lib.float8_e4m3fn)),
+    "nanmean": lambda lib: lib.nanmean(lib.ones(2).to(lib.float8_e4m3fn)),
+    "cholesky_inverse": lambda lib: lib.cholesky_inverse(
+        lib.stack([lib.eye(2), lib.tensor([[1.0, 0.0], [1.0, 0.0]])])
+    ),
+    "linalg.vander": lambda lib: lib.linalg.vander(lib.ones(2, dtype=lib.float16)),
+    "masked.norm": lambda lib: lib.masked.norm(lib.arange(3), 2, 0, dtype=lib.float32),
+    "masked.norm, least": lambda lib: lib.masked.norm(
+        lib.arange(3), float("-inf"), 0, mask=lib.arange(3) > 1
+    ),
+    "heaviside": lambda lib: lib.heaviside(lib.ones(2, requires_grad=True), lib.ones(2))
+    .sum()
+    .backward(),
+    "mvlgamma_": gradient_of_mvlgamma_in_place,
+    "remainder": lambda lib: zeros_of_remainders(lib, 2.0),
+    "remainder of a negative divisor": lambda lib: zeros_of_remainders(lib, -2.0),
+    "graphsafe_get_state": lambda lib: lib.Generator().graphsafe_get_state(),
+    "graphsafe_set_state": lambda lib: lib.Generator().graphsafe_set_state(3),
+    "set_offset": lambda lib: lib.Generator().set_offset("a"),
+}  # fmt: skip
+
+
+def outcome(lib: Any, name: str) -> tuple[str, str]:
+    try:
+        return "result", repr(CALLS[name](lib)).replace("plugrad.", "torch.")
+    except Exception as error:
+        words = str(error).split("\n")[0].replace("plugrad::", "aten::")
+        return type(error).__name__.strip("_"), words.replace("plugrad.", "torch.")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_agree(torch_oracle: ModuleType, name: str) -> None:
+    assert outcome(plugrad, name) == outcome(torch_oracle, name)
