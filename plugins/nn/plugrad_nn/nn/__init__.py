@@ -1,7 +1,7 @@
 """plugrad.nn: modules, parameters, losses; `functional` and `init` beside them."""
 
 from plugrad.plugins.arguments import explain_constructors
-from plugrad_nn.nn import functional, init, utils
+from plugrad_nn.nn import functional, grad, init, utils
 from plugrad_nn.nn.activation import (
     CELU,
     ELU,
@@ -107,6 +107,7 @@ __all__ = [
     "Threshold",
     "Unflatten",
     "functional",
+    "grad",
     "init",
     "utils",
 ]

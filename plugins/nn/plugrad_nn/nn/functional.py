@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.nn import grad as grad
 from plugrad_nn.nn.functions.activation import celu as celu
 from plugrad_nn.nn.functions.activation import elu as elu
 from plugrad_nn.nn.functions.activation import gelu as gelu
@@ -58,6 +59,7 @@ from plugrad_nn.nn.functions.convolution import IntOrPair as IntOrPair
 from plugrad_nn.nn.functions.convolution import conv1d as conv1d
 from plugrad_nn.nn.functions.convolution import conv2d as conv2d
 from plugrad_nn.nn.functions.convolution import conv3d as conv3d
+from plugrad_nn.nn.functions.convolution import conv_tbc as conv_tbc
 from plugrad_nn.nn.functions.convolution import conv_transpose1d as conv_transpose1d
 from plugrad_nn.nn.functions.convolution import conv_transpose2d as conv_transpose2d
 from plugrad_nn.nn.functions.convolution import conv_transpose3d as conv_transpose3d
@@ -70,6 +72,7 @@ from plugrad_nn.nn.functions.dropout import dropout3d as dropout3d
 from plugrad_nn.nn.functions.dropout import feature_alpha_dropout as feature_alpha_dropout
 from plugrad_nn.nn.functions.dropout import hardshrink as hardshrink
 from plugrad_nn.nn.functions.dropout import rrelu as rrelu
+from plugrad_nn.nn.functions.dropout import rrelu_ as rrelu_
 from plugrad_nn.nn.functions.dropout import softmin as softmin
 from plugrad_nn.nn.functions.dropout import softshrink as softshrink
 from plugrad_nn.nn.functions.dropout import softsign as softsign
@@ -115,6 +118,7 @@ from plugrad_nn.nn.functions.pooling import max_pool2d as max_pool2d
 from plugrad_nn.nn.functions.pooling import max_pool2d_with_indices as max_pool2d_with_indices
 from plugrad_nn.nn.functions.pooling import max_pool3d as max_pool3d
 from plugrad_nn.nn.functions.pooling import max_pool3d_with_indices as max_pool3d_with_indices
+from plugrad_nn.nn.functions.products import grouped_mm as grouped_mm
 from plugrad_nn.nn.functions.resampling import affine_grid as affine_grid
 from plugrad_nn.nn.functions.resampling import grid_sample as grid_sample
 from plugrad_nn.nn.functions.resampling import interpolate as interpolate
@@ -167,6 +171,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -193,6 +198,7 @@ __all__ = [
     "glu",
     "grid_sample",
     "group_norm",
+    "grouped_mm",
     "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
@@ -248,6 +254,7 @@ __all__ = [
     "relu_",
     "rms_norm",
     "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
     "selu",
     "selu_",

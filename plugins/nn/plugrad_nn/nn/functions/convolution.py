@@ -158,3 +158,16 @@ def conv_transpose3d(
     return plugrad.conv_transpose3d(
         input, weight, bias, stride, padding, output_padding, groups, dilation
     )
+
+
+@overridable
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """`conv1d` of signals whose time comes first.
+
+    Args:
+        input: (T, N, C).
+        weight: (k, C, O).
+        bias: (O).
+        pad: zeros before and behind each signal.
+    """
+    return plugrad.conv_tbc(input, weight, bias, pad)

@@ -134,6 +134,14 @@ def rrelu(
 
 
 @overridable
+def rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Tensor:
+    """`rrelu`, written to `input`."""
+    return plugrad.rrelu_(input, lower, upper, training)
+
+
+@overridable
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x where its absolute value exceeds `lambd`, 0 elsewhere."""
     return plugrad.hardshrink(input, lambd, out=out)
