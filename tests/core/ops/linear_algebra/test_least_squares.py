@@ -26,7 +26,7 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-@pytest.mark.parametrize("sizes", [(6, 3), (3, 6), (40, 40)])
+@pytest.mark.parametrize("sizes", [(6, 3), (3, 6), (70, 50), (50, 70)])
 @pytest.mark.parametrize("dtype", [plugrad.float64, plugrad.complex128])
 def test_drivers_find_numpys_solution(driver: str, sizes: tuple[int, int], dtype: Any) -> None:
     matrices = normal(2, *sizes).to(dtype)
@@ -54,6 +54,21 @@ def test_the_rank_counts_what_exceeds_rcond() -> None:
         found = plugrad.linalg.lstsq(diagonal, right, rcond=1e-3, driver=driver)
         assert found.rank == 2
         np.testing.assert_allclose(found.solution.flatten().numpy(), [1, 100, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-14, 0.0])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_rank_of_a_large_matrix(least: float, turned: bool) -> None:
+    left, right = plugrad.linalg.qr(normal(80, 60)).Q, plugrad.linalg.qr(normal(60, 60)).Q
+    values = plugrad.ones(60, dtype=plugrad.float64)
+    values[-3:] = least
+    matrix = (left * values) @ right
+    matrix = matrix.mT if turned else matrix
+    side = normal(matrix.shape[0], 2)
+    found = plugrad.linalg.lstsq(matrix, side)
+    expected = np.linalg.lstsq(matrix.numpy(), side.numpy(), rcond=80 * 2.0**-52)
+    assert found.rank == expected[2] == (60 if least > 1e-10 else 57)
+    np.testing.assert_allclose(found.solution.numpy(), expected[0], rtol=1e-8, atol=1e-8)
 
 
 def test_gels_finds_the_dependent_matrix_of_a_batch_however_columns_are_scaled() -> None:
