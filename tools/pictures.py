@@ -153,6 +153,7 @@ PARTS = {
     "_C": "names of torch._C",
     "_generated": "written by codegen",
     "_interpreters": "one interpreter only",
+    "_printed_name": "plugrad or torch",
     "_tensor": "the class Tensor",
     "_torch_names": "names of PyTorch's",
     "amp": "autocast, scaler",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final, final
 
+from plugrad._printed_name import printed_name
+
 BOOL: Final = 0
 INTEGER: Final = 1
 FLOATING: Final = 2
@@ -77,7 +79,7 @@ class DType:
         return complex128 if self is float64 else complex64
 
     def __repr__(self) -> str:
-        return "plugrad." + self.name
+        return printed_name() + "." + self.name
 
     def __hash__(self) -> int:
         return self.index

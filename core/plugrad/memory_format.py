@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
+from plugrad._printed_name import printed_name
+
 
 @final
 class MemoryFormat:
@@ -21,7 +23,7 @@ class MemoryFormat:
         self.order = order
 
     def __repr__(self) -> str:
-        return "plugrad." + self.name
+        return printed_name() + "." + self.name
 
     def __reduce__(self) -> Any:
         return (memory_format_by_name, (self.name,))

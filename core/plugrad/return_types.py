@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, Final
 
+from plugrad._printed_name import printed_name
 from plugrad.dispatch.families import load_family_of
 from plugrad.dispatch.operator import Operator, all_operators, declared_operators
 
@@ -51,7 +52,7 @@ def _new_class(name: str, fields: tuple[str, ...]) -> Any:
     def text(self: Any) -> str:
         """The results one below the other, as PyTorch prints them."""
         inside = ",\n".join(f"{field}={value!r}" for field, value in zip(fields, self, strict=True))
-        return f"plugrad.return_types.{name}(\n{inside})"
+        return f"{printed_name()}.return_types.{name}(\n{inside})"
 
     def reduced(self: Any) -> Any:
         return (_rebuild, (name, fields, tuple(self)))

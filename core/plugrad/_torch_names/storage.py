@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from plugrad._generated import functions as F
+from plugrad._printed_name import printed_name
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import DType, get_default_dtype, uint8
@@ -281,7 +282,7 @@ class UntypedStorage(_Storage):
 
     def type(self) -> str:
         """The name of the type."""
-        return "plugrad.UntypedStorage"
+        return _name(self)
 
     def byteswap(self, dtype: DType) -> None:
         """Reverse the bytes of each element, of a given dtype, in place."""
@@ -351,7 +352,7 @@ def _as_elements(data: Any, dtype: DType) -> Any:
 
 
 def _name(storage: _Storage) -> str:
-    return f"plugrad.{type(storage).__name__}"
+    return f"{printed_name()}.{type(storage).__name__}"
 
 
 def _flat(tensor: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad._generated import functions as F
+from plugrad._printed_name import printed_name
 from plugrad.dtype import (
     DType,
     bfloat16,
@@ -126,7 +127,7 @@ def type_of(tensor: Any) -> str:
     """What `tensor.type()` says: ``plugrad.FloatTensor``, with the device if it is not the host."""
     device = tensor.device.type
     place = "" if device == "cpu" else f"{device}."
-    return f"plugrad.{place}{TYPE_NAMES[tensor.dtype.name]}"
+    return f"{printed_name()}.{place}{TYPE_NAMES[tensor.dtype.name]}"
 
 
 def dtype_of(type_: Any) -> DType:

@@ -9,7 +9,7 @@ import functools
 import importlib
 import sys
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad.plugins.loading.exclusive import WORK_PREFIX, find_work
@@ -109,7 +109,7 @@ class _NamespaceFinder:
         real = _claimed(name)
         if real is None or ":" in real:
             return None
-        return ModuleSpec(fullname, _AliasLoader(real))
+        return _alias(fullname, real)
 
 
 class _SubmoduleFinder:
@@ -130,7 +130,20 @@ class _SubmoduleFinder:
         real = f"{parent.__name__}.{name}"
         from importlib.util import find_spec
 
-        return None if find_spec(real) is None else ModuleSpec(fullname, _AliasLoader(real))
+        return None if find_spec(real) is None else _alias(fullname, real)
+
+
+def _alias(fullname: str, real: str) -> ModuleSpec:
+    """The spec of a second name. It says whether that is a package: so `python -m` finds what it
+    is to run, its `__main__` or the module itself."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(real)
+    except ValueError:  # a module that was made by hand has none
+        spec = None
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    return ModuleSpec(fullname, _AliasLoader(real), is_package=is_package)
 
 
 class _AliasLoader(Loader):
@@ -148,6 +161,14 @@ class _AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The module has run under its own name; the import system put the alias' spec on it.
         module.__spec__ = self._real_spec
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m` runs under the alias: the code of the real module."""
+        from importlib.util import find_spec
+
+        spec = find_spec(self._real)
+        code: CodeType | None = spec.loader.get_code(self._real)  # type: ignore[union-attr]
+        return code
 
 
 def install() -> None:

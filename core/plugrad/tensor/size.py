@@ -8,6 +8,8 @@ from math import prod
 from operator import index
 from typing import Any, SupportsIndex, overload
 
+from plugrad._printed_name import printed_name
+
 _item = tuple.__getitem__
 
 
@@ -62,7 +64,7 @@ class Size(tuple[int, ...]):
         return self * count
 
     def __repr__(self) -> str:
-        return f"plugrad.Size({list(self)})"
+        return f"{printed_name()}.Size({list(self)})"
 
     def __reduce__(self) -> Any:
         return (Size, (tuple(self),))

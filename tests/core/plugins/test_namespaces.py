@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -54,6 +55,18 @@ def test_a_submodule_of_a_namespace_runs_once(shapes: FakeSite) -> None:
     alias = importlib.import_module("plugrad.shapes.round")
     assert alias is importlib.import_module("plugrad_shapes.shapes.round")
     assert alias.name == "plugrad_shapes.shapes.round"
+
+
+def test_python_m_runs_a_namespace(shapes: FakeSite, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `python -m` does: first the package's `__main__`, and a module without one itself."""
+    shapes.module("plugrad_shapes.shapes.__main__", "print(__name__, __package__, __spec__.name)")
+    shapes.module("plugrad_shapes.shapes.oval", "print(__name__, __package__, __spec__.name)")
+    runpy.run_module("plugrad.shapes", run_name="__main__")
+    runpy.run_module("plugrad.shapes.oval", run_name="__main__")
+    assert capsys.readouterr().out.splitlines() == [
+        "__main__ plugrad.shapes plugrad.shapes.__main__",
+        "__main__ plugrad.shapes plugrad.shapes.oval",
+    ]
 
 
 def test_an_object_in_a_module_can_be_claimed(shapes: FakeSite) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plugrad
+from plugrad.plugins.printing import set_printed_name
 from plugrad.tensor.printing import array_text, get_printoptions
 from tests.core.drawing import drawn
 
@@ -195,3 +196,23 @@ def test_get_printoptions_returns_what_was_set() -> None:
     before = get_printoptions()
     plugrad.set_printoptions(precision=2, linewidth=40)
     assert get_printoptions() == before | {"precision": 2, "linewidth": 40}
+
+
+def test_objects_print_under_the_name_that_is_set() -> None:
+    """Oracle: what PyTorch prints."""
+    dual = plugrad.ones(2, dtype=plugrad.float64)
+    before = set_printed_name("torch")
+    try:
+        shown = [
+            *(repr(plugrad.int8), repr(plugrad.Size([2, 3])), repr(plugrad.channels_last)),
+            *(repr(dual), dual.type(), dual.untyped_storage().type()),
+            repr(plugrad.ones(1).max(0)).partition("(")[0],
+        ]
+    finally:
+        set_printed_name(before)
+    assert shown == [
+        *("torch.int8", "torch.Size([2, 3])", "torch.channels_last"),
+        *("tensor([1., 1.], dtype=torch.float64)", "torch.DoubleTensor", "torch.UntypedStorage"),
+        "torch.return_types.max",
+    ]
+    assert (before, repr(plugrad.int8)) == ("plugrad", "plugrad.int8")

@@ -1,0 +1,7 @@
+"""For plugins by which plugrad stands for another library: under which name objects print."""
+
+from __future__ import annotations
+
+from plugrad._printed_name import printed_name, set_printed_name
+
+__all__ = ["printed_name", "set_printed_name"]
