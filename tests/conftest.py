@@ -70,6 +70,7 @@ ONE_CORE = {
     "tests/core/transforms/func/test_vmap_operators.py": "compiled",
     "tests/jax/test_batching.py": "compiled",
     "tests/special": "compiled",
+    "tests/as_torch": "compiled",
 }
 # Tables with a row for each sample of each operator: a row runs once, on the one core or the other.
 # There are several for an operator, and what the build is about is the same in all.

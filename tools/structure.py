@@ -19,6 +19,7 @@ DISTRIBUTIONS = {
     "plugrad_jax": "backends/jax",
     "plugrad_nn": "plugins/nn",
     "plugrad_special": "plugins/special",
+    "plugrad_as_torch": "plugins/as_torch",
 }
 MOST_IN_A_FOLDER = 25
 # Operators call operators: generated functions run decompositions and formulas, which call

@@ -20,6 +20,7 @@ HEADER = "# Type checkers look here for `{name}`. Written by tools/stubs.py.\n"
 NAMESPACES = {
     "plugins/nn": ("plugrad_nn", ("nn", "optim", "utils")),
     "plugins/special": ("plugrad_special", ("special",)),
+    "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),
     "backends/cuda": ("plugrad_cuda", ("cuda",)),
 }
 

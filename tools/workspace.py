@@ -39,6 +39,7 @@ DISTRIBUTIONS = {
     "backends/cpu": "plugrad-cpu",
     "plugins/nn": "plugrad-nn[demo]",
     "plugins/special": "plugrad-special",
+    "plugins/as_torch": "plugrad-as-torch",
 }
 # Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.
 BACKENDS = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad.plugins.loading.exclusive import WORK_PREFIX, find_work
 from plugrad.plugins.loading.process import get_manager
-from plugrad.plugins.loading.published import PUBLISHED
+from plugrad.plugins.loading.published import PUBLISHED, distribution_of
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -85,7 +85,7 @@ def _claimed(name: str) -> str | None:
         return None
     claimed = get_manager().namespace(name)
     if claimed is None and name in PUBLISHED:
-        distribution = f"plugrad-{PUBLISHED[name]}"
+        distribution = distribution_of(PUBLISHED[name])
         why = f"which is not installed: pip install {distribution}"
         plugin = get_manager().discovered().get(PUBLISHED[name])
         if plugin is not None and plugin.status in ("disabled", "unloaded"):

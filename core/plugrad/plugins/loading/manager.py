@@ -31,7 +31,7 @@ from plugrad.plugins.loading.exclusive import is_deadlock
 from plugrad.plugins.loading.failures import place_of
 from plugrad.plugins.loading.load import FAILURES, Hooks, explained, take_down, take_up
 from plugrad.plugins.loading.plugin import Plugin, in_order
-from plugrad.plugins.loading.published import OURS, PUBLISHED
+from plugrad.plugins.loading.published import OURS, PUBLISHED, distribution_of
 from plugrad.plugins.loading.registrations import REGISTRATIONS, made_by
 
 __all__ = ["Plugin", "PluginManager"]
@@ -39,7 +39,7 @@ __all__ = ["Plugin", "PluginManager"]
 
 def _claims_nothing_else(plugin: Plugin) -> bool:
     """Whether it is known what a plugin claims: a misspelt name should not import JAX."""
-    return plugin.name in OURS and plugin.distribution == f"plugrad-{plugin.name}"
+    return plugin.name in OURS and plugin.distribution == distribution_of(plugin.name)
 
 
 class PluginManager:

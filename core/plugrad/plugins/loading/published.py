@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Attribute of plugrad -> the plugin that has it, plugrad-<plugin>.
+# Attribute of plugrad -> the plugin that has it; `distribution_of` says where that comes from.
 PUBLISHED: Final = {
     "nn": "nn",
     "optim": "nn",
@@ -12,7 +12,13 @@ PUBLISHED: Final = {
     "save": "nn",
     "load": "nn",
     "special": "special",
+    "as_torch": "as_torch",
 }
 
 # The plugins that this project publishes; they claim what stands above and their own names.
-OURS: Final = frozenset({"cpu", "cuda", "jax", "nn", "special"})
+OURS: Final = frozenset({"as_torch", "cpu", "cuda", "jax", "nn", "special"})
+
+
+def distribution_of(plugin: str) -> str:
+    """The distribution that publishes a plugin of ours: plugrad-as-torch has as_torch."""
+    return f"plugrad-{plugin.replace('_', '-')}"

@@ -1,0 +1,2 @@
+# Type checkers look here for `plugrad.as_torch`. Written by tools/stubs.py.
+from plugrad_as_torch.as_torch import *

@@ -1,0 +1,88 @@
+"""The tables: what PyTorch's modules consist of here (layout.toml), and the names that PyTorch
+itself has (names.json, written by tools/torch_names.py)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Final
+
+# The release of PyTorch whose names and behaviour plugrad has.
+TORCH_VERSION: Final = "2.13.0"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one module of PyTorch consists of; the first part that has a name gives it.
+
+    Attributes:
+        own: a module of `plugrad_as_torch.own`, for what needs code.
+        sources: modules of plugrad, or of others.
+        aliases: other names, and what the sources call it.
+        values: constants, which programs may set.
+        answers: functions that return the same whatever they are given.
+        nothing: functions that do nothing.
+        same: functions and decorators that return what they are given.
+        empty: classes without instances.
+        later: functions that can be imported, but not called yet.
+    """
+
+    own: str = ""
+    sources: tuple[str, ...] = ()
+    aliases: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    nothing: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+
+    def names(self) -> set[str]:
+        """The names that the table itself has."""
+        lists = (self.nothing, self.same, self.empty, self.later)
+        return {*self.values, *self.answers, *(name for names in lists for name in names)}
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    text = (files("plugrad_as_torch") / "layout.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@functools.cache
+def layouts() -> dict[str, Layout]:
+    """By the name of the module: `torch.nn.functional`."""
+    return {
+        name: Layout(**{key: _frozen(value) for key, value in entry.items()})
+        for name, entry in _table()["modules"].items()
+    }
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def instead(name: str) -> str:
+    """What to use in place of a name that is missing, or nothing."""
+    table: dict[str, str] = _table()["instead"]
+    while name:
+        if name in table:
+            return table[name]
+        name = name.rpartition(".")[0]
+    return ""
+
+
+@functools.cache
+def torch_names() -> dict[str, frozenset[str]]:
+    """The public names that PyTorch has, by the name of the module; `torch.Tensor` is one too."""
+    text = (files("plugrad_as_torch") / "names.json").read_text(encoding="utf-8")
+    return {module: frozenset(names.split()) for module, names in json.loads(text).items()}
+
+
+@functools.cache
+def all_torch_names() -> frozenset[str]:
+    """The public names of all modules of PyTorch together."""
+    return frozenset().union(*torch_names().values())

@@ -1,0 +1,29 @@
+"""`torch.compile`, with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import plugrad
+
+__all__ = ["compile"]
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """`plugrad.compile` for functions, where the default device's backend can; modules, and
+    functions elsewhere, are returned as they are. The options are PyTorch's and change nothing."""
+    if model is None:
+        return compile
+    if disable or hasattr(model, "named_parameters"):
+        return model
+    return plugrad.compile(model)

@@ -1,0 +1,29 @@
+"""`torch.jit`: nothing is compiled, so programs run as they are written."""
+
+from __future__ import annotations
+
+import builtins
+import typing
+from typing import Any
+
+import plugrad
+
+__all__ = ["Final", "ScriptModule", "annotate", "isinstance"]
+
+Final = typing.Final
+
+
+class ScriptModule(plugrad.nn.Module):
+    """A module; none is compiled, so only what a program derives from it is one."""
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Python's, for a type without parameters or a tuple of such types."""
+    types = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
+    plain: Any = tuple(typing.get_origin(one) or one for one in types)
+    return builtins.isinstance(obj, plain)

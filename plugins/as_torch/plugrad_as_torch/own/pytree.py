@@ -1,0 +1,146 @@
+"""`torch.utils._pytree`, by optree: None is a leaf, and dicts keep their order, as in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import optree
+
+__all__ = [
+    "PyTree",
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_iter",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_structure",
+    "tree_unflatten",
+]
+
+_Leaf = Callable[[Any], bool] | None
+
+PyTree = Any
+TreeSpec = optree.PyTreeSpec
+
+# optree sorts the keys of dicts; in this namespace it does not.
+_NAMESPACE: Final = "plugrad_as_torch"
+_in_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
+_in_order.__enter__()
+
+
+def tree_flatten(tree: Any, is_leaf: _Leaf = None) -> tuple[list[Any], Any]:
+    """The leaves of a tree, and its structure.
+
+    >>> tree_flatten({"b": 1, "a": [2, None]})[0]
+    [1, 2, None]
+    """
+    leaves, spec = optree.tree_flatten(tree, is_leaf, none_is_leaf=True, namespace=_NAMESPACE)
+    return leaves, spec
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: Any) -> Any:
+    """The tree of a structure with these leaves."""
+    if isinstance(leaves, TreeSpec):
+        raise TypeError("tree_unflatten(): the leaves come first, then the structure")
+    return optree.tree_unflatten(treespec, leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: _Leaf = None) -> list[Any]:
+    """The leaves of a tree."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+tree_iter = tree_leaves
+
+
+def tree_structure(tree: Any, is_leaf: _Leaf = None) -> Any:
+    """The structure of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _Leaf = None) -> Any:
+    """The tree of `func(leaf, ...)`; the others begin with the structure of the first."""
+    return optree.tree_map(
+        func, tree, *rests, is_leaf=is_leaf, none_is_leaf=True, namespace=_NAMESPACE
+    )
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _Leaf = None) -> Any:
+    """Call `func(leaf, ...)` for each leaf; the result is the tree."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def _matches(wanted: Any) -> Callable[[Any], bool]:
+    """Whether a leaf is of the types that are wanted, or what a function says of it."""
+    if callable(wanted) and not isinstance(wanted, type):
+        chosen: Callable[[Any], bool] = wanted
+        return chosen
+    return lambda leaf: isinstance(leaf, wanted)
+
+
+def tree_map_only(
+    wanted: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _Leaf = None
+) -> Any:
+    """`tree_map` for leaves of some types; the others stay."""
+    chosen = _matches(wanted)
+    return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    wanted: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _Leaf = None
+) -> Any:
+    """`tree_map_` for leaves of some types."""
+    tree_map_only(wanted, func, tree, is_leaf)
+    return tree
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: _Leaf = None) -> bool:
+    """Whether all leaves satisfy `pred`."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: _Leaf = None) -> bool:
+    """Whether some leaf satisfies `pred`."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(
+    wanted: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _Leaf = None
+) -> bool:
+    """Whether all leaves of some types satisfy `pred`."""
+    chosen = _matches(wanted)
+    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if chosen(leaf))
+
+
+def tree_any_only(
+    wanted: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _Leaf = None
+) -> bool:
+    """Whether some leaf of these types satisfies `pred`."""
+    chosen = _matches(wanted)
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if chosen(leaf))
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    **described: Any,
+) -> None:
+    """Take objects of a class apart, here and in `torch.func`; how they are written to files, which
+    PyTorch asks too, is ignored."""
+    optree.register_pytree_node(
+        cls,
+        flatten_fn,
+        lambda context, leaves: unflatten_fn(list(leaves), context),
+        namespace=optree.registry.__GLOBAL_NAMESPACE,
+    )

@@ -1,0 +1,11 @@
+"""`torch` itself: its version, and `compile`."""
+
+from __future__ import annotations
+
+from plugrad_as_torch.layout import TORCH_VERSION
+from plugrad_as_torch.own.compiling import compile
+from plugrad_as_torch.own.torch_version import TorchVersion
+
+__all__ = ["__version__", "compile"]
+
+__version__ = TorchVersion(TORCH_VERSION)

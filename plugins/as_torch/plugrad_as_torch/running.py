@@ -1,0 +1,55 @@
+"""Runs a program as Python itself would, but on plugrad: `python -m plugrad.as_torch`."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from plugrad_as_torch.finder import install
+
+USAGE: Final = """\
+usage: python -m plugrad.as_torch SCRIPT [ARGUMENT...]
+       python -m plugrad.as_torch -m MODULE [ARGUMENT...]
+
+Runs a program that was written for PyTorch on plugrad: in its process, torch means plugrad."""
+
+
+def run(words: Sequence[str]) -> None:
+    """Run a script or, after `-m`, a module; `sys.argv` and `sys.path` are what they would be.
+
+    Raises:
+        SystemExit: there is no script, or the program raises it.
+    """
+    is_module = bool(words) and words[0] == "-m"
+    program = list(words[is_module:])
+    if not program or (program[0].startswith("-") and not is_module):
+        raise SystemExit(USAGE)
+    install()
+    sys.argv[:] = program
+    if is_module:
+        _search_first(os.getcwd())
+        runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+        return
+    script = program[0]
+    if not os.path.exists(script):
+        raise SystemExit(f"plugrad.as_torch: can't open file {os.path.abspath(script)!r}")
+    _search_first(os.path.dirname(os.path.abspath(script)))
+    runpy.run_path(script, run_name="__main__")
+
+
+def _search_first(folder: str) -> None:
+    """Put the program's folder where Python has that of the program that it runs."""
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+
+
+def main() -> None:
+    """The program that the command line names."""
+    words = sys.argv[1:]
+    if words and words[0] in ("-h", "--help"):
+        print(USAGE)
+        return
+    run(words)

@@ -1,0 +1,66 @@
+"""Writes docs/torch_names.md, the names of PyTorch that plugrad lacks:
+`python tools/torch_names_page.py`.
+
+To be run again when plugrad has got names that PyTorch has; a test says so. It needs no PyTorch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import plugrad
+from plugrad_as_torch.layout import TORCH_VERSION, instead, torch_names
+from plugrad_as_torch.lookup import lacks
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "torch_names.md"
+
+INTRODUCTION = """\
+# Names of PyTorch that are missing
+
+These are the public names of PyTorch {version} that plugrad lacks: {missing} of {all}. A name that
+stands in several modules of PyTorch is counted once, in the outermost. Left out are quantized and
+sparse tensors, exporters, and what is about other devices and their libraries. `plugrad check` says
+which of them a program uses: see [Coming from PyTorch](coming_from_pytorch.md). This page is
+written by `python tools/torch_names_page.py`.
+"""
+
+
+def _is_elsewhere(module: str, name: str) -> bool:
+    """Whether a module further out has the name too."""
+    outer = module.rpartition(".")[0]
+    while outer:
+        if outer != "torch" and name in torch_names().get(outer, ()):
+            return True
+        outer = outer.rpartition(".")[0]
+    return False
+
+
+def _is_missing(module: str, name: str) -> bool:
+    if module == "torch.Tensor":
+        return name not in dir(plugrad.zeros(1))
+    return bool(lacks(f"{module}.{name}"))
+
+
+def _section(module: str, missing: list[str], count: int) -> str:
+    use = instead(module)
+    lines = [f"## `{module}`", f"{len(missing)} of {count}{f': {use}' if use else ''}"]
+    return "\n\n".join([*lines, " ".join(f"`{name}`" for name in missing)]) + "\n"
+
+
+def render() -> str:
+    """The page as it should be."""
+    parts = []
+    total = lacking = 0
+    for module, all_names in sorted(torch_names().items()):
+        names = sorted(name for name in all_names if not _is_elsewhere(module, name))
+        missing = [name for name in names if _is_missing(module, name)]
+        total += len(names)
+        lacking += len(missing)
+        if missing:
+            parts.append(_section(module, missing, len(names)))
+    head = INTRODUCTION.format(version=TORCH_VERSION, missing=lacking, all=total)
+    return "\n".join([head, *parts])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")
