@@ -79,6 +79,15 @@ def test_a_module_runs_with_its_options_and_exit_code(run: Run, tmp_path: Path) 
     assert run("-m", "plugrad.cli", "run", *words, code=7).stdout == expected
 
 
+def test_an_error_of_the_program_is_told_as_python_tells_it(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    (tmp_path / "program.py").write_text("import torch\n\ntorch.sparse_coo_tensor")
+    told = run("-m", "plugrad.cli", "run", "program.py", code=1).stderr.splitlines()
+    assert told[0] == "Traceback (most recent call last):"
+    assert 'program.py", line 3, in <module>' in told[1]
+    assert told[-1].startswith("AttributeError: torch.sparse_coo_tensor is not in plugrad yet")
+
+
 def test_pytest_runs_tests_of_pytorch_programs(run: Run, tmp_path: Path) -> None:
     (tmp_path / "test_program.py").write_text(
         "import torch\n\ndef test_name():\n    assert str(torch.int8) == 'torch.int8'\n"

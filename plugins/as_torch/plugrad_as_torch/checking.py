@@ -122,11 +122,12 @@ class _Reader(ast.NodeVisitor):
     def chains(self, tree: ast.Module) -> list[tuple[int, str]]:
         """The attributes that are taken of what is imported; each chain once, as a whole."""
         inner = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        left_out = inner | self._optional
         found = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 self._note_question(node)
-            elif isinstance(node, ast.Attribute) and node not in inner | self._optional:
+            elif isinstance(node, ast.Attribute) and node not in left_out:
                 found.append((node.lineno, self._dotted(node)))
         return [(line, name) for line, name in found if name]
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from types import TracebackType
+from typing import Annotated, Final
 
 import typer
 
 from plugrad_as_torch.checking import Lack, files_of, lacking
 from plugrad_as_torch.running import USAGE
 from plugrad_as_torch.running import run as run_program
+
+# The modules that start a program.
+_STARTING: Final = ("plugrad_as_torch.running", "runpy")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,7 +36,21 @@ def run(context: typer.Context) -> None:
     if words[:1] in (["-h"], ["--help"]):
         typer.echo(USAGE.replace("python -m plugrad.as_torch", "plugrad run"))
         return
-    run_program(words)
+    try:
+        run_program(words)
+    except Exception as error:
+        # As Python tells it; typer would show the code around each line, its own too.
+        traceback.print_exception(error.with_traceback(_of_program(error.__traceback__)))
+        raise typer.Exit(1) from None
+
+
+def _of_program(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from where the program begins."""
+    while trace is not None and trace.tb_frame.f_code is not run_program.__code__:
+        trace = trace.tb_next
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in _STARTING:
+        trace = trace.tb_next
+    return trace
 
 
 def check(

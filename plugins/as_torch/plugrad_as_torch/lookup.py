@@ -85,8 +85,10 @@ def no_module(full: str) -> str:
 
 def names_of(module: str) -> list[str]:
     """The names that a module of PyTorch has here, without modules; for `dir` and `import *`."""
-    own = layouts()[module]
-    candidates = set(torch_names().get(module, ())) | own.names()
+    layout = layouts()[module]
+    candidates = {*torch_names().get(module, ()), *layout.names()}
+    if layout.own:
+        candidates.update(_own(layout).__all__)
     return sorted(name for name in candidates if _find(module, name) is not _NOTHING)
 
 
@@ -107,8 +109,8 @@ def _find_working(module: str, name: str) -> Any:
     if layout is None:
         return _NOTHING
     if layout.own:
-        own = importlib.import_module(f"plugrad_as_torch.own.{layout.own}")
-        if hasattr(own, name) and name in own.__all__:
+        own = _own(layout)
+        if name in own.__all__:
             return getattr(own, name)
     in_source = layout.aliases.get(name, name)
     for number, source in enumerate(layout.sources):
@@ -117,6 +119,10 @@ def _find_working(module: str, name: str) -> Any:
             if found is not _NOTHING:
                 return found
     return _from_table(module, layout, name)
+
+
+def _own(layout: Layout) -> Any:
+    return importlib.import_module(f"plugrad_as_torch.own.{layout.own}")
 
 
 def _is_offered(module: str, name: str, is_first: bool) -> bool:
