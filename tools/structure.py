@@ -18,6 +18,7 @@ DISTRIBUTIONS = {
     "plugrad_cuda": "backends/cuda",
     "plugrad_jax": "backends/jax",
     "plugrad_nn": "plugins/nn",
+    "plugrad_distributions": "plugins/distributions",
     "plugrad_special": "plugins/special",
     "plugrad_as_torch": "plugins/as_torch",
 }

@@ -40,6 +40,7 @@ DISTRIBUTIONS = {
     "plugins/nn": "plugrad-nn[demo]",
     "plugins/special": "plugrad-special",
     "plugins/as_torch": "plugrad-as-torch",
+    "plugins/distributions": "plugrad-distributions",
 }
 # Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.
 BACKENDS = {

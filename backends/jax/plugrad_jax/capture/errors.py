@@ -38,7 +38,8 @@ ADVICE = (
 LIBRARIES: Final = frozenset(
     (
         *("builtins", "functools", "collections", "contextlib", "jax", "jaxlib", "numpy", "optree"),
-        *("plugrad", "plugrad_cpu", "plugrad_jax", "plugrad_nn", "plugrad_special"),
+        *("plugrad", "plugrad_cpu", "plugrad_jax", "plugrad_distributions", "plugrad_nn"),
+        *("plugrad_special",),
     )
 )
 

@@ -1,0 +1,7 @@
+"""plugrad-distributions is an optional part of the workspace, as for its users."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("plugrad_distributions", reason="plugrad-distributions is not installed")
