@@ -14,12 +14,13 @@ from plugrad_special import special
 from plugrad_special.plugin import FAMILIES, OPS
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = "# Type checkers look here for `{name}`. Written by tools/stubs.py.\n"
+HEADER = "# For type checkers: `{name}`. Written by tools/stubs.py.\n"
 
 # The folder of a distribution, and the namespaces that its package has.
 NAMESPACES = {
     "plugins/nn": ("plugrad_nn", ("nn", "optim", "utils")),
     "plugins/special": ("plugrad_special", ("special",)),
+    "plugins/distributions": ("plugrad_distributions", ("distributions",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),
     "backends/cuda": ("plugrad_cuda", ("cuda",)),
 }

@@ -9,4 +9,4 @@ plugrad_api_version = (1, 0)
 
 @hookimpl
 def plugrad_namespaces() -> dict[str, str]:
-    return {"distributions": "plugrad_distributions"}
+    return {"distributions": "plugrad_distributions.distributions"}

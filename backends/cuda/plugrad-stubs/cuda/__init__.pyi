@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.cuda`. Written by tools/stubs.py.
+# For type checkers: `plugrad.cuda`. Written by tools/stubs.py.
 from plugrad_cuda.cuda import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.utils`. Written by tools/stubs.py.
+# For type checkers: `plugrad.utils`. Written by tools/stubs.py.
 from plugrad_nn.utils import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.special`. Written by tools/stubs.py.
+# For type checkers: `plugrad.special`. Written by tools/stubs.py.
 from plugrad_special.special import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.optim.optimizer`. Written by tools/stubs.py.
+# For type checkers: `plugrad.optim.optimizer`. Written by tools/stubs.py.
 from plugrad_nn.optim.optimizer import *

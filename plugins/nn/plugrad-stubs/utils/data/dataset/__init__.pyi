@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.utils.data.dataset`. Written by tools/stubs.py.
+# For type checkers: `plugrad.utils.data.dataset`. Written by tools/stubs.py.
 from plugrad_nn.utils.data.dataset import *

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributions.combined.transformed`. Written by tools/stubs.py.
+from plugrad_distributions.distributions.combined.transformed import *

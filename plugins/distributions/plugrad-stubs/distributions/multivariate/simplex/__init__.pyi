@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributions.multivariate.simplex`. Written by tools/stubs.py.
+from plugrad_distributions.distributions.multivariate.simplex import *

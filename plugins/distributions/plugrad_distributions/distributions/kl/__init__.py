@@ -1,0 +1,15 @@
+"""The Kullback-Leibler divergence of two distributions, by closed forms.
+
+`register_kl` adds one. Closed forms are found by the classes of both distributions, the nearest of
+their base classes first.
+"""
+
+from __future__ import annotations
+
+from plugrad_distributions.distributions.kl import crossed, families
+from plugrad_distributions.distributions.kl.registry import kl_divergence, register_kl
+
+__all__ = ["kl_divergence", "register_kl"]
+
+families.register()
+crossed.register()

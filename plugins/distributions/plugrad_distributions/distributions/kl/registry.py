@@ -1,0 +1,98 @@
+"""Which function computes the divergence of two distributions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import total_ordering
+from typing import Any, Final
+
+from plugrad import Tensor
+from plugrad_distributions.distributions.distribution import Distribution
+
+__all__ = ["kl_divergence", "register_kl"]
+
+Divergence = Callable[[Any, Any], Tensor]
+
+_registered: Final[dict[tuple[type, type], Divergence]] = {}
+_found: Final[dict[tuple[type, type], Divergence | None]] = {}
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence]:
+    """A decorator: the function computes the divergence from distributions of one class to those
+    of another, and of classes below these.
+
+    Raises TypeError for what is no class of distributions.
+    """
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not isinstance(kind, type):
+            raise TypeError(f"{name} has to be a class of distributions, got {kind!r}")
+        if not issubclass(kind, Distribution):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
+
+    def decorator(function: Divergence) -> Divergence:
+        _registered[type_p, type_q] = function
+        _found.clear()
+        return function
+
+    return decorator
+
+
+@total_ordering
+class _Match:
+    """A pair of classes; the less of two is the nearer match."""
+
+    def __init__(self, *types: type) -> None:
+        self.types = types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Match) and self.types == other.types
+
+    def __le__(self, other: _Match) -> bool:
+        for mine, theirs in zip(self.types, other.types, strict=True):
+            if not issubclass(mine, theirs):
+                return False
+            if mine is not theirs:
+                break
+        return True
+
+
+def _find(type_p: type, type_q: type) -> Divergence | None:
+    matches = [
+        pair for pair in _registered if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])
+    ]
+    if not matches:
+        return None
+    left = min(_Match(*pair) for pair in matches).types
+    right = min(_Match(*reversed(pair)) for pair in matches).types
+    by_p, by_q = _registered[left[0], left[1]], _registered[right[1], right[0]]
+    if by_p is not by_q:
+        warnings.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
+            f"register_kl({left[0].__name__}, {right[0].__name__})",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return by_p
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """The divergence E_p[log p(x) - log q(x)] in nats, of shape `batch_shape`.
+
+    Raises NotImplementedError if there is no closed form for the two classes.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import Normal, kl_divergence
+    >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+    tensor(0.5000)
+    """
+    pair = type(p), type(q)
+    if pair not in _found:
+        _found[pair] = _find(*pair)
+    function = _found[pair]
+    if function is None:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
+            f"{type(q).__name__}"
+        )
+    return function(p, q)
