@@ -12,26 +12,31 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad_cpu.compiled import ENOUGH, loops
 from plugrad_cpu.kernels.linalg import widen
 
 Array = Any
 
-# Weights that are in memory at a time.
+# Weights that are in memory at a time. Compiled loops pass over them less often, so that it matters
+# more how fast products are, whose blocks may be larger.
 _BLOCK: Final = 1 << 17
+_COMPILED_BLOCK: Final = 1 << 18
 # Of rows in a block: products of fewer are slow.
 _LEAST_ROWS: Final = 64
+# Elements that a line of the cache holds.
+_LINE: Final = 16
 
 
 def _blocks(
-    heads: int, rows: int, columns: int, is_causal: bool
+    heads: int, rows: int, columns: int, is_causal: bool, size: int
 ) -> Iterator[tuple[slice, slice, int]]:
-    """Heads and rows of each block, and how many columns its rows need: several whole heads, or a
-    part of the rows."""
-    step = max(1, min(rows, _BLOCK // max(columns, 1)))
+    """Heads and rows of each block of `size` weights, and how many columns its rows need: several
+    whole heads, or a part of the rows."""
+    step = max(1, min(rows, size // max(columns, 1)))
     if is_causal:
         # Smaller ones leave out more of what no row takes part in.
         step = max(1, min(step, max(rows // 8, _LEAST_ROWS)))
-    together = max(1, _BLOCK // max(step * columns, 1))
+    together = max(1, size // max(step * columns, 1))
     for head in range(0, heads, together):
         for first in range(0, rows, step):
             behind = min(first + step, rows)
@@ -51,78 +56,185 @@ class _Inputs:
         self.rows, self.columns = query.shape[-2], key.shape[-2]
         self.causal = causal
         self.scale = widen(query).dtype.type(scale)
-        self.query = self.flat(widen(query) * self.scale)
-        self.key, self.value = self.flat(widen(key)), self.flat(widen(value))
-        self.buffers = [np.empty(0, self.query.dtype)] * 2
-        self.mask = None
+        self.query, self.key = self.flat(widen(query)), self.flat(widen(key))
+        self.value = self.flat(widen(value))
+        self.dtype = self.query.dtype
+        self.block = _BLOCK
+        self.buffers: dict[str, Array] = {}
+        self.masks, self.mask_of_head = None, np.empty(0, np.intp)
         if mask is not None:
-            if mask.dtype == np.bool_:
-                mask = np.where(mask, self.query.dtype.type(0), self.query.dtype.type(-np.inf))
-            shape = (*self.leading, self.rows, self.columns)
-            # A view: whoever has one mask for all heads has it once in memory.
-            self.mask = np.broadcast_to(widen(mask), shape)
+            # What was expanded is one row, or one matrix, again.
+            once = [slice(None if stride else 1) for stride in mask.strides[:-1]]
+            mask = mask[tuple(once)]
+            # Each matrix of the mask once, and which of them is that of each head.
+            count = math.prod(mask.shape[:-2])
+            self.masks = self.prepare(widen(mask).reshape(count, *mask.shape[-2:]))
+            numbers = np.arange(count).reshape(mask.shape[:-2])
+            self.mask_of_head = np.broadcast_to(numbers, self.leading).reshape(-1)
 
     def flat(self, a: Array) -> Array:
         shape = (*self.leading, *a.shape[-2:])
         return np.broadcast_to(a, shape).reshape(self.heads, *a.shape[-2:])
 
-    def mask_of(self, heads: slice, rows: slice, columns: int) -> Any:
-        """The mask of a block."""
-        mask: Any = self.mask
-        if not self.leading:
-            return mask[None, rows, :columns]
-        count = math.prod(mask.shape[:-2])
-        chosen = np.arange(count)[heads]
-        places = np.unravel_index(chosen, self.leading)
-        return mask[(*places, rows, slice(0, columns))]
+    def prepare(self, masks: Array) -> Array:
+        """Masks that are added, (masks, rows, columns)."""
+        if masks.dtype == np.bool_:
+            masks = np.where(masks, self.dtype.type(0), self.dtype.type(-np.inf))
+        return np.broadcast_to(masks, (len(masks), self.rows, self.columns))
 
-    def products(self, rows: Array, columns: Array, buffer: int) -> Array:
-        """Of all rows with all columns, in memory that one block after the other uses."""
-        shape = (rows.shape[0], rows.shape[1], columns.shape[1])
+    def blocks(self) -> Iterator[tuple[slice, slice, int]]:
+        return _blocks(self.heads, self.rows, self.columns, self.causal, self.block)
+
+    def memory(self, name: str, shape: tuple[int, ...]) -> Array:
+        """What one block after the other uses: new memory costs as much as a pass over it."""
         size = math.prod(shape)
-        memory = self.buffers[buffer]
-        if memory.size < size:
-            memory = self.buffers[buffer] = np.empty(size, rows.dtype)
-        return np.matmul(rows, columns.swapaxes(-1, -2), memory[:size].reshape(shape))
+        if name not in self.buffers or self.buffers[name].size < size:
+            self.buffers[name] = np.empty(size, self.dtype)
+        return self.buffers[name][:size].reshape(shape)
+
+    def scaled(self, heads: slice, rows: slice) -> Array:
+        """The queries of a block times the scale."""
+        part = self.query[heads, rows]
+        return np.multiply(part, self.scale, self.memory("query", part.shape))
+
+    def products(self, name: str, rows: Array, others: Array, heads: slice, columns: int) -> Array:
+        """Of rows of a block with rows of the key or the value, (heads, rows, columns)."""
+        made = self.memory(name, (*rows.shape[:2], columns))
+        return np.matmul(rows, others[heads, :columns].swapaxes(-1, -2), made)
 
     def scores(self, heads: slice, rows: slice, columns: int) -> Array:
-        scores = self.products(self.query[heads, rows], self.key[heads, :columns], 0)
-        if self.mask is not None:
-            scores += self.mask_of(heads, rows, columns)
+        """Those of a block, -inf where nothing takes part."""
+        scaled = self.scaled(heads, rows)
+        scores = self.products("scores", scaled, self.key, heads, columns)
+        if self.masks is not None:
+            number = 0 if len(self.masks) == 1 else self.mask_of_head[heads]
+            scores += self.masks[number, rows, :columns]
         first = rows.start + 1
         if self.causal and columns > first:
             later = np.arange(first, columns) >= np.arange(first, rows.stop + 1)[:, None]
             np.copyto(scores[..., first:], -np.inf, where=later)
         return scores
 
-    def blocks(self) -> Iterator[tuple[slice, slice, int]]:
-        return _blocks(self.heads, self.rows, self.columns, self.causal)
+    def weights(self, heads: slice, rows: slice, columns: int) -> tuple[Array, Array, Array]:
+        """Those of a block, not divided by their sums yet; the sums; and what was subtracted from
+        the scores, which is inf where nothing takes part."""
+        weights = self.scores(heads, rows, columns)
+        most = weights.max(-1, keepdims=True)
+        if self.masks is not None:
+            most[most == -np.inf] = 0
+        weights -= most
+        np.exp(weights, weights)
+        # A product with ones runs in BLAS.
+        total = np.matmul(weights, np.ones((columns, 1), self.dtype))
+        if self.masks is not None:
+            dead = total == 0
+            total[dead] = 1
+            most[dead] = np.inf
+        return weights, total, most
+
+    def weights_again(self, heads: slice, rows: slice, columns: int, shift: Array) -> Array:
+        """Those of a block, divided by their sums, whose logarithms are in `shift`."""
+        weights = self.scores(heads, rows, columns)
+        weights -= shift
+        return np.exp(weights, weights)
+
+    def to_scores(self, grad: Array, heads: slice, columns: int, row_sums: Array) -> Array:
+        """The gradients of the scores of the block whose weights were made last."""
+        found = self.products("gradients", grad, self.value, heads, columns)
+        found -= row_sums
+        found *= self.memory("scores", found.shape)
+        return found
+
+
+def _apart(columns: int) -> int:
+    """How far apart rows are: those that are a power of two apart share few places of the cache."""
+    return (-(-columns // _LINE) | 1) * _LINE
+
+
+class _Compiled(_Inputs):
+    """The same by compiled loops over the rows of a block, which are in memory that is wider."""
+
+    def __init__(self, loops: Any, *given: Any) -> None:
+        super().__init__(*given)
+        self.loops = loops
+        self.block = _COMPILED_BLOCK
+        # The heads of which each of the two arrays is turned.
+        self.turned_heads: dict[str, slice] = {}
+
+    def prepare(self, masks: Array) -> Array:
+        """Masks of numbers or booleans, (masks, rows or 1, columns)."""
+        masks = np.broadcast_to(masks, (*masks.shape[:2], self.columns))
+        return np.ascontiguousarray(masks)
+
+    def turned(self, name: str, others: Array, heads: slice) -> Array:
+        """Rows of the key or the value as columns, which BLAS multiplies with faster."""
+        part = others[heads]
+        found = self.memory(name, (len(part), part.shape[2], _apart(self.columns)))
+        if self.turned_heads.get(name) != heads:
+            self.loops.turn(part, found)
+            self.turned_heads[name] = heads
+        return found
+
+    def wide_products(
+        self, name: str, rows: Array, others: Array, heads: slice, columns: int
+    ) -> Array:
+        found = self.memory(name, (*rows.shape[:2], _apart(columns)))
+        if self.rows < _LEAST_ROWS:
+            right = others[heads, :columns].swapaxes(-1, -2)
+        else:
+            right = self.turned(name + " turned", others, heads)[..., :columns]
+        np.matmul(rows, right, found[..., :columns])
+        return found
+
+    def wide_scores(self, heads: slice, rows: slice, columns: int) -> tuple[Array, int]:
+        """Those of a block, and the last column that its first row takes part in."""
+        scaled = self.scaled(heads, rows)
+        scores = self.wide_products("scores", scaled, self.key, heads, columns)
+        if self.masks is not None:
+            apply = self.loops.hide if self.masks.dtype == np.bool_ else self.loops.add_mask
+            apply(scores, columns, self.masks, self.mask_of_head[heads], rows.start)
+        return scores, rows.start if self.causal else columns
+
+    def weights(self, heads: slice, rows: slice, columns: int) -> tuple[Array, Array, Array]:
+        scores, last = self.wide_scores(heads, rows, columns)
+        total, most = np.empty((2, *scores.shape[:2], 1), self.dtype)
+        self.loops.weigh(scores, columns, last, self.masks is not None, total, most)
+        return scores[..., :columns], total, most
+
+    def weights_again(self, heads: slice, rows: slice, columns: int, shift: Array) -> Array:
+        scores, last = self.wide_scores(heads, rows, columns)
+        self.loops.weigh_again(scores, columns, last, shift)
+        return scores[..., :columns]
+
+    def to_scores(self, grad: Array, heads: slice, columns: int, row_sums: Array) -> Array:
+        found = self.wide_products("gradients", grad, self.value, heads, columns)
+        self.loops.center(found, columns, self.memory("scores", found.shape), row_sums)
+        return found[..., :columns]
+
+
+def _inputs(
+    query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float
+) -> _Inputs:
+    given = (query, key, value, mask, causal, scale)
+    if query.size // max(query.shape[-1], 1) * key.shape[-2] >= ENOUGH:
+        compiled = loops("attention") if widen(query).dtype == np.float32 else None
+        if compiled:
+            return _Compiled(compiled, *given)
+    return _Inputs(*given)
 
 
 def attention(
     query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float
 ) -> tuple[Any, Any]:
     """The result, and the logarithm of each row's sum of exponentials; inf for an empty sum."""
-    given = _Inputs(query, key, value, mask, causal, scale)
-    dtype = given.query.dtype
-    out = np.zeros((given.heads, given.rows, value.shape[-1]), dtype)
-    sums = np.full((given.heads, given.rows, 1), np.inf, dtype)
+    given = _inputs(query, key, value, mask, causal, scale)
+    out = np.zeros((given.heads, given.rows, value.shape[-1]), given.dtype)
+    sums = np.full((given.heads, given.rows, 1), np.inf, given.dtype)
     if given.columns:
         for heads, rows, columns in given.blocks():
-            weights = given.scores(heads, rows, columns)
-            most = weights.max(-1, keepdims=True)
-            if mask is not None:
-                most[most == -np.inf] = 0
-            weights -= most
-            np.exp(weights, weights)
-            # A product with ones runs in BLAS.
-            total = np.matmul(weights, np.ones((columns, 1), dtype))
-            found = np.matmul(weights, given.value[heads, :columns])
-            if mask is not None:
-                dead = total == 0
-                total[dead] = 1
-                most[dead] = np.inf
-            np.divide(found, total, out[heads, rows])
+            weights, total, most = given.weights(heads, rows, columns)
+            found = np.matmul(weights, given.value[heads, :columns], out[heads, rows])
+            found /= total
             np.log(total, total)
             np.add(total, most, sums[heads, rows])
     shape = (*given.leading, given.rows)
@@ -142,11 +254,11 @@ def attention_backward(
     scale: float,
     wanted: tuple[bool, bool, bool, bool],
 ) -> tuple[Any, ...]:
-    given = _Inputs(query, key, value, mask, causal, scale)
+    given = _inputs(query, key, value, mask, causal, scale)
     grads = given.flat(widen(grad))
     shift = np.broadcast_to(logsumexp, (*given.leading, given.rows)).reshape(given.heads, -1, 1)
     row_sums = np.vecdot(grads, given.flat(widen(out)))[..., None]
-    dtype = given.query.dtype
+    dtype = given.dtype
     to_query = np.zeros(given.query.shape, dtype) if wanted[0] else None
     to_key = np.zeros(given.key.shape, dtype) if wanted[1] else None
     to_value = np.zeros(given.value.shape, dtype) if wanted[2] else None
@@ -154,17 +266,13 @@ def attention_backward(
     if wanted[3]:
         to_mask = np.zeros((given.heads, given.rows, given.columns), dtype)
     for heads, rows, columns in given.blocks():
-        weights = given.scores(heads, rows, columns)
-        weights -= shift[heads, rows]
-        np.exp(weights, weights)
+        weights = given.weights_again(heads, rows, columns, shift[heads, rows])
         grad_rows = grads[heads, rows]
         if to_value is not None:
             to_value[heads, :columns] += np.matmul(weights.swapaxes(-1, -2), grad_rows)
         if not (wanted[0] or wanted[1] or wanted[3]):
             continue
-        to_scores = given.products(grad_rows, given.value[heads, :columns], 1)
-        to_scores -= row_sums[heads, rows]
-        to_scores *= weights
+        to_scores = given.to_scores(grad_rows, heads, columns, row_sums[heads, rows])
         if to_query is not None:
             np.matmul(to_scores, given.key[heads, :columns], to_query[heads, rows])
         if to_key is not None:
@@ -172,8 +280,9 @@ def attention_backward(
             to_key[heads, :columns] += np.matmul(to_scores.swapaxes(-1, -2), queries)
         if to_mask is not None:
             to_mask[heads, rows, :columns] = to_scores
-    if to_query is not None:
-        to_query *= given.scale
+    for part in (to_query, to_key):
+        if part is not None:
+            part *= given.scale
     found = (to_query, to_key, to_value, to_mask)
     return tuple(
         None if part is None or like is None else _like(part, given.leading, like)
