@@ -1,4 +1,5 @@
-"""Kernels of resampling: products with matrices of weights, along one dimension after the other.
+"""Kernels of resampling, along one dimension after the other: elements are moved, or multiplied by
+matrices of weights.
 
 The elements that make up some neighbours of the result are neighbours too, so a matrix of weights
 is cut into blocks, of which few columns are 0.
@@ -25,6 +26,8 @@ Block = tuple[slice, slice, Array]
 _BLOCK: Final = 16
 # Longer lines would have too many blocks, or too large ones: the decomposition reads tap by tap.
 _LONGEST: Final = 4096
+# Copies of an element that are written one after the other.
+_FEW: Final = 8
 
 
 @lru_cache(maxsize=64)
@@ -65,6 +68,35 @@ def _along(x: Array, axis: int, count: int, blocks: list[Block]) -> Array:
     return made.reshape(shape)
 
 
+def _repeated(x: Array, factor: int) -> Array:
+    """Each element of the last dimension as often as the factor says."""
+    made = np.empty((*x.shape, factor), x.dtype)
+    for place in range(factor):
+        made[..., place] = x
+    return made.reshape(*x.shape[:-1], x.shape[-1] * factor)
+
+
+def _moved(x: Array, sizes: Ints, mode: str, scales: Floats) -> Array:
+    """Elements moved but not weighed, along one dimension after the other."""
+    from plugrad.plugins.resampling import Resampling, taps
+
+    single = x.dtype != np.float64
+    growth = {axis: sizes[axis] / x.shape[axis] for axis in range(-len(sizes), 0)}
+    # Those first that make the array smaller. Then the last one, as whole rows are moved faster
+    # than their elements.
+    for axis in sorted(growth, key=lambda axis: (min(growth[axis], 1), -axis)):
+        length, size, scale = x.shape[axis], sizes[axis], scales[axis]
+        if length == size and scale in (0.0, 1.0):
+            continue
+        places = taps(Resampling(mode, False, scale, single), length, size).indices[0]
+        factor = size // length
+        if axis == -1 and 2 <= factor <= _FEW and np.array_equal(places, np.arange(size) // factor):
+            x = _repeated(x, factor)
+        else:
+            x = x.take(places, axis)
+    return x
+
+
 def _resampled(
     x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats, back: bool
 ) -> Any:
@@ -96,6 +128,9 @@ def _resampled(
 
 
 def resample(x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats) -> Any:
+    if mode.startswith("nearest") and x.size:
+        moved = _moved(x, sizes, mode, scales)
+        return moved if moved is not x else x.copy()
     return _resampled(x, sizes, mode, align_corners, scales, False)
 
 

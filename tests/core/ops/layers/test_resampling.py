@@ -30,6 +30,20 @@ def test_infinite_gradient_reaches_its_own_pixel_only() -> None:
     assert x.grad.tolist() == [[[math.inf, 2, 2]]]
 
 
+# Dimensions that grow by whole factors, few and many, or by others, that shrink and that stay.
+@pytest.mark.parametrize("sizes", [(8, 3, 9), (4, 7, 36), (2, 2, 8), (4, 3, 4), (5, 1, 7)])
+def test_nearest_elements_of_volumes_are_those_that_divide(sizes: tuple[int, int, int]) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 1, 4, 3, 4)).astype(np.float32)
+    places = [
+        np.arange(size) * length // size for size, length in zip(sizes, x.shape[2:], strict=True)
+    ]
+    given = plugrad.from_numpy(x)
+    found = plugrad.upsample_nearest3d(given, list(sizes))
+    np.testing.assert_array_equal(found.numpy(), x[:, :, *np.ix_(*places)])
+    assert found.is_contiguous()
+    assert found.data_ptr() != given.data_ptr()
+
+
 @needs_torch
 @pytest.mark.parametrize("padding", [0, 1, 2])
 @pytest.mark.parametrize("mode", [0, 1, 2])
