@@ -35,6 +35,7 @@ ONE_CORE = {
     "tests/cuda/test_kernels_against_cpu.py": "compiled",
     "tests/core/ops/decompositions/test_needs.py": "compiled",
     # numba compiles once for each place where plugrad-cpu is.
+    "tests/core/ops/layers/test_compiled_layers.py": "compiled",
     "tests/core/ops/numbers/test_compiled_random.py": "compiled",
     "tests/core/ops/rules/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",

@@ -24,6 +24,8 @@ from tests.cuda.host_namespace import (
 ON_HOST = {
     *("_linalg_ldl_factor", "random_.from", "random_.to"),
     *("_resample", "_resample_backward"),
+    # Called on the CPU only.
+    "_max_pool1d",
 }
 # What the CPU's backend leaves to the core, whose memory is the host's too.
 MORE = {"_lu_permutation"}

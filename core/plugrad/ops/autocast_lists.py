@@ -257,7 +257,7 @@ UNTOUCHED: Final = _names(
     _check_matrices _linalg_cholesky _linalg_eigh _linalg_eigvals _linalg_ldl_factor
     _linalg_lstsq _linalg_lu_factor _linalg_svd _lu_permutation linalg_ldl_solve
     linalg_lu_solve linalg_slogdet linalg_solve_triangular
-    _resample _resample_backward
+    _resample _resample_backward _max_pool1d
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
     _ctc_loss _ctc_loss.Tensor _ctc_loss_backward _ctc_loss_backward.Tensor
     hardshrink hardshrink_backward softshrink softshrink_backward

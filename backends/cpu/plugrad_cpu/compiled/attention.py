@@ -6,33 +6,16 @@ in this module, because numba compiles one anew only when its own module has cha
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
-import numba
 import numpy as np
 
+from plugrad_cpu.compiled.jit import compiled_with
+
 Array = Any
-Loop = Callable[..., Any]
 
 _float = np.float32
 _int = np.int32
-
-
-def _compiled(*fast: str) -> Callable[[Loop], Loop]:
-    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-    settings["fastmath"] = {"contract", *fast}
-
-    def compile_at_first_call(loop: Loop) -> Loop:
-        made: Loop
-        try:
-            made = numba.njit(cache=True, **settings)(loop)
-        except RuntimeError:
-            # No folder can be written to: each process compiles for itself.
-            made = numba.njit(**settings)(loop)
-        return made
-
-    return compile_at_first_call
 
 
 # exp(x) = 2**n * exp(rest), where rest = x - n * log(2) and n is an integer. The polynomial for
@@ -59,7 +42,7 @@ _MAGNITUDE: Final = _int(0x7FFFFFFF)
 _FEWEST: Final = _int(-0x80000000)
 
 
-@_compiled()
+@compiled_with("contract")
 def exp(x: Any) -> Any:
     """To about 1 in the last place, for x up to 88; nan of nan."""
     inside = _LEAST if x < _LEAST else x
@@ -80,7 +63,7 @@ def exp(x: Any) -> Any:
     return _ZERO if x < _LEAST else _int(bits).view(_float)
 
 
-@_compiled()
+@compiled_with("contract")
 def _most(row: Array) -> Any:
     """The largest number of a row; nan counts as larger or smaller than any.
 
@@ -97,7 +80,7 @@ def _most(row: Array) -> Any:
 
 
 # The terms of a sum may be added in any order, so in several sums side by side.
-@_compiled("reassoc", "nsz")
+@compiled_with("contract", "reassoc", "nsz")
 def _exponentials(row: Array, shift: Any) -> Any:
     total = _ZERO
     for i in range(row.size):
@@ -107,7 +90,7 @@ def _exponentials(row: Array, shift: Any) -> Any:
     return total
 
 
-@_compiled()
+@compiled_with("contract")
 def turn(rows: Array, columns: Array) -> None:
     """(heads, n, size) to (heads, size, at least n)."""
     for head in range(rows.shape[0]):
@@ -117,7 +100,7 @@ def turn(rows: Array, columns: Array) -> None:
                 columns[head, j, i] = row[j]
 
 
-@_compiled()
+@compiled_with("contract")
 def add_mask(scores: Array, columns: int, masks: Array, chosen: Array, first: int) -> None:
     """Adds a mask.
 
@@ -133,7 +116,7 @@ def add_mask(scores: Array, columns: int, masks: Array, chosen: Array, first: in
                 row[j] += given[j]
 
 
-@_compiled()
+@compiled_with("contract")
 def hide(scores: Array, columns: int, masks: Array, chosen: Array, first: int) -> None:
     """The same with a mask of booleans, of which False stands for -inf."""
     for head in range(scores.shape[0]):
@@ -145,7 +128,7 @@ def hide(scores: Array, columns: int, masks: Array, chosen: Array, first: int) -
                 row[j] += _ZERO if given[j] else _NEVER
 
 
-@_compiled()
+@compiled_with("contract")
 def weigh(scores: Array, columns: int, last: int, masked: bool, total: Array, most: Array) -> None:
     """Scores become weights, exp(score - most), where `most` is the largest of its row.
 
@@ -168,7 +151,7 @@ def weigh(scores: Array, columns: int, last: int, masked: bool, total: Array, mo
             row[used.size :] = _ZERO
 
 
-@_compiled()
+@compiled_with("contract")
 def weigh_again(scores: Array, columns: int, last: int, shift: Array) -> None:
     """Scores become weights, exp(score - shift), with a shift for each row."""
     for head in range(scores.shape[0]):
@@ -179,7 +162,7 @@ def weigh_again(scores: Array, columns: int, last: int, shift: Array) -> None:
             row[used.size :] = _ZERO
 
 
-@_compiled()
+@compiled_with("contract")
 def center(gradients: Array, columns: int, weights: Array, means: Array) -> None:
     """Gradients become (gradient - mean of its row) * weight."""
     for head in range(gradients.shape[0]):

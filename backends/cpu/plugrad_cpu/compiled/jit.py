@@ -17,12 +17,22 @@ _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loop that is compiled at its first call, for the types that it gets, and kept on disk."""
+    return _compiled(function, _OPTIONS)
+
+
+def compiled_with(*fast: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The same with LLVM's flags for how results may differ from what is written, "contract" for
+    example: a product may go into a sum without being rounded before."""
+    return lambda function: _compiled(function, {**_OPTIONS, "fastmath": set(fast)})
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     made: Callable[..., Any]
     try:
-        made = numba.njit(cache=True, **_OPTIONS)(function)
+        made = numba.njit(cache=True, **options)(function)
     except RuntimeError:
         # No folder can be written to: each process compiles for itself.
-        made = numba.njit(**_OPTIONS)(function)
+        made = numba.njit(**options)(function)
     return made
 
 

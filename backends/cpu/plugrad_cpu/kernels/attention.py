@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugrad_cpu.compiled import ENOUGH, loops
+from plugrad_cpu.compiled import loops_for
 from plugrad_cpu.kernels.linalg import widen
 
 Array = Any
@@ -216,11 +216,9 @@ def _inputs(
     query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float
 ) -> _Inputs:
     given = (query, key, value, mask, causal, scale)
-    if query.size // max(query.shape[-1], 1) * key.shape[-2] >= ENOUGH:
-        compiled = loops("attention") if widen(query).dtype == np.float32 else None
-        if compiled:
-            return _Compiled(compiled, *given)
-    return _Inputs(*given)
+    count = query.size // max(query.shape[-1], 1) * key.shape[-2]
+    compiled = loops_for("attention", count) if widen(query).dtype == np.float32 else None
+    return _Compiled(compiled, *given) if compiled else _Inputs(*given)
 
 
 def attention(

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.windows import Windows, on_windows
+from plugrad_cpu.compiled import loops_for
 from plugrad_cpu.kernels.linalg import widen
 from plugrad_cpu.numerics.adapters import wide_throughout
 
@@ -55,6 +56,39 @@ def _positions(taps: Array, windows: Windows) -> Array:
     positions: Array = offsets.reshape(-1).take(taps)
     positions += windows.corners()
     return positions
+
+
+def max_pool1d(x: Array, kernel: int, stride: int, padding: int, dilation: int, count: int) -> Any:
+    """The maxima of windows over the last dimension."""
+    # NumPy is fast where windows are side by side.
+    if stride > 1 and x.dtype.char in "fd":
+        compiled = loops_for("pooling", x.size)
+        if compiled:
+            lines = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
+            made = np.empty((len(lines), count), x.dtype)
+            compiled.maxima(lines, made, kernel, stride, padding, dilation)
+            return made.reshape(*x.shape[:-1], count)
+    one = ((stride,), (padding,), (dilation,), (count,))
+    windows = Windows(x.shape[-1:], (kernel,), *one)
+    padded = windows.pad(np, x, -np.inf)
+    if stride <= 2 * kernel:
+        best = _maxima_of_runs(padded, kernel, dilation)[windows.reads()[0]]
+        return np.ascontiguousarray(best) if stride == 1 < kernel else best.copy()
+    taps = [padded[read] for read in windows.reads()]
+    best = taps[0].copy()
+    for tap in taps[1:]:
+        np.maximum(best, tap, out=best)
+    return best
+
+
+def _maxima_of_runs(x: Array, kernel: int, dilation: int) -> Array:
+    """The maxima of windows at all places: from those of two shorter windows, which may overlap."""
+    width = 1
+    while width < kernel:
+        shift = min(width, kernel - width)
+        x = np.maximum(x[..., : -shift * dilation], x[..., shift * dilation :])
+        width += shift
+    return x
 
 
 def max_pool_backward(grad: Array, shape: tuple[int, ...], indices: Array, windows: Windows) -> Any:
@@ -146,5 +180,6 @@ _ON_WINDOWS: Final[dict[str, Kernel]] = {
     "col2im": wide_throughout(col2im),
 }
 KERNELS: Final[dict[str, Kernel]] = {
-    name: on_windows(name, function) for name, function in _ON_WINDOWS.items()
+    "_max_pool1d": max_pool1d,
+    **{name: on_windows(name, function) for name, function in _ON_WINDOWS.items()},
 }

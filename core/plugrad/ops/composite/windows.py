@@ -32,6 +32,7 @@ from plugrad.ops.composite.layers.pooling import (
     max_pool3d_with_indices_backward as max_pool3d_with_indices_backward,
 )
 from plugrad.ops.composite.layers.signals import max_pool1d as max_pool1d
+from plugrad.ops.composite.layers.signals import max_pool1d_by_taps as max_pool1d_by_taps
 from plugrad.ops.composite.layers.signals import max_pool1d_with_indices as max_pool1d_with_indices
 from plugrad.ops.composite.layers.unpooling import max_unpool2d as max_unpool2d
 from plugrad.ops.composite.layers.unpooling import max_unpool3d as max_unpool3d

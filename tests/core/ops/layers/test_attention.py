@@ -86,62 +86,6 @@ def test_blocks_make_no_difference(
         np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-12)
 
 
-class TestCompiledLoops:
-    """Against NumPy's functions, which compute with the same products."""
-
-    # Fewer rows than keys are turned around for; parts of a head; several whole heads.
-    @pytest.mark.parametrize(("rows", "block"), [(5, 1 << 18), (70, 4000), (70, 1 << 16)])
-    @pytest.mark.parametrize(
-        "kind", ["all", "causal", "booleans", "numbers", "one row", "expanded"]
-    )
-    def test_compute_what_numpy_does(
-        self, monkeypatch: pytest.MonkeyPatch, rows: int, block: int, kind: str
-    ) -> None:
-        pytest.importorskip("numba")
-        columns = 130
-        query, grad = (random(2, 3, rows, 6, seed=n).astype(np.float32) * 3 for n in (0, 3))
-        key, value = (random(2, 3, columns, 6, seed=n).astype(np.float32) for n in (1, 2))
-        if kind != "causal":
-            # How far nan goes there, depends on the blocks.
-            query[1, 2, 3] = np.inf
-        mask: Any = None
-        if kind == "booleans":
-            mask = random(2, 1, rows, columns, seed=9) > 0
-            mask[1, 0, 4] = False
-        elif kind == "numbers":
-            mask = random(3, rows, columns, seed=9).astype(np.float32) * 60
-            mask[1, 0], mask[2, 4] = -np.inf, np.nan
-        elif kind == "one row":
-            mask = random(1, columns, seed=9) > 0
-        elif kind == "expanded":
-            mask = np.broadcast_to(random(2, 1, 1, columns, seed=9) > 0, (2, 3, rows, columns))
-        wanted = (True, True, True, mask is not None and mask.dtype != np.bool_)
-        monkeypatch.setattr(kernels, "_COMPILED_BLOCK", block)
-        found = []
-        for least in (0, 1 << 60):
-            monkeypatch.setattr(kernels, "ENOUGH", least)
-            how = (kind == "causal", 0.5)
-            with np.errstate(all="ignore"):
-                out, sums = kernels.attention(query, key, value, mask, *how)
-                given = (grad, query, key, value, mask, out, sums)
-                found.append([out, sums, *kernels.attention_backward(*given, *how, wanted)])
-        for ours, theirs in zip(*found, strict=True):
-            if theirs is None:
-                assert ours is None
-            else:
-                np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
-
-    def test_exponentials_are_exact_to_the_last_place(self) -> None:
-        pytest.importorskip("numba")
-        from plugrad_cpu.compiled import attention as loops
-
-        x = np.linspace(-87.2, 88, 100_003, dtype=np.float32)
-        exact = np.exp(x.astype(np.float64))
-        found = x.copy()
-        loops.weigh_again(found.reshape(1, 1, -1), x.size, x.size, np.zeros((1, 1, 1), np.float32))
-        assert np.max(np.abs(found - exact) / np.spacing(exact.astype(np.float32))) < 1.05
-
-
 def test_memory_grows_with_the_length_only() -> None:
     arrays = [random(1, 1, 2048, 4, seed=n).astype(np.float32) for n in range(3)]
     tensors = [plugrad.from_numpy(array).requires_grad_() for array in arrays]

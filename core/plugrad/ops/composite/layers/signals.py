@@ -56,7 +56,9 @@ def max_pool1d(self: Tensor, settings: Pooling) -> Tensor:
         raise not_implemented("max_pool1d_impl", self.dtype)
     how = _of_images(self, settings)
     if how.kernel_size[1] <= _FEW and self.device.type == "cpu" and not _is_watched(self):
-        return _greatest_tap(self, how)
+        size = sizes_of(self)[self.ndim - 1]
+        one = (how.kernel_size[1], how.stride[1], how.padding[1], how.dilation[1])
+        return C.call__max_pool1d(self, *one, window_count(size, *one, how.ceil_mode))
     return C.call_max_pool2d_with_indices_with(self.unsqueeze(-2), how)[0].squeeze(-2)
 
 
@@ -71,12 +73,11 @@ def _is_watched(self: Tensor) -> bool:
     )
 
 
-def _greatest_tap(self: Tensor, how: Pooling) -> Tensor:
+def max_pool1d_by_taps(
+    self: Tensor, kernel: int, step: int, pad: int, spread: int, count: int
+) -> Tensor:
     """The maxima without their positions: of one tap of all windows after the other."""
-    kernel, step = how.kernel_size[1], how.stride[1]
-    pad, spread = how.padding[1], how.dilation[1]
     size = sizes_of(self)[self.ndim - 1]
-    count = window_count(size, kernel, step, pad, spread, how.ceil_mode)
     extent = (count - 1) * step + 1
     behind = extent + (kernel - 1) * spread - pad - size
     parts: list[Any] = [self]
