@@ -20,10 +20,10 @@ from tests.cuda.host_namespace import (
 )
 
 # The core computes these otherwise: CuPy has no LDL, one kernel has all overloads of `random_`,
-# and resampling is made of products and sums.
+# resampling is made of products and sums, and least squares of decompositions.
 ON_HOST = {
     *("_linalg_ldl_factor", "random_.from", "random_.to"),
-    *("_resample", "_resample_backward"),
+    *("_resample", "_resample_backward", "_linalg_lstsq"),
     # Called on the CPU only.
     "_max_pool1d",
 }
