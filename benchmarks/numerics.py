@@ -158,6 +158,13 @@ def layers(smoke: bool) -> Iterator[Case]:
         lambda module, x, w, b: module.nn.functional.conv1d(x, w, b, padding=1),
         _filters(shape, 32, shape[1], 3),
     )
+    for planes in [(1, 2, 8, 8, 4)] if smoke else [(32, 16, 32, 32, 32), (32, 64, 16, 16, 64)]:
+        *shape2, filters = planes
+        yield Case(
+            f"conv2d, {'x'.join(map(str, shape2))}, {filters} filters of 3x3",
+            lambda module, x, w, b: module.nn.functional.conv2d(x, w, b, padding=1),
+            _filters(tuple(shape2), filters, shape2[1], 3, 3),
+        )
     shape3 = (1, 2, 4, 4, 4) if smoke else (2, 16, 16, 32, 32)
     yield Case(
         f"conv3d, {'x'.join(map(str, shape3))}, 16 filters of 3x3x3",

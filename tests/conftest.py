@@ -45,6 +45,7 @@ ONE_CORE = {
     "tests/core/array_api": "compiled",
     "tests/core/cli": "compiled",
     "tests/core/ops/against_torch/test_against_torch.py": "compiled",
+    "tests/core/ops/layers/test_compiled_convolution.py": "compiled",
     # A process for each test, to import plugrad afresh.
     "tests/core/overrides/test_tensor_likes.py": "compiled",
     "tests/core/plugins/test_fork_at_first_use.py": "compiled",

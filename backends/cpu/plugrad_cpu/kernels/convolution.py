@@ -7,6 +7,8 @@ than rows of a few elements each. Such a run also computes positions that stradd
 are left out at the end. Large batches go in chunks, and runs in pieces whose columns fit into the
 cache, which the product then reads them from.
 
+With numba, compiled loops (`numerics.correlation`) take what is large: they make no columns at all.
+
 Source of the layout: Chellapilla, Puri and Simard, High Performance Convolutional Neural Networks
 for Document Processing, 2006.
 """
@@ -21,6 +23,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from plugrad.plugins.windows import Windows, on_windows
+from plugrad_cpu.compiled import loops
+from plugrad_cpu.numerics import correlation
 from plugrad_cpu.numerics.adapters import wide_throughout
 
 Array = Any
@@ -36,6 +40,10 @@ _FOLDED: Final = 1 << 22
 _LEAST_PIECE: Final = 256
 # A run may compute this many times the positions that are wanted.
 _WASTE: Final = 1.8
+# From so many products on, compiled loops pay for loading numba; and so many positions of a plane
+# make up for the sums over vectors of them that the gradient of the filters then needs.
+_PRODUCTS: Final = 1 << 22
+_POSITIONS: Final = 100
 
 
 class _Geometry:
@@ -175,6 +183,13 @@ class _Geometry:
         return (slice(None), slice(None), *(slice(size) for size in sizes))
 
 
+def _loops(products: int, dtype: Any) -> Any:
+    """Compiled loops for so many products of numbers of a dtype, or None."""
+    if products < _PRODUCTS or dtype not in (np.float32, np.float64):
+        return None
+    return loops("convolution")
+
+
 def _chunks(geometry: _Geometry, rows: int, count: int) -> Iterator[slice]:
     """Slices of the batch."""
     step = max(1, _CHUNK // max(1, rows * geometry.columns_per_sample()))
@@ -192,6 +207,10 @@ def _product(a: Array, b: Array) -> Array:
 def _forward(x: Array, weight: Array, bias: Array | None, geometry: _Geometry, groups: int) -> Any:
     filters = weight.shape[0]
     count = x.shape[0]
+    if (compiled := _loops(count * geometry.positions * weight.size, x.dtype)) is not None:
+        plan = correlation.Correlation.of(geometry.windows)
+        found = correlation.correlate(compiled, x, weight, bias, plan, groups)
+        return found.reshape(count, filters, *geometry.out)
     out = np.empty((count, filters, *geometry.out), x.dtype)
     shift = None if bias is None else bias.reshape(-1, *(1 for _ in geometry.out))
     if not (x.size and weight.size):  # sums over nothing
@@ -240,7 +259,12 @@ def _turned(geometry: _Geometry) -> _Geometry | None:
 def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int) -> Any:
     filters = weight.shape[0]
     count = grad.shape[0]
-    out = np.empty((count, weight.shape[1] * groups, *geometry.sizes), grad.dtype)
+    shape = (count, weight.shape[1] * groups, *geometry.sizes)
+    if (compiled := _loops(count * geometry.positions * weight.size, grad.dtype)) is not None:
+        plan = correlation.Correlation.of(geometry.windows)
+        found = correlation.input_gradient(compiled, grad, weight, plan, groups)
+        return found.reshape(shape)
+    out = np.empty(shape, grad.dtype)
     if not (grad.size and weight.size):
         out[...] = 0
         return out
@@ -270,6 +294,11 @@ def _weight_gradient(grad: Array, x: Array, shape: Ints, geometry: _Geometry, gr
     if not (grad.size and x.size and math.prod(shape)):
         return np.zeros(shape, grad.dtype)
     rows = math.prod(shape[1:])
+    products = grad.size * rows if math.prod(geometry.out[-2:]) >= _POSITIONS else 0
+    if (compiled := _loops(products, grad.dtype)) is not None:
+        plan = correlation.Correlation.of(geometry.windows)
+        found = correlation.weight_gradient(compiled, grad, x, shape, plan, groups)
+        return found.reshape(shape)
     total = np.zeros((groups, filters // groups, rows), grad.dtype)
     for part in _chunks(geometry, groups * rows, grad.shape[0]):
         spread = geometry.spread(grad[part], groups)

@@ -4,7 +4,6 @@ FFTW's, where pyFFTW is installed, for many elements."""
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
@@ -13,6 +12,7 @@ import numpy as np
 
 from plugrad_cpu.numerics import fftw
 from plugrad_cpu.numerics.fourier import Transform
+from plugrad_cpu.numerics.threads import thread_count
 
 Array = Any
 Dims = tuple[int, ...]
@@ -33,17 +33,6 @@ def _library() -> tuple[Any, bool]:
     return fft, True
 
 
-@cache
-def _threads() -> int:
-    """As many as BLAS may use."""
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    if allowed.isdigit():
-        return max(1, int(allowed))
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _transform(name: str, a: Array, dims: Dims, norm: str, lengths: Any = None) -> Array:
     """A transform of an array with elements, in the array's precision."""
     library, takes_workers = _library()
@@ -52,7 +41,7 @@ def _transform(name: str, a: Array, dims: Dims, norm: str, lengths: Any = None) 
     if lengths is not None:
         options["s"] = lengths
     if takes_workers:
-        options["workers"] = _threads() if a.size >= _ENOUGH else 1
+        options["workers"] = thread_count() if a.size >= _ENOUGH else 1
     return getattr(library, name)(np.ascontiguousarray(a), **options)
 
 
@@ -60,7 +49,7 @@ def _fftw(a: Array, forward: bool) -> Transform | None:
     """FFTW's way, if it is there and worth loading."""
     if a.size < _ENOUGH or fftw.library() is None:
         return None
-    return Transform(forward, _threads())
+    return Transform(forward, thread_count())
 
 
 def _scaled(found: Array, mode: int, shape: Dims, dims: Dims) -> Array:

@@ -1,0 +1,244 @@
+"""Convolutions by compiled loops: how a padded copy lies in memory, and which vectors read it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Self
+
+import numpy as np
+
+from plugrad_cpu.numerics.threads import in_parts, thread_count
+
+Array = Any
+Ints = tuple[int, ...]
+
+# Positions that go through a scratch at a time: with all filters they are to fit into the cache.
+_BAND: Final = 1024
+# Products that a thread is to have.
+_PART: Final = 1 << 22
+
+
+def _three(numbers: Iterable[int], filler: int) -> Ints:
+    found = tuple(numbers)
+    return (filler,) * (3 - len(found)) + found
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Sums of products with windows, in three dimensions.
+
+    Attributes:
+        sizes: of the input; out: of the result.
+        low: the padding in front; where it is negative, as much of the input is not read.
+    """
+
+    sizes: Ints
+    out: Ints
+    kernel: Ints
+    stride: Ints
+    low: Ints
+    dilation: Ints
+
+    @classmethod
+    def of(cls, windows: Any) -> Self:
+        return cls(
+            _three(windows.sizes, 1),
+            _three(windows.out, 1),
+            _three(windows.kernel, 1),
+            _three(windows.stride, 1),
+            _three(windows.padding, 0),
+            _three(windows.dilation, 1),
+        )
+
+    @property
+    def reach(self) -> Ints:
+        """How much of the padded input is read."""
+        return tuple(
+            (out - 1) * s + (k - 1) * d + 1
+            for out, s, k, d in zip(self.out, self.stride, self.kernel, self.dilation, strict=True)
+        )
+
+    @property
+    def cells(self) -> Ints:
+        """Sizes of the copy, each of whose planes has every element that a stride leads to."""
+        depth, *plane = self.reach
+        return (depth, *(-(-r // s) for r, s in zip(plane, self.stride[1:], strict=True)))
+
+    @property
+    def elements(self) -> int:
+        """Of the copy of a channel."""
+        return math.prod(self.cells) * self.stride[1] * self.stride[2]
+
+    def rows(self, channels: int) -> Array:
+        """Where the copy has what each channel and tap reads for the first position."""
+        _, down, right = self.stride
+        _, height, width = self.cells
+        z, y, x = np.ix_(
+            *(np.arange(k) * d for k, d in zip(self.kernel, self.dilation, strict=True))
+        )
+        phase = (z * down + y % down) * right + x % right
+        places = (phase * height + y // down) * width + x // right
+        starts = np.arange(channels)[:, None] * self.elements
+        return (starts + places.reshape(-1)).reshape(-1).astype(np.intp)
+
+    def pieces(self, lanes: int, read: int, straight: bool) -> tuple[Array, Array, int]:
+        """Slots, bands and the positions that a scratch has, or 0 (see `correlate`)."""
+        depth, height, width = self.out
+        pitch = self.cells[2]
+        area = self.stride[1] * self.stride[2] * self.cells[1] * pitch
+        in_rows = straight and width >= lanes and -(-width // lanes) * lanes <= 1.03 * pitch
+        if in_rows:
+            columns = [*range(0, width - lanes, lanes), width - lanes]
+            z, y, x = np.ix_(range(depth), range(height), columns)
+            pairs = (z * self.stride[0] * area + y * pitch + x, (z * height + y) * width + x)
+            slots = np.stack([p.reshape(-1) for p in pairs], 1)
+            bands = np.array([[0, 0, height, len(slots)]])
+            return _filled_up(slots, read), bands, 0
+        count = -(-height // max(1, _BAND // pitch))
+        most = -(-height // count)
+        bands = np.array(
+            [
+                [z, top, rows, -(-((rows - 1) * pitch + width) // lanes)]
+                for z in range(depth)
+                for top in range(0, height, most)
+                for rows in [min(most, height - top)]
+            ]
+        )
+        steps = -(-most * pitch // (lanes * read)) * read
+        slots = np.repeat(np.arange(steps) * lanes, 2).reshape(-1, 2)
+        return slots, bands, steps * lanes
+
+
+def _filled_up(slots: Array, read: int) -> Array:
+    """Computes the last ones again, that there be a multiple."""
+    return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % read, 0)])
+
+
+@lru_cache(maxsize=64)
+def _tables(
+    plan: Correlation, channels: int, lanes: int, read: int, straight: bool
+) -> tuple[Any, ...]:
+    slots, bands, scratch = plan.pieces(lanes, read, straight)
+    return plan.rows(channels), slots.astype(np.intp), bands.astype(np.intp), scratch
+
+
+def _blocks(weight: Array, groups: int, made: int) -> Array:
+    """Filters (O, C / groups, *kernel) as (groups, blocks, C / groups * taps, made).
+
+    The last block has as many filters as any, of which some are in the one before as well.
+    """
+    filters = weight.shape[0] // groups
+    matrix = weight.reshape(groups, filters, -1)
+    if filters < made:
+        blocks = np.zeros((groups, 1, matrix.shape[2], made), weight.dtype)
+        blocks[:, 0, :, :filters] = matrix.swapaxes(1, 2)
+        return blocks
+    starts = [*range(0, filters - made, made), filters - made]
+    which = np.array(starts)[:, None] + np.arange(made)
+    return np.ascontiguousarray(matrix[:, which].swapaxes(2, 3))
+
+
+def correlate(
+    loops: Any, x: Array, weight: Array, bias: Array | None, plan: Correlation, groups: int
+) -> Array:
+    """(N, C, *sizes) and filters (O, C / groups, *kernel): (N, O, *out)."""
+    count, filters = x.shape[0], weight.shape[0]
+    lanes = loops.VECTOR // x.itemsize
+    straight = filters // groups >= loops.MADE
+    rows, slots, bands, positions = _tables(plan, weight.shape[1], lanes, loops.READ, straight)
+    x = np.ascontiguousarray(x).reshape(count, -1, *plan.sizes)
+    out = np.empty((count, filters, *plan.out), x.dtype)
+    blocks = _blocks(weight, groups, loops.MADE)
+    shift = np.zeros(filters + loops.MADE, x.dtype)
+    if bias is not None:
+        shift[:filters] = bias
+    scratch_shape = (filters + loops.MADE if positions else 0, positions)
+
+    def part(first: int, last: int) -> None:
+        packed = np.zeros(x.shape[1] * plan.elements + (loops.READ + 1) * lanes, x.dtype)
+        scratch = np.empty(scratch_shape, x.dtype)
+        loops.correlate(
+            *(x, blocks, shift, out, first, last, rows, slots, bands, packed, scratch, groups),
+            *(plan.low, plan.stride, plan.cells),
+        )
+
+    in_parts(part, count, _parts(count, out.size * math.prod(weight.shape[1:])))
+    return out
+
+
+def _parts(samples: int, products: int) -> int:
+    return max(1, min(samples, thread_count(), products // _PART))
+
+
+def _by_residue(plan: Correlation, axis: int) -> Iterator[tuple[slice, slice, Ints]]:
+    """How the gradient of the input is made along a dimension, by the place in the stride.
+
+    Yields which elements of the input, which taps read them, in reverse, and how many elements
+    there are, the padding and the dilation of the correlation of the gradient with these taps.
+    """
+    size, kernel, stride, low, dilation = [
+        numbers[axis] for numbers in (plan.sizes, plan.kernel, plan.stride, plan.low, plan.dilation)
+    ]
+    step = stride // math.gcd(stride, dilation)
+    for begin in range(min(stride, size)):
+        taps = [tap for tap in range(kernel) if (begin + low - tap * dilation) % stride == 0]
+        if taps:
+            first = (begin + low - taps[-1] * dilation) // stride
+            count = len(range(begin, size, stride))
+            reverse = slice(taps[-1], taps[0] - 1 if taps[0] else None, -step)
+            yield slice(begin, None, stride), reverse, (count, -first, step * dilation // stride)
+
+
+def input_gradient(loops: Any, grad: Array, weight: Array, plan: Correlation, groups: int) -> Array:
+    """Gradient (N, O, *out) and filters (O, C / groups, *kernel): (N, C, *sizes)."""
+    count, (filters, channels) = grad.shape[0], weight.shape[:2]
+    by_group = weight.reshape(groups, filters // groups, channels, *plan.kernel)
+    turned = by_group.swapaxes(1, 2).reshape(groups * channels, -1, *plan.kernel)
+    out = None
+    for ways in itertools.product(*(_by_residue(plan, axis) for axis in range(3))):
+        places, taps, numbers = zip(*ways, strict=True)
+        sizes, low, dilation = zip(*numbers, strict=True)
+        chosen = turned[:, :, *taps]
+        step = Correlation(plan.out, sizes, chosen.shape[2:], (1, 1, 1), low, dilation)
+        found = correlate(loops, grad, chosen, None, step, groups)
+        if sizes == plan.sizes:
+            return found
+        if out is None:
+            # Where no tap reads, the gradient is zero.
+            out = np.zeros((count, groups * channels, *plan.sizes), grad.dtype)
+        out[:, :, *places] = found
+    return np.zeros((count, groups * channels, *plan.sizes), grad.dtype) if out is None else out
+
+
+def weight_gradient(
+    loops: Any, grad: Array, x: Array, shape: Ints, plan: Correlation, groups: int
+) -> Array:
+    """Gradient (N, O, *out) and input (N, C, *sizes): that of filters (O, C / groups, *kernel)."""
+    count, (filters, channels) = x.shape[0], shape[:2]
+    lanes = loops.VECTOR // x.itemsize
+    grad = np.ascontiguousarray(grad).reshape(count, -1, *plan.out)
+    x = np.ascontiguousarray(x).reshape(count, -1, *plan.sizes)
+    taps = plan.rows(channels)
+    rows = np.concatenate([taps, np.repeat(taps[-1:], -len(taps) % loops.READ)])
+    made = filters // groups
+    padded = -(-made // loops.MADE) * loops.MADE
+    pitch = plan.cells[2]
+    cells = (plan.out[0], plan.out[1] + -(-lanes // pitch), pitch)
+
+    def part(first: int, last: int) -> Array:
+        packed = np.zeros(x.shape[1] * plan.elements + (loops.READ + 1) * lanes, x.dtype)
+        lines = np.zeros((groups * padded, math.prod(cells)), x.dtype)
+        total = np.zeros((groups * padded, len(rows)), x.dtype)
+        loops.weight_gradient(
+            *(grad, x, first, last, rows, packed, lines, total, groups),
+            *(plan.low, plan.stride, plan.cells, cells),
+        )
+        return total
+
+    parts = in_parts(part, count, _parts(count, grad.size * len(taps)))
+    total = sum(parts[1:], parts[0]).reshape(groups, padded, -1)
+    return total[:, :made, : len(taps)].reshape(shape)

@@ -1,0 +1,153 @@
+"""Convolutions by compiled loops. Oracle: those by columns and matrix products, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plugrad.plugins.windows import Windows, convolution_windows
+
+pytest.importorskip("plugrad_cpu")
+pytest.importorskip("numba")
+
+from plugrad_cpu import compiled
+from plugrad_cpu.kernels import convolution
+from plugrad_cpu.numerics import threads
+from plugrad_cpu.numerics.correlation import (
+    Correlation,
+    correlate,
+    input_gradient,
+    weight_gradient,
+)
+
+Array = Any
+Axis = tuple[int, int, int, int, int]
+
+
+def axes() -> st.SearchStrategy[Axis]:
+    """Size, kernel, stride, padding and dilation of a dimension; sizes around those of vectors."""
+    sizes = st.one_of(st.integers(1, 12), st.sampled_from([15, 16, 17, 32, 33, 50, 64]))
+    numbers = st.tuples(
+        sizes, st.integers(1, 4), st.integers(1, 3), st.integers(0, 4), st.integers(1, 3)
+    )
+    return numbers.filter(lambda axis: axis[0] + 2 * axis[3] > (axis[1] - 1) * axis[4])
+
+
+@st.composite
+def convolutions(draw: Any) -> tuple[Windows, int, Array, Array, Array]:
+    """Windows, groups, and an input, filters and a gradient in float32 or float64."""
+    windows = convolution_windows(
+        *zip(*draw(st.lists(axes(), min_size=1, max_size=3)), strict=True)
+    )
+    groups = draw(st.integers(1, 3))
+    channels, filters, count = (draw(st.integers(1, high)) for high in (3, 10, 3))
+    generator = np.random.default_rng(draw(st.integers(0, 99)))
+    shapes = (
+        (count, groups * channels, *windows.sizes),
+        (groups * filters, channels, *windows.kernel),
+        (count, groups * filters, *windows.out),
+    )
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    return windows, groups, *(generator.standard_normal(s).astype(dtype) for s in shapes)
+
+
+def assert_equal(found: Array, expected: Array, dtype: Any) -> None:
+    assert found.dtype == dtype
+    slack = 1e-4 if dtype == np.float32 else 1e-12
+    scale = max(1.0, abs(expected).max(initial=0))
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, atol=slack * scale)
+
+
+def by_columns(windows: Windows) -> Any:
+    return convolution._Geometry(windows)
+
+
+def wide(array: Array) -> Array:
+    return array.astype(np.float64)
+
+
+@settings(deadline=None, max_examples=60)
+@given(convolutions())
+def test_loops_give_what_columns_give(case: Any) -> None:
+    windows, groups, x, weight, grad = case
+    loops, plan, geometry = (
+        compiled.loops("convolution"),
+        Correlation.of(windows),
+        by_columns(windows),
+    )
+    bias = weight.reshape(len(weight), -1)[:, 0].copy()
+    expected = convolution._forward(wide(x), wide(weight), wide(bias), geometry, groups)
+    assert_equal(correlate(loops, x, weight, bias, plan, groups), expected, x.dtype)
+    expected = convolution._input_gradient(wide(grad), wide(weight), geometry, groups)
+    assert_equal(input_gradient(loops, grad, weight, plan, groups), expected, x.dtype)
+    expected = convolution._weight_gradient(wide(grad), wide(x), weight.shape, geometry, groups)
+    found = weight_gradient(loops, grad, x, weight.shape, plan, groups)
+    assert_equal(found, expected, x.dtype)
+
+
+def large() -> tuple[Windows, Array, Array, Array]:
+    """A convolution that is large enough for loops, with infinities and a NaN in its input."""
+    generator = np.random.default_rng(0)
+    windows = convolution_windows((40, 40), (3, 3), (1, 1), (1, 1), (1, 1))
+    x = generator.standard_normal((5, 8, 40, 40)).astype(np.float32)
+    x[0, 1, 3, 39], x[1, 2, 0, 0], x[4, 7, 39, 20] = np.inf, -np.inf, np.nan
+    weight = generator.standard_normal((10, 8, 3, 3)).astype(np.float32)
+    return windows, x, weight, generator.standard_normal((5, 10, 40, 40)).astype(np.float32)
+
+
+def test_infinities_and_nan_reach_the_windows_that_read_them() -> None:
+    windows, x, weight, _ = large()
+    found = convolution.convolution(x, weight, None, windows, False, 1)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    expected = np.zeros_like(found)
+    with np.errstate(invalid="ignore"):
+        for i, j in np.ndindex(3, 3):
+            read = padded[:, :, i : i + 40, j : j + 40]
+            expected += np.einsum("nchw,oc->nohw", read, weight[:, :, i, j])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_parts_on_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows, x, weight, grad = large()
+    x = np.nan_to_num(x, posinf=1, neginf=1)
+    found = []
+    for count in (1, 2):
+        monkeypatch.setattr(
+            "plugrad_cpu.numerics.correlation.thread_count", lambda count=count: count
+        )
+        forward = convolution.convolution(x, weight, None, windows, False, 1)
+        mask = (True, True, False)
+        found.append(
+            (forward, *convolution.convolution_backward(grad, x, weight, windows, False, 1, mask))
+        )
+    for one, two in zip(*found, strict=True):
+        if one is not None:
+            np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-2)
+
+
+def test_parts_cover_the_range_in_order() -> None:
+    assert threads.in_parts(lambda first, last: (first, last), 7, 3) == [(0, 2), (2, 4), (4, 7)]
+
+
+def test_small_arrays_and_other_dtypes_do_not_load_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> Any:
+        raise LookupError(name)
+
+    monkeypatch.setattr(convolution, "loops", refuse)
+    windows, _, weight, x = large()
+    small = convolution_windows((8, 8), (3, 3), (1, 1), (1, 1), (1, 1))
+    convolution.convolution(x[:, :8, :8, :8], weight, None, small, False, 1)
+    x = x[:, :8]
+    many = x.astype(np.complex64), weight.astype(np.complex64)
+    convolution.convolution(*many, None, windows, False, 1)
+    with pytest.raises(LookupError, match="convolution"):
+        convolution.convolution(x, weight, None, windows, False, 1)
+
+
+def test_capability_default_does_without_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLUGRAD_CPU_CAPABILITY", "default")
+    assert compiled.loops.__wrapped__("convolution") is None
