@@ -160,14 +160,33 @@ _HALF: Final = _tile_of_positions(READ // 2)
 
 @_in_llvm
 def _tile_of_rows(  # type: ignore[no-untyped-def]  # numba reads the names of the arguments
-    typing, grad, grad_at, grad_step, x, x_at, rows, row, length, out, out_at, out_step
+    typing,
+    grad,
+    grad_at,
+    line,
+    grad_copy,
+    x,
+    x_at,
+    x_copy,
+    rows,
+    row,
+    copies,
+    length,
+    out,
+    out_at,
+    out_step,
 ):
-    """out[made, row] += the sum over i below length of grad[made, i] * x[rows[row] + i]."""
+    """out[made, row] += the sums over i below length of grad[made, i] * x[rows[row] + i], in copies
+    that are grad_copy and x_copy apart."""
     place = types.intp
-    signature = types.void(grad, place, place, x, place, rows, place, place, out, place, place)
+    signature = types.void(
+        *(grad, place, place, place, x, place, place, rows, place, place, place),
+        *(out, place, place),
+    )
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        grad_, grad_at_, grad_step_, x_, x_at_, rows_, row_, length_, out_, out_at_, step = values
+        grad_, grad_at_, line_, grad_copy_, x_, x_at_, x_copy_, rows_, row_, *rest = values
+        copies_, length_, out_, out_at_, step = rest
         vectors = _Vectors(context, builder, x)
         number = context.get_value_type(place)
         offsets = _data(context, builder, rows, rows_, row_)
@@ -178,18 +197,22 @@ def _tile_of_rows(  # type: ignore[no-untyped-def]  # numba reads the names of t
             builder.gep(read, [builder.load(builder.gep(offsets, [number(i)]))])
             for i in range(READ)
         ]
-        lines = [builder.gep(factors, [builder.mul(grad_step_, number(i))]) for i in range(MADE)]
+        lines = [builder.gep(factors, [builder.mul(line_, number(i))]) for i in range(MADE)]
         sums = [[cgutils.alloca_once(builder, vectors.type) for _ in sources] for _ in lines]
         for line_sums in sums:
             for entry in line_sums:
                 builder.store(vectors.zeros, entry)
-        step_of_lanes = number(vectors.lanes)
-        with cgutils.for_range_slice(builder, number(0), length_, step_of_lanes) as (index, _):
-            columns = [vectors.load(builder.gep(source, [index])) for source in sources]
-            for line, line_sums in zip(lines, sums, strict=True):
-                factor = vectors.load(builder.gep(line, [index]))
-                for entry, column in zip(line_sums, columns, strict=True):
-                    vectors.add_product(entry, factor, column)
+        with cgutils.for_range(builder, copies_) as copy:
+            behind = builder.mul(copy.index, x_copy_), builder.mul(copy.index, grad_copy_)
+            here = [builder.gep(source, [behind[0]]) for source in sources]
+            there = [builder.gep(line, [behind[1]]) for line in lines]
+            step_of_lanes = number(vectors.lanes)
+            with cgutils.for_range_slice(builder, number(0), length_, step_of_lanes) as (i, _):
+                columns = [vectors.load(builder.gep(source, [i])) for source in here]
+                for line, line_sums in zip(there, sums, strict=True):
+                    factor = vectors.load(builder.gep(line, [i]))
+                    for entry, column in zip(line_sums, columns, strict=True):
+                        vectors.add_product(entry, factor, column)
         for i, line_sums in enumerate(sums):
             line = builder.gep(made, [builder.mul(step, number(i))])
             for j, entry in enumerate(line_sums):
@@ -386,47 +409,51 @@ def weight_gradient(
 
     Args:
         grad: (N, O, *out); x: (N, C, *sizes).
-        rows, packed, low, stride, cells: see `correlate`; the rows are a multiple of READ.
-        lines: zeros (groups * blocks of MADE filters, elements of `line_cells`), for a copy of a
-            sample of the gradient whose rows are as long as those of the copy of x.
+        rows, low, stride, cells: see `correlate`; the rows are a multiple of READ.
+        packed: zeros (copies, elements of a copy), for the copies of some samples.
+        lines: zeros (copies, groups * blocks of MADE filters, elements of `line_cells`), for copies
+            of the gradient whose rows are as long as those of the copies of x.
         line_cells: depth, rows and columns of that copy; there are zeros behind the last row.
         total: (groups * blocks of MADE filters, rows).
     """
     made = grad.shape[1] // groups
-    padded = lines.shape[0] // groups
+    padded = lines.shape[1] // groups
     area = stride[1] * stride[2] * cells[1] * cells[2]
     channels = x.shape[1] // groups * cells[0] * area
     plane = line_cells[1] * line_cells[2]
     length = (grad.shape[3] - 1) * line_cells[2] + grad.shape[4]
+    parts = max(1, length // PIECE)
+    piece = (length // parts // VECTOR + 1) * VECTOR
     sizes, sizes_of_lines = x.shape[1:], (made, *grad.shape[2:])
     source, source_of_lines = x.reshape(-1), grad.reshape(-1)
-    factors, sums = lines.reshape(-1), total.reshape(-1)
-    step, row_count = lines.shape[1], total.shape[1]
-    for sample in range(first, last):
-        _pack(source, sample * x[0].size, sizes, packed, low, stride, cells)
-        for group in range(groups):
-            at = sample * grad[0].size + group * made * grad[0, 0].size
-            to = group * padded * step
-            _pack(
-                source_of_lines, at, sizes_of_lines, factors[to:], (0, 0, 0), (1, 1, 1), line_cells
-            )
-        for depth in range(grad.shape[2]):
-            for begin in range(0, length, PIECE):
-                count = min(PIECE, length - begin)
-                for group in range(groups):
-                    read = group * channels + depth * stride[0] * area + begin
-                    for line in range(group * padded, (group + 1) * padded, MADE):
-                        for row in range(0, row_count, READ):
-                            _tile_of_rows(
-                                factors,
-                                line * step + depth * plane + begin,
-                                step,
-                                packed,
-                                read,
-                                rows,
-                                row,
-                                count,
-                                sums,
-                                line * row_count + row,
-                                row_count,
-                            )
+    copies, factors, sums = packed.reshape(-1), lines.reshape(-1), total.reshape(-1)
+    copy, line_copy = packed.shape[1], lines.shape[1] * lines.shape[2]
+    step, row_count = lines.shape[2], total.shape[1]
+    # What a tile adds up: some planes of a sample, or the only plane of some samples.
+    deep, read_depth = grad.shape[2] > 1, stride[0] * area
+    together = max(1, PIECE // length) if deep else 1
+    line_step, read_step = (plane, read_depth) if deep else (line_copy, copy)
+    for start in range(first, last, packed.shape[0]):
+        samples = min(packed.shape[0], last - start)
+        for i in range(samples):
+            at = (start + i) * x[0].size
+            _pack(source, at, sizes, copies[i * copy :], low, stride, cells)
+            for group in range(groups):
+                at = (start + i) * grad[0].size + group * made * grad[0, 0].size
+                to = factors[i * line_copy + group * padded * step :]
+                _pack(source_of_lines, at, sizes_of_lines, to, (0, 0, 0), (1, 1, 1), line_cells)
+        for i in range(samples if deep else 1):
+            for depth in range(0, grad.shape[2], together):
+                many = min(together, grad.shape[2] - depth) if deep else samples
+                for begin in range(0, length, piece):
+                    count = min(piece, length - begin)
+                    for group in range(groups):
+                        read = i * copy + group * channels + depth * read_depth + begin
+                        for line in range(group * padded, (group + 1) * padded, MADE):
+                            line_at = i * line_copy + line * step + depth * plane + begin
+                            for row in range(0, row_count, READ):
+                                _tile_of_rows(
+                                    *(factors, line_at, step, line_step, copies, read, read_step),
+                                    *(rows, row, many, count),
+                                    *(sums, line * row_count + row, row_count),
+                                )

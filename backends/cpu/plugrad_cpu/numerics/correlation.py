@@ -18,6 +18,8 @@ Ints = tuple[int, ...]
 
 # Positions that go through a scratch at a time: with all filters they are to fit into the cache.
 _BAND: Final = 1024
+# Bytes of the copies of samples and their gradients.
+_SAMPLES: Final = 1 << 19
 # Products that a thread is to have.
 _PART: Final = 1 << 22
 
@@ -229,9 +231,15 @@ def weight_gradient(
     pitch = plan.cells[2]
     cells = (plan.out[0], plan.out[1] + -(-lanes // pitch), pitch)
 
+    # Sums over vectors are added up once for so many samples as stay in the cache.
+    copy = x.shape[1] * plan.elements + (loops.READ + 1) * lanes
+    line = math.prod(cells)
+    room = _SAMPLES // ((copy + groups * padded * line) * x.itemsize)
+    copies = max(1, min(count, room, loops.PIECE // math.prod(cells[1:])))
+
     def part(first: int, last: int) -> Array:
-        packed = np.zeros(x.shape[1] * plan.elements + (loops.READ + 1) * lanes, x.dtype)
-        lines = np.zeros((groups * padded, math.prod(cells)), x.dtype)
+        packed = np.zeros((copies, copy), x.dtype)
+        lines = np.zeros((copies, groups * padded, line), x.dtype)
         total = np.zeros((groups * padded, len(rows)), x.dtype)
         loops.weight_gradient(
             *(grad, x, first, last, rows, packed, lines, total, groups),
