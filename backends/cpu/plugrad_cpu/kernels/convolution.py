@@ -40,10 +40,12 @@ _FOLDED: Final = 1 << 22
 _LEAST_PIECE: Final = 256
 # A run may compute this many times the positions that are wanted.
 _WASTE: Final = 1.8
-# From so many products on, compiled loops pay for loading numba; and so many positions of a plane
-# make up for the sums over vectors of them that the gradient of the filters then needs.
+# From so many products on, compiled loops pay for loading numba, and from so many positions of a
+# plane on for vectors that reach over the ends of rows; in the gradient of filters for sums over
+# vectors, too.
 _PRODUCTS: Final = 1 << 22
-_POSITIONS: Final = 100
+_PLANE: Final = 36
+_SUMMED_PLANE: Final = 100
 
 
 class _Geometry:
@@ -183,11 +185,17 @@ class _Geometry:
         return (slice(None), slice(None), *(slice(size) for size in sizes))
 
 
-def _loops(products: int, dtype: Any) -> Any:
-    """Compiled loops for so many products of numbers of a dtype, or None."""
+def _loops(
+    count: int, weight: int, dtype: Any, geometry: _Geometry, least: int
+) -> tuple[Any, correlation.Correlation] | None:
+    """Compiled loops, and what they do, for a batch and filters of a size; None if there are none,
+    or they would not be faster."""
+    products = count * geometry.positions * weight
     if products < _PRODUCTS or dtype not in (np.float32, np.float64):
         return None
-    return loops("convolution")
+    plan = correlation.Correlation.of(geometry.windows)
+    compiled = loops("convolution") if plan.fits(count, least) else None
+    return None if compiled is None else (compiled, plan)
 
 
 def _chunks(geometry: _Geometry, rows: int, count: int) -> Iterator[slice]:
@@ -207,9 +215,8 @@ def _product(a: Array, b: Array) -> Array:
 def _forward(x: Array, weight: Array, bias: Array | None, geometry: _Geometry, groups: int) -> Any:
     filters = weight.shape[0]
     count = x.shape[0]
-    if (compiled := _loops(count * geometry.positions * weight.size, x.dtype)) is not None:
-        plan = correlation.Correlation.of(geometry.windows)
-        found = correlation.correlate(compiled, x, weight, bias, plan, groups)
+    if (fast := _loops(count, weight.size, x.dtype, geometry, _PLANE)) is not None:
+        found = correlation.correlate(fast[0], x, weight, bias, fast[1], groups)
         return found.reshape(count, filters, *geometry.out)
     out = np.empty((count, filters, *geometry.out), x.dtype)
     shift = None if bias is None else bias.reshape(-1, *(1 for _ in geometry.out))
@@ -260,9 +267,8 @@ def _input_gradient(grad: Array, weight: Array, geometry: _Geometry, groups: int
     filters = weight.shape[0]
     count = grad.shape[0]
     shape = (count, weight.shape[1] * groups, *geometry.sizes)
-    if (compiled := _loops(count * geometry.positions * weight.size, grad.dtype)) is not None:
-        plan = correlation.Correlation.of(geometry.windows)
-        found = correlation.input_gradient(compiled, grad, weight, plan, groups)
+    if (fast := _loops(count, weight.size, grad.dtype, geometry, _PLANE)) is not None:
+        found = correlation.input_gradient(fast[0], grad, weight, fast[1], groups)
         return found.reshape(shape)
     out = np.empty(shape, grad.dtype)
     if not (grad.size and weight.size):
@@ -294,10 +300,9 @@ def _weight_gradient(grad: Array, x: Array, shape: Ints, geometry: _Geometry, gr
     if not (grad.size and x.size and math.prod(shape)):
         return np.zeros(shape, grad.dtype)
     rows = math.prod(shape[1:])
-    products = grad.size * rows if math.prod(geometry.out[-2:]) >= _POSITIONS else 0
-    if (compiled := _loops(products, grad.dtype)) is not None:
-        plan = correlation.Correlation.of(geometry.windows)
-        found = correlation.weight_gradient(compiled, grad, x, shape, plan, groups)
+    size = math.prod(shape)
+    if (fast := _loops(len(x), size, x.dtype, geometry, _SUMMED_PLANE)) is not None:
+        found = correlation.weight_gradient(fast[0], grad, x, shape, fast[1], groups)
         return found.reshape(shape)
     total = np.zeros((groups, filters // groups, rows), grad.dtype)
     for part in _chunks(geometry, groups * rows, grad.shape[0]):

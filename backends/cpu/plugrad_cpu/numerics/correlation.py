@@ -18,6 +18,11 @@ Ints = tuple[int, ...]
 
 # Positions that go through a scratch at a time: with all filters they are to fit into the cache.
 _BAND: Final = 1024
+# Images of so few positions do not fill vectors, but so many of them do.
+_SMALL: Final = 99
+_BATCH: Final = 8
+# So many positions pay for reading all filters.
+_POSITIONS: Final = 128
 # Bytes of the copies of samples and their gradients.
 _SAMPLES: Final = 1 << 19
 # Products that a thread is to have.
@@ -74,6 +79,27 @@ class Correlation:
     def elements(self) -> int:
         """Of the copy of a channel."""
         return math.prod(self.cells) * self.stride[1] * self.stride[2]
+
+    def turns(self, count: int) -> bool:
+        """Whether vectors are to run along the samples of a batch, because images are too small."""
+        volumes = not self.sizes[0] == self.out[0] == self.kernel[0] == 1
+        return not volumes and count >= _BATCH and self.out[1] * self.out[2] <= _SMALL
+
+    def turned(self, count: int) -> Correlation:
+        """The same for images whose samples are neighbours: (1, C, height, width, N)."""
+        return Correlation(
+            (*self.sizes[1:], count),
+            (*self.out[1:], count),
+            (*self.kernel[1:], 1),
+            (*self.stride[1:], 1),
+            (*self.low[1:], 0),
+            (*self.dilation[1:], 1),
+        )
+
+    def fits(self, count: int, least: int) -> bool:
+        """Whether vectors are filled, with at least so many positions in a plane."""
+        positions = self.out[1] * self.out[2]
+        return count * positions >= _POSITIONS and (positions >= least or self.turns(count))
 
     def rows(self, channels: int) -> Array:
         """Where the copy has what each channel and tap reads for the first position."""
@@ -149,27 +175,46 @@ def correlate(
 ) -> Array:
     """(N, C, *sizes) and filters (O, C / groups, *kernel): (N, O, *out)."""
     count, filters = x.shape[0], weight.shape[0]
-    lanes = loops.VECTOR // x.itemsize
-    straight = filters // groups >= loops.MADE
-    rows, slots, bands, positions = _tables(plan, weight.shape[1], lanes, loops.READ, straight)
-    x = np.ascontiguousarray(x).reshape(count, -1, *plan.sizes)
     out = np.empty((count, filters, *plan.out), x.dtype)
+    x = np.ascontiguousarray(x).reshape(count, -1, *plan.sizes)
     blocks = _blocks(weight, groups, loops.MADE)
     shift = np.zeros(filters + loops.MADE, x.dtype)
     if bias is not None:
         shift[:filters] = bias
-    scratch_shape = (filters + loops.MADE if positions else 0, positions)
+    lanes = loops.VECTOR // x.itemsize
+    straight = filters // groups >= loops.MADE
 
-    def part(first: int, last: int) -> None:
+    def write(plan: Correlation, x: Array, out: Array, first: int, last: int) -> None:
+        rows, slots, bands, positions = _tables(plan, weight.shape[1], lanes, loops.READ, straight)
         packed = np.zeros(x.shape[1] * plan.elements + (loops.READ + 1) * lanes, x.dtype)
-        scratch = np.empty(scratch_shape, x.dtype)
+        scratch = np.empty((filters + loops.MADE if positions else 0, positions), x.dtype)
         loops.correlate(
             *(x, blocks, shift, out, first, last, rows, slots, bands, packed, scratch, groups),
             *(plan.low, plan.stride, plan.cells),
         )
 
-    in_parts(part, count, _parts(count, out.size * math.prod(weight.shape[1:])))
+    def part(first: int, last: int) -> None:
+        write(plan, x, out, first, last)
+
+    def turned_part(first: int, last: int) -> None:
+        turned = plan.turned(last - first)
+        found = np.empty((1, filters, *turned.out), x.dtype)
+        write(turned, _turned(x[first:last]), found, 0, 1)
+        out[first:last] = found.reshape(-1, last - first).T.reshape(-1, *out.shape[1:])
+
+    products = out.size * math.prod(weight.shape[1:])
+    if plan.turns(count):
+        in_parts(turned_part, count, _parts(count // _BATCH, products))
+    else:
+        in_parts(part, count, _parts(count, products))
     return out
+
+
+def _turned(x: Array) -> Array:
+    """A batch (N, C, *sizes) as one sample (1, C, *sizes, N), without the first of the sizes."""
+    count, channels = x.shape[:2]
+    turned = np.ascontiguousarray(x.reshape(count, -1).T)
+    return turned.reshape(1, channels, *x.shape[3:], count)
 
 
 def _parts(samples: int, products: int) -> int:
@@ -220,33 +265,46 @@ def weight_gradient(
     loops: Any, grad: Array, x: Array, shape: Ints, plan: Correlation, groups: int
 ) -> Array:
     """Gradient (N, O, *out) and input (N, C, *sizes): that of filters (O, C / groups, *kernel)."""
-    count, (filters, channels) = x.shape[0], shape[:2]
-    lanes = loops.VECTOR // x.itemsize
+    count = x.shape[0]
     grad = np.ascontiguousarray(grad).reshape(count, -1, *plan.out)
     x = np.ascontiguousarray(x).reshape(count, -1, *plan.sizes)
-    taps = plan.rows(channels)
+
+    def part(first: int, last: int) -> Array:
+        return _filter_sums(loops, grad[first:last], x[first:last], shape, plan, groups)
+
+    def turned_part(first: int, last: int) -> Array:
+        turned = _turned(grad[first:last]), _turned(x[first:last])
+        return _filter_sums(loops, *turned, shape, plan.turned(last - first), groups)
+
+    products = grad.size * math.prod(shape[1:])
+    if plan.turns(count):
+        parts = in_parts(turned_part, count, _parts(count // _BATCH, products))
+    else:
+        parts = in_parts(part, count, _parts(count, products))
+    return sum(parts[1:], parts[0]).reshape(shape)
+
+
+def _filter_sums(
+    loops: Any, grad: Array, x: Array, shape: Ints, plan: Correlation, groups: int
+) -> Array:
+    """The gradient (O, C / groups * taps) of filters of a shape, from some of the samples."""
+    lanes = loops.VECTOR // x.itemsize
+    taps = plan.rows(shape[1])
     rows = np.concatenate([taps, np.repeat(taps[-1:], -len(taps) % loops.READ)])
-    made = filters // groups
+    made = shape[0] // groups
     padded = -(-made // loops.MADE) * loops.MADE
     pitch = plan.cells[2]
     cells = (plan.out[0], plan.out[1] + -(-lanes // pitch), pitch)
-
     # Sums over vectors are added up once for so many samples as stay in the cache.
     copy = x.shape[1] * plan.elements + (loops.READ + 1) * lanes
     line = math.prod(cells)
     room = _SAMPLES // ((copy + groups * padded * line) * x.itemsize)
-    copies = max(1, min(count, room, loops.PIECE // math.prod(cells[1:])))
-
-    def part(first: int, last: int) -> Array:
-        packed = np.zeros((copies, copy), x.dtype)
-        lines = np.zeros((copies, groups * padded, line), x.dtype)
-        total = np.zeros((groups * padded, len(rows)), x.dtype)
-        loops.weight_gradient(
-            *(grad, x, first, last, rows, packed, lines, total, groups),
-            *(plan.low, plan.stride, plan.cells, cells),
-        )
-        return total
-
-    parts = in_parts(part, count, _parts(count, grad.size * len(taps)))
-    total = sum(parts[1:], parts[0]).reshape(groups, padded, -1)
-    return total[:, :made, : len(taps)].reshape(shape)
+    copies = max(1, min(len(x), room, loops.PIECE // math.prod(cells[1:])))
+    packed = np.zeros((copies, copy), x.dtype)
+    lines = np.zeros((copies, groups * padded, line), x.dtype)
+    total = np.zeros((groups * padded, len(rows)), x.dtype)
+    loops.weight_gradient(
+        *(grad, x, 0, len(x), rows, packed, lines, total, groups),
+        *(plan.low, plan.stride, plan.cells, cells),
+    )
+    return total.reshape(groups, padded, -1)[:, :made, : len(taps)].reshape(shape[0], -1)

@@ -16,7 +16,7 @@ pytest.importorskip("numba")
 
 from plugrad_cpu import compiled
 from plugrad_cpu.kernels import convolution
-from plugrad_cpu.numerics import threads
+from plugrad_cpu.numerics import correlation, threads
 from plugrad_cpu.numerics.correlation import (
     Correlation,
     correlate,
@@ -44,7 +44,8 @@ def convolutions(draw: Any) -> tuple[Windows, int, Array, Array, Array]:
         *zip(*draw(st.lists(axes(), min_size=1, max_size=3)), strict=True)
     )
     groups = draw(st.integers(1, 3))
-    channels, filters, count = (draw(st.integers(1, high)) for high in (3, 10, 3))
+    channels, filters = draw(st.integers(1, 3)), draw(st.integers(1, 10))
+    count = draw(st.sampled_from([1, 2, 3, 8, 11, 16]))  # from eight on, small images are turned
     generator = np.random.default_rng(draw(st.integers(0, 99)))
     shapes = (
         (count, groups * channels, *windows.sizes),
@@ -62,10 +63,6 @@ def assert_equal(found: Array, expected: Array, dtype: Any) -> None:
     np.testing.assert_allclose(found.reshape(expected.shape), expected, atol=slack * scale)
 
 
-def by_columns(windows: Windows) -> Any:
-    return convolution._Geometry(windows)
-
-
 def wide(array: Array) -> Array:
     return array.astype(np.float64)
 
@@ -74,11 +71,8 @@ def wide(array: Array) -> Array:
 @given(convolutions())
 def test_loops_give_what_columns_give(case: Any) -> None:
     windows, groups, x, weight, grad = case
-    loops, plan, geometry = (
-        compiled.loops("convolution"),
-        Correlation.of(windows),
-        by_columns(windows),
-    )
+    loops, plan = compiled.loops("convolution"), Correlation.of(windows)
+    geometry = convolution._Geometry(windows)
     bias = weight.reshape(len(weight), -1)[:, 0].copy()
     expected = convolution._forward(wide(x), wide(weight), wide(bias), geometry, groups)
     assert_equal(correlate(loops, x, weight, bias, plan, groups), expected, x.dtype)
@@ -111,22 +105,25 @@ def test_infinities_and_nan_reach_the_windows_that_read_them() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
-def test_parts_on_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    windows, x, weight, grad = large()
-    x = np.nan_to_num(x, posinf=1, neginf=1)
+@pytest.mark.parametrize("shape", [(5, 40), (80, 8)], ids=["large", "turned"])
+def test_samples_on_threads_give_the_same(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]
+) -> None:
+    count, side = shape
+    generator = np.random.default_rng(0)
+    windows = convolution_windows((side, side), (3, 3), (1, 1), (1, 1), (1, 1))
+    x, grad = generator.standard_normal((2, count, 8, side, side)).astype(np.float32)
+    weight = generator.standard_normal((8, 8, 3, 3)).astype(np.float32)
+    loops, plan = compiled.loops("convolution"), Correlation.of(windows)
+    assert plan.turns(count) == (side == 8)
+    monkeypatch.setattr(correlation, "_PART", 1)
     found = []
-    for count in (1, 2):
-        monkeypatch.setattr(
-            "plugrad_cpu.numerics.correlation.thread_count", lambda count=count: count
-        )
-        forward = convolution.convolution(x, weight, None, windows, False, 1)
-        mask = (True, True, False)
-        found.append(
-            (forward, *convolution.convolution_backward(grad, x, weight, windows, False, 1, mask))
-        )
-    for one, two in zip(*found, strict=True):
-        if one is not None:
-            np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-2)
+    for threads_ in (1, 3):
+        monkeypatch.setattr(correlation, "thread_count", lambda number=threads_: number)
+        forward = correlate(loops, x, weight, None, plan, 1)
+        found.append((forward, weight_gradient(loops, grad, x, weight.shape, plan, 1)))
+    for one, many in zip(*found, strict=True):
+        np.testing.assert_allclose(one, many, rtol=1e-4, atol=1e-2)
 
 
 def test_parts_cover_the_range_in_order() -> None:
