@@ -251,6 +251,30 @@ def _copy(  # type: ignore[no-untyped-def]  # numba reads the names of the argum
     return signature, build
 
 
+@_in_llvm
+def _copy_halved(  # type: ignore[no-untyped-def]  # numba reads the names of the arguments
+    typing, source, source_at, target, target_at
+):
+    """Copies every second element of a flat array, as many as there are in a vector."""
+    signature = types.void(source, types.intp, target, types.intp)
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source_, source_at_, target_, target_at_ = values
+        vectors = _Vectors(context, builder, source)
+        read = _data(context, builder, source, source_, source_at_)
+        lanes, index = vectors.lanes, ir.IntType(32)
+        # The second vector ends with the last element that is wanted: none is read behind it.
+        first = vectors.load(read)
+        second = vectors.load(builder.gep(read, [ir.Constant(source_at_.type, lanes - 1)]))
+        wanted = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+        order = ir.Constant(ir.VectorType(index, lanes), wanted)
+        made = _data(context, builder, target, target_, target_at_)
+        vectors.store(builder.shuffle_vector(first, second, order), made)
+        return context.get_dummy_value()
+
+    return signature, build
+
+
 @_compiled
 def _pack(
     x: Array, at: int, sizes: Ints, packed: Array, low: Ints, stride: Ints, cells: Ints
@@ -262,6 +286,7 @@ def _pack(
     """
     channels, depth, height, width = sizes
     _, down, right = stride
+    lanes = VECTOR // x.itemsize
     for phase in range(right):
         # What is in front of the input, or beyond what windows reach, is not copied.
         skipped = max(0, (low[2] - phase + right - 1) // right)
@@ -283,9 +308,11 @@ def _pack(
                     read, made = source + row * width, (line + y) * cells[2] + skipped
                     if right == 1:
                         _copy(x, read, packed, made, count)
-                    elif right == 2:
-                        for i in range(count):
-                            packed[np.uintp(made + i)] = x[np.uintp(read + 2 * i)]
+                    elif right == 2 and count >= lanes:
+                        for i in range(0, count - lanes, lanes):
+                            _copy_halved(x, read + 2 * i, packed, made + i)
+                        i = count - lanes
+                        _copy_halved(x, read + 2 * i, packed, made + i)
                     else:
                         for i in range(count):
                             packed[np.uintp(made + i)] = x[np.uintp(read + right * i)]
