@@ -184,30 +184,47 @@ def correlate(
     lanes = loops.VECTOR // x.itemsize
     straight = filters // groups >= loops.MADE
 
-    def write(plan: Correlation, x: Array, out: Array, first: int, last: int) -> None:
+    def write(
+        plan: Correlation, x: Array, out: Array, samples: tuple[int, int], share: tuple[int, int]
+    ) -> None:
         rows, slots, bands, positions = _tables(plan, weight.shape[1], lanes, loops.READ, straight)
+        slots, bands = _shared(slots, bands, 0 if positions else loops.READ, *share)
         packed = np.zeros(x.shape[1] * plan.elements + (loops.READ + 1) * lanes, x.dtype)
         scratch = np.empty((filters + loops.MADE if positions else 0, positions), x.dtype)
         loops.correlate(
-            *(x, blocks, shift, out, first, last, rows, slots, bands, packed, scratch, groups),
+            *(x, blocks, shift, out, *samples, rows, slots, bands, packed, scratch, groups),
             *(plan.low, plan.stride, plan.cells),
         )
 
     def part(first: int, last: int) -> None:
-        write(plan, x, out, first, last)
+        write(plan, x, out, (first, last), (0, 1))
 
     def turned_part(first: int, last: int) -> None:
         turned = plan.turned(last - first)
         found = np.empty((1, filters, *turned.out), x.dtype)
-        write(turned, _turned(x[first:last]), found, 0, 1)
+        write(turned, _turned(x[first:last]), found, (0, 1), (0, 1))
         out[first:last] = found.reshape(-1, last - first).T.reshape(-1, *out.shape[1:])
 
-    products = out.size * math.prod(weight.shape[1:])
+    parts = _parts(out.size * math.prod(weight.shape[1:]))
     if plan.turns(count):
-        in_parts(turned_part, count, _parts(count // _BATCH, products))
+        in_parts(turned_part, count, min(parts, count // _BATCH))
+    elif count >= parts:
+        in_parts(part, count, parts)
     else:
-        in_parts(part, count, _parts(count, products))
+        # Each thread packs all samples, which is little beside the products with all filters.
+        in_parts(lambda i, _: write(plan, x, out, (0, count), (i, parts)), parts, parts)
     return out
+
+
+def _shared(slots: Array, bands: Array, step: int, part: int, parts: int) -> tuple[Array, Array]:
+    """One of some parts of all positions: of the bands or, with a step, of the slots."""
+    if parts == 1:
+        return slots, bands
+    if not step:
+        return slots, bands[len(bands) * part // parts : len(bands) * (part + 1) // parts]
+    steps = len(slots) // step
+    begin, end = (steps * i // parts * step for i in (part, part + 1))
+    return slots[begin:end], np.array([[*bands[0, :3], end - begin]], np.intp)
 
 
 def _turned(x: Array) -> Array:
@@ -217,8 +234,8 @@ def _turned(x: Array) -> Array:
     return turned.reshape(1, channels, *x.shape[3:], count)
 
 
-def _parts(samples: int, products: int) -> int:
-    return max(1, min(samples, thread_count(), products // _PART))
+def _parts(products: int) -> int:
+    return max(1, min(thread_count(), products // _PART))
 
 
 def _by_residue(plan: Correlation, axis: int) -> Iterator[tuple[slice, slice, Ints]]:
@@ -276,12 +293,12 @@ def weight_gradient(
         turned = _turned(grad[first:last]), _turned(x[first:last])
         return _filter_sums(loops, *turned, shape, plan.turned(last - first), groups)
 
-    products = grad.size * math.prod(shape[1:])
+    parts = _parts(grad.size * math.prod(shape[1:]))
     if plan.turns(count):
-        parts = in_parts(turned_part, count, _parts(count // _BATCH, products))
+        found = in_parts(turned_part, count, min(parts, count // _BATCH))
     else:
-        parts = in_parts(part, count, _parts(count, products))
-    return sum(parts[1:], parts[0]).reshape(shape)
+        found = in_parts(part, count, min(parts, count))
+    return sum(found[1:], found[0]).reshape(shape)
 
 
 def _filter_sums(

@@ -105,8 +105,10 @@ def test_infinities_and_nan_reach_the_windows_that_read_them() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.parametrize("shape", [(5, 40), (80, 8)], ids=["large", "turned"])
-def test_samples_on_threads_give_the_same(
+@pytest.mark.parametrize(
+    "shape", [(5, 40), (80, 8), (2, 48), (2, 40)], ids=["samples", "turned", "slots", "bands"]
+)
+def test_parts_on_threads_give_the_same(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]
 ) -> None:
     count, side = shape
