@@ -27,6 +27,8 @@ _POSITIONS: Final = 128
 _SAMPLES: Final = 1 << 19
 # Products that a thread is to have.
 _PART: Final = 1 << 22
+# Parts of the samples for each thread.
+_PARTS: Final = 4
 
 
 def _three(numbers: Iterable[int], filler: int) -> Ints:
@@ -205,14 +207,16 @@ def correlate(
         write(turned, _turned(x[first:last]), found, (0, 1), (0, 1))
         out[first:last] = found.reshape(-1, last - first).T.reshape(-1, *out.shape[1:])
 
-    parts = _parts(out.size * math.prod(weight.shape[1:]))
+    threads = _threads(out.size * math.prod(weight.shape[1:]))
     if plan.turns(count):
-        in_parts(turned_part, count, min(parts, count // _BATCH))
-    elif count >= parts:
-        in_parts(part, count, parts)
+        in_parts(turned_part, count, threads, min(threads, count // _BATCH))
+    elif count >= threads:
+        in_parts(part, count, threads, min(count, _PARTS * threads))
     else:
         # Each thread packs all samples, which is little beside the products with all filters.
-        in_parts(lambda i, _: write(plan, x, out, (0, count), (i, parts)), parts, parts)
+        in_parts(
+            lambda i, _: write(plan, x, out, (0, count), (i, threads)), threads, threads, threads
+        )
     return out
 
 
@@ -234,7 +238,7 @@ def _turned(x: Array) -> Array:
     return turned.reshape(1, channels, *x.shape[3:], count)
 
 
-def _parts(products: int) -> int:
+def _threads(products: int) -> int:
     return max(1, min(thread_count(), products // _PART))
 
 
@@ -293,11 +297,11 @@ def weight_gradient(
         turned = _turned(grad[first:last]), _turned(x[first:last])
         return _filter_sums(loops, *turned, shape, plan.turned(last - first), groups)
 
-    parts = _parts(grad.size * math.prod(shape[1:]))
+    threads = _threads(grad.size * math.prod(shape[1:]))
     if plan.turns(count):
-        found = in_parts(turned_part, count, min(parts, count // _BATCH))
+        found = in_parts(turned_part, count, threads, min(threads, count // _BATCH))
     else:
-        found = in_parts(part, count, min(parts, count))
+        found = in_parts(part, count, threads, min(count, _PARTS * threads))
     return sum(found[1:], found[0]).reshape(shape)
 
 

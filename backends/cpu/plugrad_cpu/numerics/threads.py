@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
@@ -32,15 +33,33 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def in_parts(work: Callable[[int, int], Part], count: int, parts: int) -> list[Part]:
-    """What `work(first, last)` gives for ranges that make up `range(count)`, for each on a thread.
+def in_parts(work: Callable[[int, int], Part], count: int, threads: int, parts: int) -> list[Part]:
+    """What `work(first, last)` gives for ranges that make up `range(count)`, in their order.
 
-    Only for work that releases the lock for nearly all of its time.
+    Only for work that releases the lock for nearly all of its time. Threads take a part when they
+    are done with one, so that one that the system does not run holds up the others little.
     """
-    if parts <= 1:
+    if min(threads, parts) <= 1:
         return [work(0, count)]
     edges = [count * i // parts for i in range(parts + 1)]
-    # The calling thread does the last part itself.
-    others = [_pool().submit(work, edges[i], edges[i + 1]) for i in range(parts - 1)]
-    last = work(edges[-2], count)
-    return [*(other.result() for other in others), last]
+    found: dict[int, Part] = {}
+    left = deque(range(parts))
+
+    def take() -> None:
+        while left:
+            try:
+                part = left.popleft()
+            except IndexError:  # another thread was faster
+                return
+            found[part] = work(edges[part], edges[part + 1])
+
+    others = [_pool().submit(take) for _ in range(min(threads, parts) - 1)]
+    try:
+        take()
+    finally:
+        left.clear()
+        wait([other for other in others if not other.cancel()])
+    for other in others:
+        if not other.cancelled():
+            other.result()
+    return [found[part] for part in range(parts)]

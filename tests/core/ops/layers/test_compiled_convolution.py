@@ -129,7 +129,13 @@ def test_parts_on_threads_give_the_same(
 
 
 def test_parts_cover_the_range_in_order() -> None:
-    assert threads.in_parts(lambda first, last: (first, last), 7, 3) == [(0, 2), (2, 4), (4, 7)]
+    parts = threads.in_parts(lambda first, last: (first, last), 7, threads=2, parts=3)
+    assert parts == [(0, 2), (2, 4), (4, 7)]
+
+
+def test_an_error_in_a_part_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        threads.in_parts(lambda first, last: 1 // first, 7, threads=2, parts=7)
 
 
 def test_small_arrays_and_other_dtypes_do_not_load_numba(monkeypatch: pytest.MonkeyPatch) -> None:
