@@ -36,6 +36,7 @@ ONE_CORE = {
     "tests/core/ops/decompositions/test_needs.py": "compiled",
     # numba compiles once for each place where plugrad-cpu is.
     "tests/core/ops/layers/test_compiled_layers.py": "compiled",
+    "tests/core/ops/layers/test_compiled_convolution.py": "compiled",
     "tests/core/ops/numbers/test_compiled_random.py": "compiled",
     "tests/core/ops/rules/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",
@@ -45,7 +46,6 @@ ONE_CORE = {
     "tests/core/array_api": "compiled",
     "tests/core/cli": "compiled",
     "tests/core/ops/against_torch/test_against_torch.py": "compiled",
-    "tests/core/ops/layers/test_compiled_convolution.py": "compiled",
     # A process for each test, to import plugrad afresh.
     "tests/core/overrides/test_tensor_likes.py": "compiled",
     "tests/core/plugins/test_fork_at_first_use.py": "compiled",

@@ -224,6 +224,7 @@ def _tile_of_rows(  # type: ignore[no-untyped-def]  # numba reads the names of t
     return signature, build
 
 
+# Not `jit.compiled`, which refuses a library of logarithms: there are none here.
 def _compiled(function: Callable[..., Any]) -> Any:
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
     try:
