@@ -27,8 +27,9 @@ _POSITIONS: Final = 128
 _SAMPLES: Final = 1 << 19
 # Products that a thread is to have.
 _PART: Final = 1 << 22
-# Parts of the samples for each thread.
+# Parts of the samples for each thread, and elements of the copies that are made for them.
 _PARTS: Final = 4
+_COPIES: Final = 1 << 17
 
 
 def _three(numbers: Iterable[int], filler: int) -> Ints:
@@ -211,7 +212,9 @@ def correlate(
     if plan.turns(count):
         in_parts(turned_part, count, threads, min(threads, count // _BATCH))
     elif count >= threads:
-        in_parts(part, count, threads, min(count, _PARTS * threads))
+        # Each part makes a padded copy of its own.
+        each = max(1, min(_PARTS, _COPIES // (x.shape[1] * plan.elements)))
+        in_parts(part, count, threads, min(count, each * threads))
     else:
         # Each thread packs all samples, which is little beside the products with all filters.
         in_parts(
