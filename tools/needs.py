@@ -103,6 +103,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "_upsample_bilinear2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
     "_upsample_bicubic2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
     "_upsample_lanczos2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
+    "_max_pool1d": (T((1, 6)), 2, 2, 1, 1, 4),
 }
 
 
