@@ -72,6 +72,7 @@ PUBLIC = (
     *("plugrad.nn", "plugrad.nn.functional", "plugrad.nn.init", "plugrad.nn.utils"),
     *("plugrad.optim", "plugrad.optim.lr_scheduler", "plugrad.utils", "plugrad.utils.data"),
     *("plugrad.types", "plugrad.version"),
+        *("plugrad.optim.swa_utils"),
     *("plugrad.utils.checkpoint", "plugrad.special"),
 )
 

@@ -20,6 +20,9 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     ),
     "adam": lambda parameters: plugrad.optim.Adam(parameters, lr=0.01),
     "adamw, amsgrad": lambda parameters: plugrad.optim.AdamW(parameters, lr=0.01, amsgrad=True),
+    "nadam, capturable": lambda parameters: plugrad.optim.NAdam(
+        parameters, lr=0.01, capturable=True, foreach=True
+    ),
 }
 INPUTS = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
 TARGETS = np.random.default_rng(1).standard_normal((6, 2)).astype(np.float32)

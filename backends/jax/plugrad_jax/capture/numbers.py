@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+import plugrad
 from plugrad_jax.capture.errors import CaptureError
 
 
@@ -70,8 +71,13 @@ class Count:
     __hash__ = object.__hash__
 
 
+def number_of(value: Any) -> Any:
+    """A count in an optimizer's state as a number: some keep it as a 0-dim tensor on the host."""
+    return value.item() if isinstance(value, plugrad.Tensor) else value
+
+
 class Number:
-    """One input of the program that stands for a Python number in one or several places.
+    """One input of the program that stands for a number in one or several places.
 
     Args:
         places: dicts and keys where the number is, all of one value.
@@ -90,10 +96,10 @@ class Number:
         It is taken there only when somebody has changed it outside.
         """
         holder, key = self.places[0]
-        value = holder[key]
+        value = number_of(holder[key])
         if len(self.places) > 1:
             for holder, key in self.places:
-                if holder[key] != value:
+                if number_of(holder[key]) != value:
                     return None
         if value != self._value or self._array is None:
             self._array = jax.device_put(np.float64(value))
@@ -105,7 +111,10 @@ class Number:
         self._value = value = self._value + self.grows
         self._array = array
         for holder, key in self.places:
-            holder[key] = value
+            if isinstance(holder[key], plugrad.Tensor):
+                holder[key].fill_(value)
+            else:
+                holder[key] = value
 
     def take_over(self, other: Number) -> None:
         """Go on where another one was, whose places have moved."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import plugrad
 from plugrad.plugins.tracing import SameObjects
 from plugrad_jax.capture.errors import LIBRARIES
-from plugrad_jax.capture.numbers import Number
+from plugrad_jax.capture.numbers import Number, number_of
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), plugrad.dtype, type(...))
 MAX_DEPTH: Final = 6
@@ -197,10 +197,11 @@ class Roots:
         self.holders.append((name, state))
         self.signature.append((name, len(state)))
         for key, item in state.items():
-            if key in inputs and type(item) is int:
-                number = self.counts.setdefault(item, Number([]))
+            if key in inputs and _is_count(item):
+                count = number_of(item)
+                number = self.counts.setdefault(count, Number([]))
                 number.places.append((state, key))
-                self.signature.append((f"{name}[{key!r}]", list(self.counts).index(item)))
+                self.signature.append((f"{name}[{key!r}]", list(self.counts).index(count)))
             else:
                 self._places.append((state, key))
                 self.add(item, f"{name}[{key!r}]", 1)
@@ -258,6 +259,13 @@ def _is_users(value: Any) -> bool:
     if home in LIBRARIES and home != "plugrad_nn":  # which has schedules
         return False
     return type(getattr(value, "__dict__", None)) is dict
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a number that grows with each step: Python's, or one that the host keeps."""
+    if isinstance(value, plugrad.Tensor):
+        return value.ndim == 0 and value.device.type != "jax"
+    return type(value) is int
 
 
 def _home(module: str | None) -> str:

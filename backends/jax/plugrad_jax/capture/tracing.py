@@ -198,7 +198,7 @@ class Tracing:
                 if number.grows:
                     array = found[0].as_tensor().array
                     self.changes.counts.append((number, self.changes.result(array)))
-            elif any(value is not stand_in for value in found):
+            elif stand_in._version or any(value is not stand_in for value in found):
                 _, key = number.places[0]
                 raise CaptureError(
                     f"the step sets {key!r} of an optimizer to another number, which a captured "
@@ -373,8 +373,8 @@ class _OptimizersSeen(Scope):
         optimizers = sys.modules.get("plugrad_nn.optim.optimizer")
         if optimizers is not None:
             # The handle first, so that there is no time at which nobody could take the hook out.
-            self.handle = RemovableHandle(optimizers._global_pre_hooks)
-            optimizers._global_pre_hooks[self.handle.id] = self.check
+            self.handle = RemovableHandle(optimizers._global_optimizer_pre_hooks)
+            optimizers._global_optimizer_pre_hooks[self.handle.id] = self.check
 
     def restore(self, state: Any, before: None) -> None:
         if self.handle is not None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.optim.optimizer import (
-    Optimizer,
-    ParamGroup,
-    as_number,
-    check_switches,
+from plugrad_nn.optim.checks import (
+    check_tensor,
+    require_betas,
     require_not_negative,
+    require_one_way,
 )
+from plugrad_nn.optim.elementwise import (
+    ElementwiseOptimizer,
+    State,
+    Tensors,
+    at_hand,
+    step_along_ratio,
+)
+from plugrad_nn.optim.optimizer import ParamGroup, ParamsT, StateDict, _to_scalar
+
+__all__ = ["Adam", "AdamW"]
 
 
-class Adam(Optimizer):
+class Adam(ElementwiseOptimizer):
     """Steps by the running mean of the gradient over the root of its running mean square.
 
     Args:
@@ -27,19 +35,31 @@ class Adam(Optimizer):
         weight_decay: adds weight_decay * p to the gradient (or see `decoupled_weight_decay`).
         amsgrad: uses the largest mean square so far (Reddi et al. 2018).
         maximize: climbs instead.
+        foreach, fused: update all parameters that are alike together.
+        capturable: counts steps on the device, so that a step can be captured.
+        differentiable: autograd records the step.
         decoupled_weight_decay: shrinks p by lr * weight_decay instead, which is AdamW.
-        foreach, capturable, fused: accepted, without effect; differentiable: only False.
+
+    Raises:
+        ValueError: an option is out of its range.
+        RuntimeError: `fused` together with `foreach` or `differentiable`.
 
     Source: Kingma and Ba 2015, algorithm 1, with both bias corrections.
-    """
 
-    capturable_numbers = ("lr", "step")
+    >>> import plugrad
+    >>> p = plugrad.nn.Parameter(plugrad.tensor([1.0, 2.0]))
+    >>> optimizer = plugrad.optim.Adam([p], lr=0.5)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.tolist()
+    [0.5, 1.5]
+    """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
@@ -51,75 +71,101 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        lr = as_number("lr", lr)
-        check_switches(foreach=foreach, differentiable=differentiable, fused=fused)
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
         require_not_negative(lr=lr, eps=eps)
-        for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        require_betas(betas)
         require_not_negative(weight_decay=weight_decay)
+        _check_kinds(betas, foreach and not capturable)
         super().__init__(
             params,
             {
                 "lr": lr,
-                "betas": betas,
+                "betas": tuple(map(_to_scalar, betas)),
                 "eps": eps,
                 "weight_decay": weight_decay,
                 "amsgrad": amsgrad,
                 "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
                 "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
+        require_one_way(foreach=foreach, differentiable=differentiable, fused=fused)
 
-    def _update(self, group: ParamGroup, pairs: list[tuple[Tensor, Tensor]]) -> None:
-        lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
-        beta1, beta2 = group["betas"]
-        for parameter, grad in pairs:
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[parameter]
-            if not state:
-                state["step"] = 0
-                state["exp_avg"] = plugrad.zeros_like(parameter)
-                state["exp_avg_sq"] = plugrad.zeros_like(parameter)
-                if group["amsgrad"]:
-                    state["max_exp_avg_sq"] = plugrad.zeros_like(parameter)
-            elif state["exp_avg"].device is not parameter.device:
-                state = self._follow(parameter)
-            state["step"] += 1
-            step = state["step"]
-            if weight_decay:
-                if group["decoupled_weight_decay"]:
-                    parameter.mul_(1 - lr * weight_decay)
-                else:
-                    grad = grad.add(parameter, alpha=weight_decay)
-            mean, mean_square = state["exp_avg"], state["exp_avg_sq"]
-            mean.lerp_(grad, 1 - beta1)
-            mean_square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            if group["amsgrad"]:
-                largest = state["max_exp_avg_sq"]
-                mean_square = largest.copy_(plugrad.maximum(largest, mean_square))
-            # lr * (m / c1) / (sqrt(v / c2) + eps) with the corrections moved into the scalars.
-            correction = (1 - beta2**step) ** 0.5
-            denominator = mean_square.sqrt().add_(eps * correction)
-            step_size = lr * correction / (1 - beta1**step)
-            if isinstance(step_size, Tensor):
-                parameter.sub_(mean * step_size / denominator)
-            else:
-                parameter.addcdiv_(mean, denominator, value=-step_size)
+    def _check_gradient(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> None:
+        if grad.is_sparse:
+            raise RuntimeError(
+                "Adam does not support sparse gradients, please consider SparseAdam instead"
+            )
+        if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
+            raise RuntimeError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
+
+    def _start(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
+        state: State = {
+            "step": self._count(group, parameter),
+            "exp_avg": plugrad.zeros_like(parameter),
+            "exp_avg_sq": plugrad.zeros_like(parameter),
+        }
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = plugrad.zeros_like(parameter)
+        return state
+
+    def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
+        beta1, beta2 = map(at_hand, group["betas"])
+        mean, mean_square = s["exp_avg"], s["exp_avg_sq"]
+        mean.lerp_(g, 1 - beta1)
+        if isinstance(beta2, Tensor):
+            mean_square.lerp_(g * g, 1 - beta2)
+        else:
+            mean_square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        if group["amsgrad"]:
+            mean_square = s["max_exp_avg_sq"] = s["max_exp_avg_sq"].maximum(mean_square)
+        step = s["step"]
+        correction = (1 - beta2**step) ** 0.5
+        root = (mean_square.sqrt() / correction).add_(group["eps"])
+        step_along_ratio(p, mean, root, _to_scalar(group["lr"]) / (1 - beta1**step))
+
+
+def _check_kinds(betas: tuple[Any, Any], only_numbers: bool | None) -> None:
+    kinds = {isinstance(beta, Tensor) for beta in betas}
+    if len(kinds) > 1 or not all(isinstance(beta, (float, Tensor)) for beta in betas):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for index, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and only_numbers:
+            raise ValueError(
+                f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
+            )
+        check_tensor(f"betas[{index}]", beta)
 
 
 class AdamW(Adam):
     """Adam with weight decay that acts on the parameters, not through the gradient.
 
+    Arguments are those of `Adam`.
+
     Source: Loshchilov and Hutter 2019, algorithm 2.
+
+    >>> import plugrad
+    >>> p = plugrad.nn.Parameter(plugrad.ones(1))
+    >>> optimizer = plugrad.optim.AdamW([p], lr=0.5, weight_decay=0.5)
+    >>> p.sum().backward()
+    >>> optimizer.step()
+    >>> p.tolist()
+    [0.25]
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
@@ -144,3 +190,8 @@ class AdamW(Adam):
             fused=fused,
             decoupled_weight_decay=True,
         )
+
+    def __setstate__(self, state: StateDict) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from plugrad import Tensor
-from plugrad_nn.optim.optimizer import (
-    Optimizer,
-    ParamGroup,
-    as_number,
-    check_switches,
-    require_not_negative,
+from plugrad_nn.optim.checks import require_not_negative, require_one_way
+from plugrad_nn.optim.elementwise import (
+    ElementwiseOptimizer,
+    State,
+    Tensors,
+    step_along,
 )
+from plugrad_nn.optim.optimizer import ParamGroup, ParamsT, _to_scalar
+
+__all__ = ["SGD"]
 
 
-class SGD(Optimizer):
+class SGD(ElementwiseOptimizer):
     """p -= lr * v, where v = momentum * v + (1 - dampening) * g and g is the gradient.
 
     Args:
@@ -26,18 +26,33 @@ class SGD(Optimizer):
         weight_decay: adds weight_decay * p to g.
         nesterov: steps along g + momentum * v (Sutskever et al. 2013).
         maximize: climbs instead.
-        foreach, fused: accepted, without effect; differentiable: only False.
+        foreach, fused: update all parameters that are alike together.
+        differentiable: autograd records the step.
+
+    Raises:
+        ValueError: an option is out of its range.
+        RuntimeError: `fused` together with `foreach` or `differentiable`.
+
+    >>> import plugrad
+    >>> p = plugrad.nn.Parameter(plugrad.tensor([1.0, 2.0]))
+    >>> optimizer = plugrad.optim.SGD([p], lr=0.25)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.tolist()
+    [0.5, 1.0]
     """
 
     capturable_numbers = ("lr",)
+    numbers = ()
+    splits_complex = False
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
-        weight_decay: float = 0,
+        weight_decay: float | Tensor = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
@@ -45,8 +60,6 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        lr = as_number("lr", lr)
-        check_switches(foreach=foreach, differentiable=differentiable, fused=fused)
         require_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
@@ -59,32 +72,30 @@ class SGD(Optimizer):
                 "weight_decay": weight_decay,
                 "nesterov": nesterov,
                 "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
             },
         )
+        require_one_way(foreach=foreach, differentiable=differentiable, fused=fused)
 
-    def _update(self, group: ParamGroup, pairs: list[tuple[Tensor, Tensor]]) -> None:
-        descent = -group["lr"]
-        momentum, weight_decay = group["momentum"], group["weight_decay"]
-        for parameter, grad in pairs:
-            direction = -grad if group["maximize"] else grad
-            if weight_decay:
-                direction = direction.add(parameter, alpha=weight_decay)
-            if momentum:
-                direction = self._with_momentum(parameter, direction, group)
-            if isinstance(descent, Tensor):
-                parameter.add_(direction * descent)
+    def _state_of(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
+        if not group["momentum"]:
+            return {}
+        if self.state[parameter].get("momentum_buffer", 0) is None:
+            del self.state[parameter]["momentum_buffer"]  # as PyTorch stores it
+        return super()._state_of(group, parameter, grad)
+
+    def _start(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
+        return {}
+
+    def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
+        momentum = group["momentum"]
+        if momentum:
+            v = s.get("momentum_buffer")
+            if v is None:
+                v = s["momentum_buffer"] = g.detach().clone()
             else:
-                parameter.add_(direction, alpha=descent)
-
-    def _with_momentum(self, parameter: Tensor, direction: Tensor, group: ParamGroup) -> Tensor:
-        state = self.state[parameter]
-        velocity: Tensor | None = state.get("momentum_buffer")
-        if velocity is None:
-            velocity = state["momentum_buffer"] = direction.detach().clone()
-        else:
-            if velocity.device is not parameter.device:
-                velocity = self._follow(parameter)["momentum_buffer"]
-            velocity.mul_(group["momentum"]).add_(direction, alpha=1 - group["dampening"])
-        if group["nesterov"]:
-            return direction.add(velocity, alpha=group["momentum"])
-        return velocity
+                v.mul_(momentum).add_(g, alpha=1 - group["dampening"])
+            g = g.add(v, alpha=momentum) if group["nesterov"] else v
+        step_along(p, g, _to_scalar(group["lr"]))

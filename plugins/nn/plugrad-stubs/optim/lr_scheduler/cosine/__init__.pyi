@@ -1,0 +1,2 @@
+# Type checkers look here for `plugrad.optim.lr_scheduler.cosine`. Written by tools/stubs.py.
+from plugrad_nn.optim.lr_scheduler.cosine import *
