@@ -40,8 +40,8 @@ class Adadelta(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.Adadelta([p], lr=1.0)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.9968377947807312, 1.9968377351760864]
+    >>> p.data
+    tensor([0.9968, 1.9968])
     """
 
     def __init__(

@@ -51,8 +51,8 @@ class Adam(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.Adam([p], lr=0.5)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.5, 1.5]
+    >>> p.data
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(
@@ -157,8 +157,8 @@ class AdamW(Adam):
     >>> optimizer = plugrad.optim.AdamW([p], lr=0.5, weight_decay=0.5)
     >>> p.sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.25]
+    >>> p.data
+    tensor([0.2500])
     """
 
     def __init__(

@@ -40,8 +40,8 @@ class Adamax(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.Adamax([p], lr=0.5)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.5, 1.5]
+    >>> p.data
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(

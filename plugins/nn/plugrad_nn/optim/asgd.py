@@ -44,8 +44,8 @@ class ASGD(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.ASGD([p], lr=0.25)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.499974995851516, 0.999949991703033]
+    >>> p.data
+    tensor([0.5000, 1.0000])
     """
 
     numbers = ("step", "eta", "mu")

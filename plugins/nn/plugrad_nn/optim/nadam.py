@@ -43,8 +43,8 @@ class NAdam(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.NAdam([p], lr=0.5)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.5000, 1.5000]
+    >>> p.data
+    tensor([0.4718, 1.4718])
     """
 
     numbers = ("step", "mu_product")

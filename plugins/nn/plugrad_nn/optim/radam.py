@@ -43,8 +43,8 @@ class RAdam(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.RAdam([p], lr=0.5)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.0, 0.0]
+    >>> p.data
+    tensor([0., 0.])
     """
 
     def __init__(

@@ -43,8 +43,8 @@ class RMSprop(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.RMSprop([p], lr=0.125)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [-0.24999988079071045, 0.7500001192092896]
+    >>> p.data
+    tensor([-0.2500,  0.7500])
     """
 
     def __init__(

@@ -41,8 +41,8 @@ class Rprop(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.Rprop([p], lr=0.5)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.5, 1.5]
+    >>> p.data
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(

@@ -38,8 +38,8 @@ class SGD(ElementwiseOptimizer):
     >>> optimizer = plugrad.optim.SGD([p], lr=0.25)
     >>> (p * p).sum().backward()
     >>> optimizer.step()
-    >>> p.tolist()
-    [0.5, 1.0]
+    >>> p.data
+    tensor([0.5000, 1.0000])
     """
 
     capturable_numbers = ("lr",)
