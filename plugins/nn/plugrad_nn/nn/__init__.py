@@ -1,5 +1,10 @@
 """plugrad.nn: modules, parameters, losses; `functional` and `init` beside them."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
 from plugrad.plugins.arguments import explain_constructors
 from plugrad_nn.nn import functional, grad, init, utils
 from plugrad_nn.nn.activation import (
@@ -52,6 +57,10 @@ from plugrad_nn.nn.normalization import (
 from plugrad_nn.nn.parameter import Parameter
 from plugrad_nn.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool2d
 
+if TYPE_CHECKING:
+    from plugrad_nn.nn.modules.rnn import GRU, LSTM, RNN, RNNBase
+    from plugrad_nn.nn.modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
+
 __all__ = [
     "AdaptiveAvgPool2d",
     "AvgPool1d",
@@ -70,6 +79,8 @@ __all__ = [
     "Flatten",
     "GELU",
     "GLU",
+    "GRU",
+    "GRUCell",
     "GroupNorm",
     "Hardsigmoid",
     "Hardswish",
@@ -78,6 +89,8 @@ __all__ = [
     "Identity",
     "KLDivLoss",
     "L1Loss",
+    "LSTM",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -94,6 +107,10 @@ __all__ = [
     "Parameter",
     "ParameterList",
     "RMSNorm",
+    "RNN",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "ReLU",
     "ReLU6",
     "SELU",
@@ -112,4 +129,30 @@ __all__ = [
     "utils",
 ]
 
-explain_constructors(globals()[name] for name in __all__)
+# What few programs use is loaded at its first use: by module of `modules`, its names.
+_FAMILIES: Final = {
+    "rnn": "GRU LSTM RNN RNNBase",
+    "rnn_cell": "GRUCell LSTMCell RNNCell RNNCellBase",
+}
+_FAMILY_OF: Final = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+
+explain_constructors(globals()[name] for name in __all__ if name not in _FAMILY_OF)
+
+
+def __getattr__(name: str) -> Any:
+    family = _FAMILY_OF.get(name)
+    if family is None:
+        if name == "modules":
+            return importlib.import_module("plugrad_nn.nn.modules")
+        raise AttributeError(f"module 'plugrad.nn' has no attribute {name!r}")
+    module = importlib.import_module(f"plugrad_nn.nn.modules.{family}")
+    loaded = {each: getattr(module, each) for each in _FAMILIES[family].split()}
+    # Recurrent layers say themselves which types they take, in other words.
+    if family != "rnn":
+        explain_constructors(loaded.values())
+    globals().update(loaded)
+    return loaded[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
