@@ -58,8 +58,29 @@ from plugrad_nn.nn.parameter import Parameter
 from plugrad_nn.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool2d
 
 if TYPE_CHECKING:
-    from plugrad_nn.nn.modules.rnn import GRU, LSTM, RNN, RNNBase
-    from plugrad_nn.nn.modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
+    from plugrad_nn.nn.modules.attention import (
+        MultiheadAttention,
+    )
+    from plugrad_nn.nn.modules.rnn import (
+        GRU,
+        LSTM,
+        RNN,
+        RNNBase,
+    )
+    from plugrad_nn.nn.modules.rnn_cell import (
+        GRUCell,
+        LSTMCell,
+        RNNCell,
+        RNNCellBase,
+    )
+    from plugrad_nn.nn.modules.transformer import (
+        Transformer,
+        TransformerDecoder,
+        TransformerDecoderLayer,
+        TransformerEncoder,
+        TransformerEncoderLayer,
+    )
+
 
 __all__ = [
     "AdaptiveAvgPool2d",
@@ -102,6 +123,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "Parameter",
@@ -122,6 +144,11 @@ __all__ = [
     "Softplus",
     "Tanh",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Unflatten",
     "functional",
     "grad",
@@ -131,8 +158,13 @@ __all__ = [
 
 # What few programs use is loaded at its first use: by module of `modules`, its names.
 _FAMILIES: Final = {
+    "attention": "MultiheadAttention",
     "rnn": "GRU LSTM RNN RNNBase",
     "rnn_cell": "GRUCell LSTMCell RNNCell RNNCellBase",
+    "transformer": (
+        "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
+        "TransformerEncoderLayer"
+    ),
 }
 _FAMILY_OF: Final = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

@@ -98,12 +98,15 @@ def multi_head_attention_forward(
     length, batch, width = tuple(query.shape)
     head_width = width // num_heads
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    padding = _additive(key_padding_mask, "key_padding_mask", attn_mask, query)
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
+    padding = additive_mask(key_padding_mask, "key_padding_mask", attn_mask, query)
     if is_causal and padding is None and not need_weights:
         attn_mask = None
     else:
-        attn_mask = _additive(attn_mask, "attn_mask", None, query)
+        attn_mask = additive_mask(attn_mask, "attn_mask", None, query)
         is_causal = is_causal and padding is None and not need_weights
     assert width == embed_dim_to_check, (
         f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
@@ -243,7 +246,13 @@ def _with_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tens
     return q, k, k if value is key else value.unsqueeze(1)
 
 
-def _additive(mask: Tensor | None, name: str, other: Tensor | None, query: Tensor) -> Tensor | None:
+def additive_mask(
+    mask: Tensor | None,
+    name: str,
+    other: Tensor | None,
+    query: Tensor,
+    other_name: str = "attn_mask",
+) -> Tensor | None:
     """A mask as what is added to the scores."""
     if mask is None:
         return None
@@ -252,8 +261,8 @@ def _additive(mask: Tensor | None, name: str, other: Tensor | None, query: Tenso
     )
     if other is not None and mask.dtype is not other.dtype:
         warnings.warn(
-            f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both "
-            "instead.",
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for "
+            "both instead.",
             stacklevel=4,
         )
     if mask.is_floating_point():
