@@ -305,7 +305,7 @@ class TransformerEncoder(Module):
         causal = _is_causal(mask, is_causal, src, self.layers)
         for layer in self.layers:
             src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
-        return src if self.norm is None else self.norm(src)  # type: ignore[no-any-return]  # Any
+        return src if self.norm is None else self.norm(src)
 
 
 class TransformerDecoder(Module):
@@ -356,7 +356,7 @@ class TransformerDecoder(Module):
                 tgt_is_causal=causal,
                 memory_is_causal=memory_is_causal,
             )
-        return tgt if self.norm is None else self.norm(tgt)  # type: ignore[no-any-return]  # Any
+        return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer(Module):
