@@ -13,6 +13,7 @@ from plugrad_nn.nn.activation import (
     GELU,
     GLU,
     SELU,
+    Hardshrink,
     Hardsigmoid,
     Hardswish,
     Hardtanh,
@@ -23,15 +24,21 @@ from plugrad_nn.nn.activation import (
     PReLU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
+    Softmax2d,
+    Softmin,
     Softplus,
+    Softshrink,
+    Softsign,
     Tanh,
+    Tanhshrink,
     Threshold,
 )
 from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterList, Sequential
-from plugrad_nn.nn.conv import Conv1d, Conv2d
+from plugrad_nn.nn.conv import Conv1d, Conv2d, Conv3d
 from plugrad_nn.nn.flatten import Flatten, Unflatten
 from plugrad_nn.nn.linear import Embedding, Identity, Linear
 from plugrad_nn.nn.loss import (
@@ -49,17 +56,102 @@ from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
+    BatchNorm3d,
     Dropout,
     GroupNorm,
     LayerNorm,
     RMSNorm,
 )
 from plugrad_nn.nn.parameter import Parameter
-from plugrad_nn.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool2d
+from plugrad_nn.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+)
 
 if TYPE_CHECKING:
     from plugrad_nn.nn.modules.attention import (
         MultiheadAttention,
+    )
+    from plugrad_nn.nn.modules.classes import (
+        AdaptiveLogSoftmaxWithLoss,
+        EmbeddingBag,
+    )
+    from plugrad_nn.nn.modules.conv_transpose import (
+        ConvTranspose1d,
+        ConvTranspose2d,
+        ConvTranspose3d,
+    )
+    from plugrad_nn.nn.modules.dropout import (
+        AlphaDropout,
+        Dropout1d,
+        Dropout2d,
+        Dropout3d,
+        FeatureAlphaDropout,
+    )
+    from plugrad_nn.nn.modules.instancenorm import (
+        CrossMapLRN2d,
+        InstanceNorm1d,
+        InstanceNorm2d,
+        InstanceNorm3d,
+        LocalResponseNorm,
+        SyncBatchNorm,
+    )
+    from plugrad_nn.nn.modules.margin_loss import (
+        CosineEmbeddingLoss,
+        CTCLoss,
+        GaussianNLLLoss,
+        HingeEmbeddingLoss,
+        LinearCrossEntropyLoss,
+        MarginRankingLoss,
+        MultiLabelMarginLoss,
+        MultiLabelSoftMarginLoss,
+        MultiMarginLoss,
+        PoissonNLLLoss,
+        SoftMarginLoss,
+        TripletMarginLoss,
+        TripletMarginWithDistanceLoss,
+    )
+    from plugrad_nn.nn.modules.padding import (
+        CircularPad1d,
+        CircularPad2d,
+        CircularPad3d,
+        ConstantPad1d,
+        ConstantPad2d,
+        ConstantPad3d,
+        ReflectionPad1d,
+        ReflectionPad2d,
+        ReflectionPad3d,
+        ReplicationPad1d,
+        ReplicationPad2d,
+        ReplicationPad3d,
+        ZeroPad1d,
+        ZeroPad2d,
+        ZeroPad3d,
+    )
+    from plugrad_nn.nn.modules.pairs import (
+        Bilinear,
+        CosineSimilarity,
+        PairwiseDistance,
+    )
+    from plugrad_nn.nn.modules.pooling import (
+        FractionalMaxPool2d,
+        FractionalMaxPool3d,
+        LPPool1d,
+        LPPool2d,
+        LPPool3d,
+        MaxUnpool1d,
+        MaxUnpool2d,
+        MaxUnpool3d,
     )
     from plugrad_nn.nn.modules.rnn import (
         GRU,
@@ -73,6 +165,16 @@ if TYPE_CHECKING:
         RNNCell,
         RNNCellBase,
     )
+    from plugrad_nn.nn.modules.shape import (
+        ChannelShuffle,
+        Fold,
+        PixelShuffle,
+        PixelUnshuffle,
+        Unfold,
+        Upsample,
+        UpsamplingBilinear2d,
+        UpsamplingNearest2d,
+    )
     from plugrad_nn.nn.modules.transformer import (
         Transformer,
         TransformerDecoder,
@@ -83,73 +185,153 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
+    "Bilinear",
     "CELU",
+    "CTCLoss",
+    "ChannelShuffle",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "CosineEmbeddingLoss",
+    "CosineSimilarity",
     "CrossEntropyLoss",
+    "CrossMapLRN2d",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
     "ELU",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
+    "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GELU",
     "GLU",
     "GRU",
     "GRUCell",
+    "GaussianNLLLoss",
     "GroupNorm",
+    "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
     "Hardtanh",
+    "HingeEmbeddingLoss",
     "HuberLoss",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTM",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
+    "MarginRankingLoss",
+    "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterList",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "PoissonNLLLoss",
     "RMSNorm",
     "RNN",
     "RNNBase",
     "RNNCell",
     "RNNCellBase",
+    "RReLU",
     "ReLU",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
     "SELU",
     "Sequential",
     "SiLU",
     "Sigmoid",
     "SmoothL1Loss",
+    "SoftMarginLoss",
     "Softmax",
+    "Softmax2d",
+    "Softmin",
     "Softplus",
+    "Softshrink",
+    "Softsign",
+    "SyncBatchNorm",
     "Tanh",
+    "Tanhshrink",
     "Threshold",
     "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
+    "Unfold",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
     "functional",
     "grad",
     "init",
@@ -159,8 +341,34 @@ __all__ = [
 # What few programs use is loaded at its first use: by module of `modules`, its names.
 _FAMILIES: Final = {
     "attention": "MultiheadAttention",
+    "classes": "AdaptiveLogSoftmaxWithLoss EmbeddingBag",
+    "conv_transpose": "ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "dropout": "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "instancenorm": (
+        "CrossMapLRN2d InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm SyncBatchNorm"
+    ),
+    "margin_loss": (
+        "CTCLoss CosineEmbeddingLoss GaussianNLLLoss HingeEmbeddingLoss "
+        "LinearCrossEntropyLoss MarginRankingLoss MultiLabelMarginLoss "
+        "MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss SoftMarginLoss "
+        "TripletMarginLoss TripletMarginWithDistanceLoss"
+    ),
+    "padding": (
+        "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
+        "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
+        "ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d"
+    ),
+    "pairs": "Bilinear CosineSimilarity PairwiseDistance",
+    "pooling": (
+        "FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxUnpool1d "
+        "MaxUnpool2d MaxUnpool3d"
+    ),
     "rnn": "GRU LSTM RNN RNNBase",
     "rnn_cell": "GRUCell LSTMCell RNNCell RNNCellBase",
+    "shape": (
+        "ChannelShuffle Fold PixelShuffle PixelUnshuffle Unfold Upsample "
+        "UpsamplingBilinear2d UpsamplingNearest2d"
+    ),
     "transformer": (
         "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
         "TransformerEncoderLayer"

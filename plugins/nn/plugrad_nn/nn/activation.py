@@ -122,6 +122,27 @@ class CELU(_InplaceActivation):
         return _join(f"alpha={self.alpha}", super().extra_repr())
 
 
+class RReLU(_InplaceActivation):
+    """x where positive, a multiple elsewhere: in training by a random factor, else by its mean.
+
+    Args:
+        lower, upper: between which the factor is drawn.
+    """
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__(inplace)
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _join(f"lower={self.lower}, upper={self.upper}", super().extra_repr())
+
+
 class Hardtanh(_InplaceActivation):
     """x, held between `min_val` and `max_val`; `min_value` and `max_value` are their old names."""
 
@@ -183,6 +204,43 @@ class GELU(Module):
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
+
+
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+class _Shrink(Module):
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class Hardshrink(_Shrink):
+    """x where its absolute value exceeds `lambd`, 0 elsewhere."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(_Shrink):
+    """x moved toward 0 by `lambd`, and 0 where that would cross it."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
 
 
 class Sigmoid(Module):
@@ -291,3 +349,21 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
+
+
+class Softmin(_AlongDim):
+    """softmax(-x) along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmin(input, self.dim)
+
+
+class Softmax2d(Module):
+    """softmax along the channels of images (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ValueError(
+                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
+            )
+        return F.softmax(input, -3)

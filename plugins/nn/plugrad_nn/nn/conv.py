@@ -1,4 +1,4 @@
-"""Convolution over signals and images: Conv1d, Conv2d."""
+"""Convolution over signals, images and volumes: Conv1d, Conv2d, Conv3d."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
-    """What Conv1d and Conv2d share; they differ in the number of spatial dimensions.
+    """What Conv1d, Conv2d and Conv3d share; they differ in the number of spatial dimensions.
 
     Args:
         in_channels, out_channels: C before and after.
@@ -30,6 +30,7 @@ class _Conv(Module):
     Weight and bias start uniform on [-k, k] with k = 1 / sqrt(C / groups * product of kernel_size).
     """
 
+    transposed: ClassVar[bool] = False
     _spatial: ClassVar[int]
     _convolve: ClassVar[Callable[..., Tensor]]
 
@@ -58,10 +59,12 @@ class _Conv(Module):
         self.stride = repeated(stride, count)
         self.padding = padding if isinstance(padding, str) else repeated(padding, count)
         self.dilation = repeated(dilation, count)
+        # Those of transposed convolution add to its result.
+        self.output_padding = repeated(0, count)
         self.groups = groups
         self.padding_mode = padding_mode
         self._check_arguments()
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        shape = (*self._channels_of_weight(), *self.kernel_size)
         self.weight = Parameter(plugrad.empty(shape, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(plugrad.empty(out_channels, device=device, dtype=dtype))
@@ -90,10 +93,13 @@ class _Conv(Module):
                 f"but got padding_mode='{self.padding_mode}'"
             )
 
+    def _channels_of_weight(self) -> tuple[int, int]:
+        return self.out_channels, self.in_channels // self.groups
+
     def reset_parameters(self) -> None:
         """Draws the initial weights again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        fan_in = self.in_channels // self.groups * math.prod(self.kernel_size)
+        fan_in = math.prod(self.weight.shape[1:])
         if self.bias is not None and fan_in > 0:
             bound = 1 / math.sqrt(fan_in)
             init.uniform_(self.bias, -bound, bound)
@@ -129,6 +135,8 @@ class _Conv(Module):
             parts.append(f"padding={self.padding}")
         if self.dilation != repeated(1, self._spatial):
             parts.append(f"dilation={self.dilation}")
+        if self.output_padding != repeated(0, self._spatial):
+            parts.append(f"output_padding={self.output_padding}")
         if self.groups != 1:
             parts.append(f"groups={self.groups}")
         if self.bias is None:
@@ -150,3 +158,10 @@ class Conv2d(_Conv):
 
     _spatial = 2
     _convolve = staticmethod(F.conv2d)
+
+
+class Conv3d(_Conv):
+    """Cross-correlates volumes (N, C, D, H, W) with `out_channels` learned filters."""
+
+    _spatial = 3
+    _convolve = staticmethod(F.conv3d)

@@ -1,4 +1,4 @@
-"""Normalisation and regularisation: BatchNorm1d and 2d, LayerNorm, RMSNorm, GroupNorm, Dropout."""
+"""Normalisation and regularisation: BatchNorm1d to 3d, LayerNorm, RMSNorm, GroupNorm, Dropout."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class _Affine(Module):
             init.zeros_(self.bias)
 
 
-class BatchNorm(_Affine):
-    """What BatchNorm1d and BatchNorm2d share; they differ in the inputs they accept.
+class NormBase(_Affine):
+    """What batch and instance normalisation share: parameters and running statistics.
 
     Args:
         num_features: C of the input (N, C, ...).
@@ -98,6 +98,33 @@ class BatchNorm(_Affine):
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
 
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        *rest: Any,
+    ) -> None:
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        lacks_count = (version is None or version < 2) and key not in state_dict
+        if lacks_count and self.num_batches_tracked is not None:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm(NormBase):
+    """What BatchNorm1d, 2d and 3d share; they differ in the inputs they accept.
+
+    Arguments are those of `NormBase`.
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(
@@ -121,26 +148,6 @@ class BatchNorm(_Affine):
             self.eps,
         )
 
-    def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        *rest: Any,
-    ) -> None:
-        version = local_metadata.get("version")
-        key = prefix + "num_batches_tracked"
-        lacks_count = (version is None or version < 2) and key not in state_dict
-        if lacks_count and self.num_batches_tracked is not None:
-            state_dict[key] = self.num_batches_tracked
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
-
 
 class BatchNorm1d(BatchNorm):
     """Batch normalisation (Ioffe and Szegedy 2015) of (N, C) or (N, C, L)."""
@@ -156,6 +163,14 @@ class BatchNorm2d(BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 4:
             raise ValueError(f"expected 4D input (got {input.ndim}D input)")
+
+
+class BatchNorm3d(BatchNorm):
+    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C, D, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim != 5:
+            raise ValueError(f"expected 5D input (got {input.ndim}D input)")
 
 
 class LayerNorm(_Affine):
@@ -282,8 +297,8 @@ class GroupNorm(_Affine):
         )
 
 
-class Dropout(Module):
-    """In training, zeroes elements with probability `p` and scales the others by 1 / (1 - p)."""
+class _Dropout(Module):
+    """What all kinds of dropout share."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -292,8 +307,12 @@ class Dropout(Module):
         self.p = p
         self.inplace = inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training, self.inplace)
-
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """In training, zeroes elements with probability `p` and scales the others by 1 / (1 - p)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.training, self.inplace)

@@ -1,9 +1,9 @@
-"""Pooling over signals and images: AvgPool1d, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d."""
+"""Pooling by maxima and means over signals, images and volumes, by windows or by output size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
@@ -11,8 +11,19 @@ from plugrad_nn.nn.functional import IntOrPair
 from plugrad_nn.nn.module import Module
 
 
-class MaxPool2d(Module):
-    """The largest value of each window of an image (N, C, H, W), and on request where it was."""
+class _MaxPool(Module):
+    """What MaxPool1d, 2d and 3d share.
+
+    Args:
+        kernel_size: of the windows: one integer, or one for each spatial dimension, as below.
+        stride: between windows; `kernel_size` by default.
+        padding: how many elements at both ends the windows may reach beyond the input.
+        dilation: between the elements of a window.
+        return_indices: return as well where each value was found, counted row by row.
+        ceil_mode: let the last windows reach beyond the end.
+    """
+
+    _pool: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -32,7 +43,7 @@ class MaxPool2d(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(
+        return type(self)._pool(
             input,
             self.kernel_size,
             self.stride,
@@ -47,6 +58,24 @@ class MaxPool2d(Module):
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
         )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest value of each window of a signal (N, C, L), and on request where it was."""
+
+    _pool = staticmethod(F.max_pool1d)
+
+
+class MaxPool2d(_MaxPool):
+    """The largest value of each window of an image (N, C, H, W), and on request where it was."""
+
+    _pool = staticmethod(F.max_pool2d)
+
+
+class MaxPool3d(_MaxPool):
+    """The largest value of each window of a volume (N, C, D, H, W), and on request where it was."""
+
+    _pool = staticmethod(F.max_pool3d)
 
 
 class AvgPool1d(Module):
@@ -85,8 +114,15 @@ def _single(value: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,)
 
 
-class AvgPool2d(Module):
-    """The mean of each window of an image (N, C, H, W)."""
+class _AvgPool(Module):
+    """What AvgPool2d and 3d share.
+
+    Args:
+        count_include_pad: divide by the size of the window also where it reaches beyond the input.
+        divisor_override: divide by this number instead.
+    """
+
+    _pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -106,7 +142,7 @@ class AvgPool2d(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
+        return type(self)._pool(
             input,
             self.kernel_size,
             self.stride,
@@ -120,19 +156,97 @@ class AvgPool2d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AdaptiveAvgPool2d(Module):
-    """The means of `output_size` windows that together cover an image (N, C, H, W).
+class AvgPool2d(_AvgPool):
+    """The mean of each window of an image (N, C, H, W)."""
+
+    _pool = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of a volume (N, C, D, H, W)."""
+
+    _pool = staticmethod(F.avg_pool3d)
+
+
+class _AdaptiveAvgPool(Module):
+    """What AdaptiveAvgPool1d, 2d and 3d share.
 
     Args:
-        output_size: one integer or (height, width); None keeps the input's.
+        output_size: one integer, or one for each spatial dimension; None keeps the input's.
     """
+
+    _pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
+        return type(self)._pool(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """The means of `output_size` windows that together cover a signal (N, C, L)."""
+
+    _pool = staticmethod(F.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """The means of `output_size` windows that together cover an image (N, C, H, W).
+
+    Args:
+        output_size: one integer or (height, width); None keeps the input's.
+    """
+
+    _pool = staticmethod(F.adaptive_avg_pool2d)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """The means of `output_size` windows that together cover a volume (N, C, D, H, W)."""
+
+    _pool = staticmethod(F.adaptive_avg_pool3d)
+
+
+class _AdaptiveMaxPool(Module):
+    """What AdaptiveMaxPool1d, 2d and 3d share.
+
+    Args:
+        output_size: one integer, or one for each spatial dimension; None keeps the input's.
+        return_indices: return as well where each value was found, counted row by row.
+    """
+
+    _pool: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    ) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self)._pool(input, self.output_size, self.return_indices)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The maxima of `output_size` windows that together cover a signal (N, C, L)."""
+
+    _pool = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The maxima of `output_size` windows that together cover an image (N, C, H, W)."""
+
+    _pool = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The maxima of `output_size` windows that together cover a volume (N, C, D, H, W)."""
+
+    _pool = staticmethod(F.adaptive_max_pool3d)

@@ -1,0 +1,42 @@
+"""Dropout of whole channels, and dropout that keeps mean and variance."""
+
+from __future__ import annotations
+
+from plugrad import Tensor
+from plugrad_nn.nn import functional as F
+from plugrad_nn.nn.normalization import _Dropout
+
+
+class Dropout1d(_Dropout):
+    """In training, zeroes channels of signals (N, C, L) or (C, L), each with probability `p`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """In training, zeroes channels of images (N, C, H, W), each with probability `p`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """In training, zeroes channels of volumes (N, C, D, H, W), each with probability `p`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout that keeps mean 0 and variance 1, for `SELU` (Klambauer et al. 2017)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """`AlphaDropout` of whole channels of (N, C, ...)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training)

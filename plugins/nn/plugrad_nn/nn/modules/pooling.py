@@ -1,0 +1,203 @@
+"""Less usual pooling: by p-norms, by windows at random distances, and back from maxima."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from plugrad import Tensor
+from plugrad_nn.nn import functional as F
+from plugrad_nn.nn.functional import IntOrPair, repeated
+from plugrad_nn.nn.module import Module
+
+
+class _MaxUnpool(Module):
+    """What MaxUnpool1d, 2d and 3d share.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling.
+    """
+
+    _spatial: ClassVar[int]
+    _unpool: ClassVar[Callable[..., Tensor]]
+
+    def __init__(
+        self, kernel_size: IntOrPair, stride: IntOrPair | None = None, padding: IntOrPair = 0
+    ) -> None:
+        super().__init__()
+        self.kernel_size = repeated(kernel_size, self._spatial)
+        self.stride = repeated(kernel_size if stride is None else stride, self._spatial)
+        self.padding = repeated(padding, self._spatial)
+
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
+    ) -> Tensor:
+        """Zeros with the values where `indices` say; `output_size` where several are possible."""
+        return type(self)._unpool(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """The inverse of `MaxPool1d`: zeros where no maximum was found; input (N, C, L).
+
+    >>> import plugrad
+    >>> pool = plugrad.nn.MaxPool1d(2, return_indices=True)
+    >>> best, where = pool(plugrad.tensor([[1.0, 3.0, 4.0, 2.0]]))
+    >>> plugrad.nn.MaxUnpool1d(2)(best, where)
+    tensor([[0., 3., 4., 0.]])
+    """
+
+    _spatial = 1
+    _unpool = staticmethod(F.max_unpool1d)
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """The inverse of `MaxPool2d`: zeros where no maximum was found; input (N, C, H, W)."""
+
+    _spatial = 2
+    _unpool = staticmethod(F.max_unpool2d)
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """The inverse of `MaxPool3d`: zeros where no maximum was found; input (N, C, D, H, W)."""
+
+    _spatial = 3
+    _unpool = staticmethod(F.max_unpool3d)
+
+
+class _LPPool(Module):
+    """What LPPool1d, 2d and 3d share.
+
+    Args:
+        norm_type: p.
+        kernel_size: of the windows.
+        stride: between windows; `kernel_size` by default.
+        ceil_mode: let the last windows reach beyond the end.
+    """
+
+    _pool: ClassVar[Callable[..., Tensor]]
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: IntOrPair,
+        stride: IntOrPair | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        norm_type = float(self.norm_type)
+        return type(self)._pool(input, norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """sum(x ** p) ** (1 / p) of each window of a signal (N, C, L).
+
+    >>> import plugrad
+    >>> plugrad.nn.LPPool1d(2, kernel_size=2)(plugrad.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+
+    _pool = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPool):
+    """sum(x ** p) ** (1 / p) of each window of an image (N, C, H, W)."""
+
+    _pool = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """sum(x ** p) ** (1 / p) of each window of a volume (N, C, D, H, W)."""
+
+    _pool = staticmethod(F.lp_pool3d)
+
+
+class _FractionalMaxPool(Module):
+    """What FractionalMaxPool2d and 3d share.
+
+    Args:
+        kernel_size: of the windows.
+        output_size: how many windows there are along each dimension;
+        output_ratio: or how many for each element of the input, between 0 and 1.
+        return_indices: return as well where each value was found.
+
+    Raises:
+        ValueError: not exactly one of `output_size` and `output_ratio` is given.
+
+    Source: Graham, Fractional Max-Pooling, 2014.
+    """
+
+    _spatial: ClassVar[int]
+    _pool: ClassVar[Callable[..., Any]]
+
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: IntOrPair,
+        output_size: IntOrPair | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = repeated(kernel_size, self._spatial)
+        if self._spatial == 3 and any(size <= 0 for size in self.kernel_size):
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else repeated(output_size, self._spatial)
+        self.output_ratio: tuple[float, ...] | None = None
+        if isinstance(output_ratio, Sequence):
+            self.output_ratio = tuple(output_ratio)
+        elif output_ratio is not None:
+            self.output_ratio = (output_ratio,) * self._spatial
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"FractionalMaxPool{self._spatial}d requires specifying either an output size, or "
+                "a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self)._pool(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest values of windows at random distances in an image (N, C, H, W)."""
+
+    _spatial = 2
+    _pool = staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest values of windows at random distances in a volume (N, C, D, H, W)."""
+
+    _spatial = 3
+    _pool = staticmethod(F.fractional_max_pool3d)
