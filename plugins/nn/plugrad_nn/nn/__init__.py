@@ -37,7 +37,7 @@ from plugrad_nn.nn.activation import (
     Tanhshrink,
     Threshold,
 )
-from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterList, Sequential
+from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from plugrad_nn.nn.conv import Conv1d, Conv2d, Conv3d
 from plugrad_nn.nn.flatten import Flatten, Unflatten
 from plugrad_nn.nn.linear import Embedding, Identity, Linear
@@ -62,7 +62,7 @@ from plugrad_nn.nn.normalization import (
     LayerNorm,
     RMSNorm,
 )
-from plugrad_nn.nn.parameter import Parameter
+from plugrad_nn.nn.parameter import Buffer, Parameter
 from plugrad_nn.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -91,6 +91,9 @@ if TYPE_CHECKING:
         ConvTranspose2d,
         ConvTranspose3d,
     )
+    from plugrad_nn.nn.modules.data_parallel import (
+        DataParallel,
+    )
     from plugrad_nn.nn.modules.dropout import (
         AlphaDropout,
         Dropout1d,
@@ -105,6 +108,21 @@ if TYPE_CHECKING:
         InstanceNorm3d,
         LocalResponseNorm,
         SyncBatchNorm,
+    )
+    from plugrad_nn.nn.modules.lazy import (
+        LazyBatchNorm1d,
+        LazyBatchNorm2d,
+        LazyBatchNorm3d,
+        LazyConv1d,
+        LazyConv2d,
+        LazyConv3d,
+        LazyConvTranspose1d,
+        LazyConvTranspose2d,
+        LazyConvTranspose3d,
+        LazyInstanceNorm1d,
+        LazyInstanceNorm2d,
+        LazyInstanceNorm3d,
+        LazyLinear,
     )
     from plugrad_nn.nn.modules.margin_loss import (
         CosineEmbeddingLoss,
@@ -182,6 +200,10 @@ if TYPE_CHECKING:
         TransformerEncoder,
         TransformerEncoderLayer,
     )
+    from plugrad_nn.nn.modules.uninitialized import (
+        UninitializedBuffer,
+        UninitializedParameter,
+    )
 
 
 __all__ = [
@@ -202,6 +224,7 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "Buffer",
     "CELU",
     "CTCLoss",
     "ChannelShuffle",
@@ -221,6 +244,7 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
@@ -257,6 +281,19 @@ __all__ = [
     "LSTM",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LinearCrossEntropyLoss",
@@ -283,6 +320,7 @@ __all__ = [
     "PReLU",
     "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
@@ -326,6 +364,8 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
@@ -343,9 +383,15 @@ _FAMILIES: Final = {
     "attention": "MultiheadAttention",
     "classes": "AdaptiveLogSoftmaxWithLoss EmbeddingBag",
     "conv_transpose": "ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "data_parallel": "DataParallel",
     "dropout": "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
     "instancenorm": (
         "CrossMapLRN2d InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm SyncBatchNorm"
+    ),
+    "lazy": (
+        "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+        "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
+        "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
     ),
     "margin_loss": (
         "CTCLoss CosineEmbeddingLoss GaussianNLLLoss HingeEmbeddingLoss "
@@ -373,6 +419,7 @@ _FAMILIES: Final = {
         "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
         "TransformerEncoderLayer"
     ),
+    "uninitialized": "UninitializedBuffer UninitializedParameter",
 }
 _FAMILY_OF: Final = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

@@ -1,10 +1,10 @@
-"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList."""
+"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict and the like."""
 
 from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any, SupportsIndex, overload
 
 from plugrad import Tensor
@@ -127,6 +127,31 @@ class Sequential(_NumberedModules):
                 f"but {type(other)} is given."
             )
         return Sequential(*self, *other)
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                "add operator supports only objects of Sequential class, "
+                f"but {type(other)} is given."
+            )
+        return self.extend(list(other))  # type: ignore[no-any-return]  # itself
+
+    def __mul__(self, other: int) -> Sequential:
+        """The modules, the same objects, `other` times one after the other."""
+        return Sequential(*[*self] * self._checked_factor(other))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Sequential:
+        more = [*self] * (self._checked_factor(other) - 1)
+        return self.extend(more)  # type: ignore[no-any-return]  # itself
+
+    def _checked_factor(self, factor: object) -> int:
+        if not isinstance(factor, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(factor)}")
+        if factor <= 0:
+            raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
+        return factor
 
 
 class ModuleList(_NumberedModules):
@@ -276,13 +301,160 @@ class ParameterList(Module):
         return "\n".join(f"  ({at}): {_described(value)}" for at, value in enumerate(self))
 
 
+class ParameterDict(Module):
+    """A dictionary of parameters that is registered with the module it is assigned to.
+
+    Plain tensors put into it become parameters; anything else stays what it is.
+
+    >>> import plugrad
+    >>> plugrad.nn.ParameterDict({"scale": plugrad.ones(2)})["scale"].requires_grad
+    True
+    """
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, _text_key(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        setattr(self, _text_key(key), _as_parameter(value))
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterDict should not be called.")
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self._keys.keys()
+
+    def values(self) -> Iterable[Any]:
+        """The parameters."""
+        return (self[key] for key in self._keys)
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Names and parameters."""
+        return ((key, self[key]) for key in self._keys)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter under a name, or `default`."""
+        return getattr(self, key) if key in self else default
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter under a name, which is `default` if there was none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str) -> Any:
+        """Removes and returns one parameter."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Removes and returns the last name and parameter."""
+        if not self._keys:
+            raise KeyError("popitem(): dictionary is empty")
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Removes all parameters."""
+        for key in list(self._keys):
+            del self[key]
+
+    def copy(self) -> ParameterDict:
+        """Another dictionary of the same parameters."""
+        return ParameterDict(OrderedDict(self.items()))
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another dictionary, with `default` under each of the names."""
+        return ParameterDict((key, default) for key in keys)
+
+    def update(self, parameters: Any) -> None:
+        """Adds or replaces parameters; those of a plain dict are sorted by name."""
+        if not isinstance(parameters, Iterable):
+            raise TypeError(
+                "ParametersDict.update should be called with an iterable of key/value pairs, but "
+                f"got {type(parameters).__name__}"
+            )
+        pairs: Iterable[Any] = parameters
+        if isinstance(parameters, OrderedDict | ParameterDict):
+            pairs = list(parameters.items())
+        elif isinstance(parameters, Mapping):
+            pairs = sorted(parameters.items())
+        for place, pair in enumerate(pairs):
+            if not isinstance(pair, Iterable):
+                raise TypeError(
+                    f"ParameterDict update sequence element #{place} should be Iterable; is"
+                    f"{type(pair).__name__}"
+                )
+            key, *values = pair
+            if len(values) != 1:
+                raise ValueError(
+                    f"ParameterDict update sequence element #{place} has length "
+                    f"{len(values) + 1}; 2 is required"
+                )
+            self[key] = values[0]
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
+        made = other.copy()
+        made.update(self)
+        return made
+
+    def __ior__(self, other: ParameterDict) -> ParameterDict:
+        self.update(other)
+        return self
+
+    def extra_repr(self) -> str:
+        # Lists print the dtype, dictionaries the type: so does PyTorch.
+        return "\n".join(
+            f"  ({key}): {_described(value, by_type=True)}" for key, value in self.items()
+        )
+
+
+def _text_key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(
+            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
+        )
+    return key
+
+
 def _as_parameter(value: Any) -> Any:
     plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
     return Parameter(value) if plain else value
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, by_type: bool = False) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
+    kind = value.type() if by_type else value.dtype
     sizes = "x".join(str(size) for size in value.shape)
-    return f"Parameter containing: [{value.dtype} of size {sizes}]"
+    return f"Parameter containing: [{kind} of size {sizes}]"

@@ -19,17 +19,22 @@ class ModuleConversion:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
 
-    def _apply(self: T, fn: Callable[[Tensor], Tensor]) -> T:
-        for child in self._modules.values():
+    def _apply(self: T, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> T:
+        for child in self._modules.values() if recurse else ():
             if child is not None:
                 child._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in list(self._parameters.items()):
             if parameter is None:
                 continue
             with plugrad.no_grad():
                 moved = fn(parameter)
                 moved_grad = None if parameter.grad is None else fn(parameter.grad)
-            if moved is not parameter:
+            if moved.is_meta != parameter.is_meta:
+                # One of them has no memory: another object takes its place, as in PyTorch.
+                made = type(parameter)(moved, parameter.requires_grad)
+                made.grad = moved_grad
+                self._parameters[name] = made
+            elif moved is not parameter:
                 # The gradient goes first: it has to fit the tensor it belongs to at all times.
                 parameter.grad = None
                 parameter.data = moved
@@ -92,6 +97,17 @@ class ModuleConversion:
 
     def _cast(self: T, dtype: plugrad.dtype) -> T:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def type(self: T, dst_type: Any) -> T:
+        """Casts all members, whatever their dtype, as `Tensor.type` does."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+        """Moves all members to a device without their values, which are then not set.
+
+        This is how a module made on the "meta" device gets memory.
+        """
+        return self._apply(lambda t: plugrad.empty_like(t, device=device), recurse)
 
     def cpu(self: T) -> T:
         """Moves all members to the CPU."""

@@ -11,7 +11,7 @@ from plugrad.autograd.graph import RemovableHandle
 from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.conversion import ModuleConversion
 from plugrad_nn.nn.hooks import BackwardHooks, Hook, add_hook
-from plugrad_nn.nn.parameter import Parameter
+from plugrad_nn.nn.parameter import Buffer, Parameter
 from plugrad_nn.nn.state import ModuleState
 
 T = TypeVar("T", bound="Module")
@@ -125,6 +125,9 @@ class Module(ModuleState, ModuleConversion):
         elif isinstance(value, Module):
             self._forget(name, keep="_modules", kind="module")
             fields["_modules"][name] = value
+        elif isinstance(value, Buffer) and name not in fields.get("_parameters", ()):
+            self._forget(name, keep="_buffers", kind="buffers")
+            self.register_buffer(name, value, value.persistent)
         elif name in fields.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
@@ -338,6 +341,21 @@ class Module(ModuleState, ModuleConversion):
                 raise AttributeError(f"`{name}` is not an nn.Module")
             module = found
         return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts `module` at the dotted path `target`; `strict` refuses if there is nothing yet."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if hasattr(owner, name):
+            if not isinstance(getattr(owner, name), Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        elif strict:
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        setattr(owner, name, module)
 
     @explains
     def get_parameter(self, target: str) -> Parameter:

@@ -1,7 +1,8 @@
-"""Parameter: a tensor that a Module lists among its parameters."""
+"""Parameter and Buffer: tensors that a Module registers."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import plugrad
@@ -9,7 +10,9 @@ from plugrad import Tensor
 from plugrad.overrides import disabled_plugrad_function
 
 __all__ = [
+    "Buffer",
     "Parameter",
+    "is_lazy",
 ]
 
 
@@ -57,3 +60,43 @@ class Parameter(Tensor):
 
 def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
     return cls(data, requires_grad)
+
+
+class Buffer(Tensor):
+    """A tensor that becomes a buffer of the module it is assigned to.
+
+    Args:
+        data: the values; the buffer shares their memory. ``None`` gives an empty tensor.
+        persistent: whether it is in the module's state dict.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.Linear(1, 1)
+    >>> layer.calls = plugrad.nn.Buffer(plugrad.zeros(()))
+    >>> [name for name, _ in layer.named_buffers()]
+    ['calls']
+    """
+
+    _printed_as = "tensor"
+    persistent: bool
+    # Operations on buffers give plain tensors.
+    __plugrad_function__ = disabled_plugrad_function  # type: ignore[assignment]  # no method
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+        values = plugrad.empty(0) if data is None else data
+        made: Buffer = Tensor._make_subclass(cls, values.detach(), values.requires_grad)
+        made.persistent = persistent
+        return made
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None:
+        """Nothing to do: `__new__` made the tensor; this keeps Tensor's own initialiser out."""
+
+
+def is_lazy(param: object) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, Tensor) and hasattr(type(param), "materialize")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"):
+        return getattr(importlib.import_module("plugrad_nn.nn.modules.uninitialized"), name)
+    raise AttributeError(f"module 'plugrad.nn.parameter' has no attribute {name!r}")

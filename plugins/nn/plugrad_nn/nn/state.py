@@ -10,7 +10,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad.autograd.graph import RemovableHandle
 from plugrad_nn.nn.hooks import Hook, add_hook
-from plugrad_nn.nn.parameter import Parameter
+from plugrad_nn.nn.parameter import Parameter, is_lazy
 
 EXTRA_STATE = "_extra_state"
 
@@ -235,6 +235,9 @@ class ModuleState:
                 f'While copying the parameter named "{key}", expected plugrad.Tensor or '
                 f"Tensor-like object from checkpoint but received {type(value)}"
             ]
+        if is_lazy(member):
+            # So is the value: lazy modules made memory for any other one before this.
+            return []
         if tuple(value.shape) != tuple(member.shape):
             return [
                 f"size mismatch for {key}: copying a param with shape {value.shape} from "
