@@ -93,7 +93,7 @@ for _name in dir(Tensor):
         setattr(UninitializedTensorMixin, _name, _unusable(_name))
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]  # __repr__
     """A parameter that has no shape yet; `materialize` makes it a `Parameter`."""
 
     cls_to_become = Parameter
