@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +15,29 @@ from plugrad.plugins.arguments import explains
 
 __all__ = [
     "calculate_gain",
+    "constant",
     "constant_",
+    "dirac",
     "dirac_",
+    "eye",
     "eye_",
+    "kaiming_normal",
     "kaiming_normal_",
+    "kaiming_uniform",
     "kaiming_uniform_",
+    "normal",
     "normal_",
     "ones_",
+    "orthogonal",
     "orthogonal_",
+    "sparse",
     "sparse_",
     "trunc_normal_",
+    "uniform",
     "uniform_",
+    "xavier_normal",
     "xavier_normal_",
+    "xavier_uniform",
     "xavier_uniform_",
     "zeros_",
 ]
@@ -352,3 +365,34 @@ def _warn_if_empty(tensor: Tensor) -> bool:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return True
     return False
+
+
+def _renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function under its old name, without the underscore, with a FutureWarning."""
+    new = function.__name__
+    old = new.removesuffix("_")
+
+    def warned(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    warned.__name__ = old
+    warned.__doc__ = f"`{new}` under its old name; warns with FutureWarning."
+    return warned
+
+
+uniform = _renamed(uniform_)
+normal = _renamed(normal_)
+constant = _renamed(constant_)
+eye = _renamed(eye_)
+dirac = _renamed(dirac_)
+xavier_uniform = _renamed(xavier_uniform_)
+xavier_normal = _renamed(xavier_normal_)
+kaiming_uniform = _renamed(kaiming_uniform_)
+kaiming_normal = _renamed(kaiming_normal_)
+orthogonal = _renamed(orthogonal_)
+sparse = _renamed(sparse_)

@@ -15,7 +15,7 @@ from plugrad_nn.nn.utils.clip_grad import (
 from plugrad_nn.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 
 if TYPE_CHECKING:
-    from plugrad_nn.nn.utils import fusion, parametrizations, parametrize, rnn, stateless
+    from plugrad_nn.nn.utils import fusion, parametrizations, parametrize, prune, rnn, stateless
     from plugrad_nn.nn.utils.fusion import (
         fuse_conv_bn_eval,
         fuse_conv_bn_weights,
@@ -44,6 +44,7 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 # Loaded at their first use: modules, and functions by their module.
-_MODULES: Final = ("fusion", "parametrizations", "parametrize", "rnn", "stateless")
+_MODULES: Final = ("fusion", "parametrizations", "parametrize", "prune", "rnn", "stateless")
 _FUNCTIONS: Final = {
     "fuse_conv_bn_eval": "fusion",
     "fuse_conv_bn_weights": "fusion",

@@ -1,0 +1,2 @@
+# Type checkers look here for `plugrad.nn.utils.prune`. Written by tools/stubs.py.
+from plugrad_nn.nn.utils.prune import *
