@@ -59,7 +59,8 @@ def get_swa_avg_fn() -> Average:
 
     @plugrad.no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
-        return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+        averaged: Tensor = averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+        return averaged
 
     return swa_update
 

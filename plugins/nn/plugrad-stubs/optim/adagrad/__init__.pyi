@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.optim.adagrad`. Written by tools/stubs.py.
+# For type checkers: `plugrad.optim.adagrad`. Written by tools/stubs.py.
 from plugrad_nn.optim.adagrad import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.optim.lbfgs`. Written by tools/stubs.py.
+# For type checkers: `plugrad.optim.lbfgs`. Written by tools/stubs.py.
 from plugrad_nn.optim.lbfgs import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.optim.line_search`. Written by tools/stubs.py.
+# For type checkers: `plugrad.optim.line_search`. Written by tools/stubs.py.
 from plugrad_nn.optim.line_search import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.optim.sparse_adam`. Written by tools/stubs.py.
+# For type checkers: `plugrad.optim.sparse_adam`. Written by tools/stubs.py.
 from plugrad_nn.optim.sparse_adam import *

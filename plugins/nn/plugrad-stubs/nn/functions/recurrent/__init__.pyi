@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.nn.functions.recurrent`. Written by tools/stubs.py.
+# For type checkers: `plugrad.nn.functions.recurrent`. Written by tools/stubs.py.
 from plugrad_nn.nn.functions.recurrent import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.nn.modules.transformer`. Written by tools/stubs.py.
+# For type checkers: `plugrad.nn.modules.transformer`. Written by tools/stubs.py.
 from plugrad_nn.nn.modules.transformer import *

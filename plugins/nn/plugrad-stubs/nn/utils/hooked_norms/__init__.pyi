@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.nn.utils.hooked_norms`. Written by tools/stubs.py.
+# For type checkers: `plugrad.nn.utils.hooked_norms`. Written by tools/stubs.py.
 from plugrad_nn.nn.utils.hooked_norms import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.nn.utils.parametrizations`. Written by tools/stubs.py.
+# For type checkers: `plugrad.nn.utils.parametrizations`. Written by tools/stubs.py.
 from plugrad_nn.nn.utils.parametrizations import *

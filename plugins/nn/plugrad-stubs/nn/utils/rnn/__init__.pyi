@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.nn.utils.rnn`. Written by tools/stubs.py.
+# For type checkers: `plugrad.nn.utils.rnn`. Written by tools/stubs.py.
 from plugrad_nn.nn.utils.rnn import *

@@ -1,2 +1,2 @@
-# Type checkers look here for `plugrad.optim.lr_scheduler.factors`. Written by tools/stubs.py.
+# For type checkers: `plugrad.optim.lr_scheduler.factors`. Written by tools/stubs.py.
 from plugrad_nn.optim.lr_scheduler.factors import *
