@@ -82,6 +82,7 @@ def _unusable(name: str) -> Callable[..., NoReturn]:
         raise ValueError(_UNUSABLE.format(name, type(self).__name__))
 
     refuse.__name__ = name
+    refuse.__doc__ = "Raises ValueError: it has no shape yet."
     return refuse
 
 
