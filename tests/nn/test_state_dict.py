@@ -187,3 +187,22 @@ def test_load_state_dict_hooks_run() -> None:
     layer.register_load_state_dict_post_hook(forgive)
     layer.load_state_dict({"old_weight": plugrad.full((1, 1), 2.0)})
     assert layer.weight.tolist() == [[2.0]]
+
+
+def test_hooks_of_older_programs_change_state_dicts() -> None:
+    """They get no module when loading, and may return another state dict."""
+    layer = nn.Linear(2, 1)
+
+    def renamed(module: Any, state: Any, prefix: str, metadata: Any) -> Any:
+        return {name.replace("weight", "w"): value for name, value in state.items()}
+
+    def back(state: Any, prefix: str, *rest: Any) -> None:
+        state[f"{prefix}weight"] = state.pop(f"{prefix}w")
+
+    handle = layer._register_state_dict_hook(renamed)
+    layer._register_load_state_dict_pre_hook(back)
+    state = layer.state_dict()
+    assert sorted(state) == ["bias", "w"]
+    assert layer.load_state_dict(state) == ([], [])
+    handle.remove()
+    assert sorted(layer.state_dict()) == ["bias", "weight"]

@@ -118,6 +118,9 @@ class ModuleState:
                 )
         for hook in self._hooks("state_dict").values():
             hook(self, result, prefix, version)
+        for hook in self._hooks("state_dict_other").values():
+            other = hook(self, result, prefix, version)
+            result = result if other is None else other
         return result
 
     def load_state_dict(
@@ -269,6 +272,18 @@ class ModuleState:
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(module, state_dict, prefix, local_metadata)` may change the state dict in place."""
         return self._add_state_hook("state_dict", hook)
+
+    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
+        """As the hook of `register_state_dict_post_hook`, which may return another state dict."""
+        return self._add_state_hook("state_dict_other", hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Hook, with_module: bool = False
+    ) -> RemovableHandle:
+        """As `register_load_state_dict_pre_hook`, for hooks that take no module."""
+        if with_module:
+            return self.register_load_state_dict_pre_hook(hook)
+        return self.register_load_state_dict_pre_hook(lambda module, *rest: hook(*rest))
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """The hook runs first and gets the module and all that `_load_from_state_dict` gets."""
