@@ -43,8 +43,9 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     for dim, size in enumerate(sizes_of(self)[:-2]):
         # One of each matrix, where several right sides share it.
         if size == 1 and driver != "gels":
-            rank = rank.narrow(dim, 0, 1)
-            values = values.narrow(dim, 0, 1) if driver in ("gelsd", "gelss") else values
+            rank = F.narrow_copy(rank, dim, 0, 1)
+            if driver in ("gelsd", "gelss"):
+                values = F.narrow_copy(values, dim, 0, 1)
     return named("linalg_lstsq", solution, residuals, rank, values)
 
 

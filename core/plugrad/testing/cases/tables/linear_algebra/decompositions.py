@@ -75,7 +75,11 @@ CASES = [
     ),
     case(
         "cholesky_inverse",
-        [call(FACTOR), call(TRIANGLES, True)],
+        # Of each only a triangle is read; no diagonal of it may have a zero.
+        [
+            call(T(values=[[2.0, 0.7], [0.5, 3.0]])),
+            call(T(values=[[[2.0, 0.3], [0.5, 3.0]], [[-1.0, 0.4], [1.0, 2.0]]]), True),
+        ],
         fails(RuntimeError, NOT_SQUARE, WIDE),
         gradient=False,
     ),
