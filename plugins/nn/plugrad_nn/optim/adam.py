@@ -118,7 +118,9 @@ class Adam(ElementwiseOptimizer):
         return state
 
     def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
-        beta1, beta2 = map(at_hand, group["betas"])
+        beta1, beta2 = group["betas"]
+        if isinstance(beta1, Tensor):
+            beta1, beta2 = at_hand(beta1), at_hand(beta2)
         mean, mean_square = s["exp_avg"], s["exp_avg_sq"]
         mean.lerp_(g, 1 - beta1)
         if isinstance(beta2, Tensor):
@@ -128,9 +130,11 @@ class Adam(ElementwiseOptimizer):
         if group["amsgrad"]:
             mean_square = s["max_exp_avg_sq"] = s["max_exp_avg_sq"].maximum(mean_square)
         step = s["step"]
+        # lr * (m / c1) / (sqrt(v / c2) + eps) with the corrections moved into the numbers.
         correction = (1 - beta2**step) ** 0.5
-        root = (mean_square.sqrt() / correction).add_(group["eps"])
-        step_along_ratio(p, mean, root, _to_scalar(group["lr"]) / (1 - beta1**step))
+        root = mean_square.sqrt().add(group["eps"] * correction)
+        rate = _to_scalar(group["lr"]) * correction / (1 - beta1**step)
+        step_along_ratio(p, mean, root, rate)
 
 
 def _check_kinds(betas: tuple[Any, Any], only_numbers: bool | None) -> None:

@@ -29,6 +29,7 @@ State: TypeAlias = dict[str, Any]
 # A number, or a tensor of no dimension.
 Number: TypeAlias = Any
 Pair: TypeAlias = tuple[Tensor, Tensor]
+Rule: TypeAlias = Callable[[ParamGroup, Tensors, Tensors, State], None]
 
 # Options that state dicts of older versions of PyTorch do not have, and what they did without.
 _NEWER_OPTIONS: dict[str, Any] = {
@@ -100,13 +101,33 @@ class ElementwiseOptimizer(Optimizer):
                 continue
             self._check_pairs(group, pairs)
             if not (group.get("foreach") or group.get("fused")):
-                for pair in pairs:
-                    self._update(group, *pair)
+                recorded = group.get("differentiable", False)
+                # Not the options of all optimizers, if none is chosen.
+                own = type(self)._apply is not ElementwiseOptimizer._apply
+                rule = self._apply if own or _has_options(group) else self._rule
+                for parameter, grad in pairs:
+                    if recorded or (self.splits_complex and parameter.is_complex()):
+                        self._update(group, parameter, grad)
+                    else:
+                        self._update_plainly(group, parameter, grad, rule)
             elif group.get("differentiable"):
                 raise AssertionError("_foreach ops don't support autograd")
             else:
                 self._update_lists(group, pairs)
         return loss
+
+    def _update_plainly(
+        self, group: ParamGroup, parameter: Tensor, grad: Tensor, rule: Rule
+    ) -> None:
+        """What `_update` does, of a real parameter and unrecorded."""
+        state = self._state_of(group, parameter, grad)
+        now = self._with_step(group, dict(self._advance(group, state)))
+        rule(group, parameter, grad, now)
+        for name, value in now.items():
+            if name not in state:
+                state[name] = value
+            elif value is not state[name] and name != "step":
+                state[name].copy_(value)
 
     def _update(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> None:
         state = self._state_of(group, parameter, grad)
@@ -181,19 +202,24 @@ class ElementwiseOptimizer(Optimizer):
         state = self.state[parameter]
         if not state:
             state.update(self._start(group, parameter, grad))
-        for name, value in state.items():
-            if (
-                name not in self.numbers
-                and isinstance(value, Tensor)
-                and value.device is not parameter.device
-            ):
-                state[name] = value.to(parameter.device)
+        device = parameter.device
+        for value in state.values():
+            if isinstance(value, Tensor) and value.device is not device:
+                self._follow(state, device)
+                break
         return state
 
-    def _advance(self, group: ParamGroup, state: State) -> None:
+    def _follow(self, state: State, device: Any) -> None:
+        """Moves what belongs to a parameter to where it is now."""
+        for name, value in state.items():
+            if name not in self.numbers and isinstance(value, Tensor):
+                state[name] = value.to(device)
+
+    def _advance(self, group: ParamGroup, state: State) -> State:
         if "step" in state:
             # A tensor in place; where a step is captured, a stand-in of the number.
             state["step"] += 1
+        return state
 
     def _with_step(self, group: ParamGroup, state: State) -> State:
         if "step" in state:
@@ -243,6 +269,12 @@ class ElementwiseOptimizer(Optimizer):
                         own[name] = self._count(group, parameter, float(own[name]))
 
 
+def _has_options(group: ParamGroup) -> bool:
+    """Whether `_apply` would do something before the rule."""
+    weight_decay = group.get("weight_decay", 0)
+    return bool(group.get("maximize") or isinstance(weight_decay, Tensor) or weight_decay)
+
+
 def _real(value: Any) -> Any:
     """A complex tensor as a real one with one dimension more; anything else as it is."""
     if isinstance(value, Tensor) and value.is_complex():
@@ -287,8 +319,7 @@ def at_hand(number: Number) -> Number:
 
 def step_along(p: Tensors, direction: Tensors, rate: Number) -> None:
     """p -= rate * direction"""
-    rate = at_hand(rate)
-    if isinstance(rate, Tensor):
+    if isinstance(rate, Tensor) and isinstance(rate := at_hand(rate), Tensor):
         p.sub_(direction * rate)
     else:
         p.add_(direction, alpha=-rate)
@@ -296,8 +327,7 @@ def step_along(p: Tensors, direction: Tensors, rate: Number) -> None:
 
 def step_along_ratio(p: Tensors, above: Tensors, below: Tensors, rate: Number) -> None:
     """p -= rate * above / below"""
-    rate = at_hand(rate)
-    if isinstance(rate, Tensor):
+    if isinstance(rate, Tensor) and isinstance(rate := at_hand(rate), Tensor):
         p.sub_(above * rate / below)
     else:
         p.addcdiv_(above, below, value=-rate)

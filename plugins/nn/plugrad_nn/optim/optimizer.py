@@ -74,6 +74,11 @@ def _use_grad_for_differentiable(function: Step) -> Step:
     return step
 
 
+def _hooks_of(first: OrderedDict[int, Hook], second: OrderedDict[int, Hook]) -> Iterable[Hook]:
+    """The hooks of two dicts, in their order; most often there is none."""
+    return chain(first.values(), second.values()) if first or second else ()
+
+
 class Optimizer:
     """Base class of optimizers.
 
@@ -268,11 +273,8 @@ class Optimizer:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self: Optimizer = args[0]
-            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-                hooks = chain(
-                    _global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values()
-                )
-                for hook in hooks:
+            with record_function(self._step_profile_name):
+                for hook in _hooks_of(_global_optimizer_pre_hooks, self._optimizer_step_pre_hooks):
                     result = hook(self, args, kwargs)
                     if result is None:
                         continue
@@ -283,11 +285,11 @@ class Optimizer:
                         )
                     args, kwargs = result
                 out = func(*args, **kwargs)
-                if self in stepped:
+                if stepped and self in stepped:
                     stepped[self] = True
                 self._optimizer_step_code()
-                for hook in chain(
-                    self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values()
+                for hook in _hooks_of(
+                    self._optimizer_step_post_hooks, _global_optimizer_post_hooks
                 ):
                     hook(self, args, kwargs)
                 return out
@@ -298,6 +300,7 @@ class Optimizer:
         """Puts hooks around the `step` of the object's class, once."""
         cls: Any = type(self)
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{cls.__name__}.zero_grad"
+        self._step_profile_name = f"Optimizer.step#{cls.__name__}.step"
         if not getattr(cls.step, "hooked", False):
             cls.step = self.profile_hook_step(cls.step)
             cls.step.hooked = True

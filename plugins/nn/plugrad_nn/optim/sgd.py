@@ -6,6 +6,7 @@ from plugrad import Tensor
 from plugrad_nn.optim.checks import require_not_negative, require_one_way
 from plugrad_nn.optim.elementwise import (
     ElementwiseOptimizer,
+    Rule,
     State,
     Tensors,
     step_along,
@@ -82,9 +83,20 @@ class SGD(ElementwiseOptimizer):
     def _state_of(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
         if not group["momentum"]:
             return {}
-        if self.state[parameter].get("momentum_buffer", 0) is None:
-            del self.state[parameter]["momentum_buffer"]  # as PyTorch stores it
-        return super()._state_of(group, parameter, grad)
+        state = self.state[parameter]
+        if "momentum_buffer" in state:
+            buffer = state["momentum_buffer"]
+            if buffer is None:
+                del state["momentum_buffer"]  # as PyTorch stores it
+            elif buffer.device is not parameter.device:
+                self._follow(state, parameter.device)
+        return state
+
+    def _update_plainly(
+        self, group: ParamGroup, parameter: Tensor, grad: Tensor, rule: Rule
+    ) -> None:
+        # There is no count, and the rule writes to the buffer itself.
+        rule(group, parameter, grad, self._state_of(group, parameter, grad))
 
     def _start(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
         return {}
