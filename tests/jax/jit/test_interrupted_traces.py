@@ -28,7 +28,7 @@ def situation(model: Any) -> list[Any]:
         [is_concrete(parameter) for parameter in model.parameters()],
         [parameter.grad is None for parameter in model.parameters()],
         (state.trace, state.array_log, state.multithreading, list(state.scopes)),
-        len(optimizers._global_pre_hooks),
+        len(optimizers._global_optimizer_pre_hooks),
     ]
 
 
@@ -69,6 +69,6 @@ def test_the_hook_on_optimizers_is_gone_whenever_it_is_interrupted() -> None:
     program = compile("with seen(check): pass", "<program>", "exec")
     event = 1
     while interrupted(program, event, names):
-        assert not optimizers._global_pre_hooks, f"at bytecode {event}"
+        assert not optimizers._global_optimizer_pre_hooks, f"at bytecode {event}"
         event += 1
     assert event > 40

@@ -59,8 +59,9 @@ def test_a_step_runs_where_its_model_is() -> None:
         assert found.item() == pytest.approx(expected.item(), rel=1e-5)
     for parameter in captured.model.parameters():
         assert index_of(parameter) == 1
-        for value in captured.optimizer.state[parameter].values():
-            assert not isinstance(value, plugrad.Tensor) or index_of(value) == 1
+        for name, value in captured.optimizer.state[parameter].items():
+            # The count stays on the host, as in PyTorch.
+            assert name == "step" or index_of(value) == 1
     assert step.traces == 2
 
 

@@ -103,6 +103,8 @@ class Transform:
         """The transforms of columns (before, n, columns), as (before, columns, n)."""
         before, length, columns = part.shape
         rows = np.ascontiguousarray(part.swapaxes(1, 2)).reshape(-1, length)
+        if not is_aligned(rows):
+            rows = rows.copy()  # a part of an array that was in this order anyway
         made = _matrix(before * columns, count, dtype)
         transform_rows(rows, made, self.forward)
         return made.reshape(before, columns, count)

@@ -370,8 +370,14 @@ class Optimizer:
         they set learning rates when they are made.
 
         Raises:
+            TypeError: it is no dict.
             ValueError: another number of groups, or of parameters in a group.
         """
+        if not isinstance(state_dict, dict):
+            raise TypeError(
+                f"{type(self).__name__}.load_state_dict(): argument 'state_dict' (position 1) must "
+                f"be dict, not {type(state_dict).__name__}"
+            )
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             result = hook(self, state_dict)

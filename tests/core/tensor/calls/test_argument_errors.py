@@ -199,7 +199,7 @@ def test_functions_in_python_name_the_argument(call: Any, torch_oracle: Any) -> 
         (lambda: plugrad.nn.init.calculate_gain([]), r"'nonlinearity' \(position 1\) must be str"),
         (lambda: plugrad.optim.Adam([X], lr=plugrad.float32), r"Adam\(\): argument 'lr' must be"),
         (lambda: plugrad.nn.utils.vector_to_parameters(X, 2), "'parameters' .* tuple of Tensors"),
-        (lambda: plugrad.optim.Adam([X], betas=[1, "a"]), "'betas' must be tuple of two floats"),
+        (lambda: plugrad.optim.Adam([X], betas=[1, "a"]), "'betas' must be tuple, not list"),
         (lambda: plugrad.optim.SGD([X]).load_state_dict(None), "'state_dict' .* must be dict"),
         (lambda: plugrad.nn.Linear(1, 1).get_submodule(3), "'target' .* must be str, not int"),
         (lambda: plugrad.nn.Embedding(2, 2, padding_idx="a"), "'padding_idx' must be int, not str"),
