@@ -37,6 +37,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given ones along its diagonal, and zeros elsewhere.
 

@@ -76,7 +76,7 @@ else:
         raise AttributeError(f"module 'plugrad.linalg' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)
 
 
 __all__ = [

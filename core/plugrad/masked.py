@@ -51,6 +51,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def _mask_like(input: Any, mask: Any) -> Any:
     """The mask in the shape of the input; None stays None."""
     if mask is None:

@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class ProfilerActivity(enum.Enum):
     """What can be measured; see `supported_activities`."""
 

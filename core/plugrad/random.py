@@ -29,6 +29,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class _GeneratorType(type):
     """Counts every backend's generators among the instances of `Generator`."""
 

@@ -31,6 +31,11 @@ __all__ = [
     "Tensor",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 # Numbers are Python's: plugrad has none that stand for numbers to come.
 Number: TypeAlias = int | float | bool
 IntLikeType: TypeAlias = int

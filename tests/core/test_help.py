@@ -266,6 +266,22 @@ def test_dir_shows_what_users_need_and_no_internals() -> None:
         getattr(plugrad, name)
 
 
+@pytest.mark.parametrize(
+    "name", "fft functional linalg masked profiler random signal.windows types".split()
+)
+def test_dir_of_a_namespace_shows_what_it_offers(name: str) -> None:
+    module = importlib.import_module(f"plugrad.{name}")
+    assert sorted(dir(module)) == sorted(module.__all__)
+
+
+def test_dir_of_autograd_shows_names_that_there_are() -> None:
+    shown = dir(plugrad.autograd)
+    assert {"backward", "forward_ad", "function", "functional", "profiler"} <= set(shown)
+    assert not {"Any", "importlib", "run_backward"} & set(shown)
+    for name in shown:
+        getattr(plugrad.autograd, name)
+
+
 def test_tensors_show_no_internals() -> None:
     shown = set(dir(plugrad.Tensor)) | set(dir(plugrad.ones(2)))
     internal = "bump_version keyset meta needs_grad replace_array shared sizes version view_info"

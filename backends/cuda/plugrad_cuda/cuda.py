@@ -104,6 +104,11 @@ __all__ = [
     "make_graphed_callables",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 # bfloat16 has arithmetic of its own from this capability on.
 _BF16_CAPABILITY = 8
 

@@ -60,8 +60,15 @@ class Array(Tensor):
         """The array on another device."""
         return as_array(Tensor.to_device(self, device, stream=stream))
 
-    T = property(lambda self: as_array(F.numpy_T(self)))
-    mT = property(lambda self: as_array(F.mT(self)))
+    @property
+    def T(self) -> Any:
+        """The transpose of a matrix, a view."""
+        return as_array(F.numpy_T(self))
+
+    @property
+    def mT(self) -> Any:
+        """The transposes of a stack of matrices, `(..., M, N)` to `(..., N, M)`, a view."""
+        return as_array(F.mT(self))
 
 
 def as_array(found: Any) -> Any:

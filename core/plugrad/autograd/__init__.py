@@ -105,5 +105,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+_MODULES = (
+    *("anomaly_mode", "checkpoint", "forward_ad", "function", "functional", "grad_mode"),
+    *("gradcheck", "gradgradcheck", "graph", "profiler", "profiler_util"),
+)
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES})

@@ -33,6 +33,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

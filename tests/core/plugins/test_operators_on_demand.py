@@ -45,8 +45,9 @@ def test_completion_shows_no_plugin_that_is_known_to_bring_other_things(
 ) -> None:
     site.backend("jax")
     site.add("plugrad-nn", "1.0", "nn", "")
+    site.add("plugrad-distributions", "1.0", "distributions", "")
     manager.rescan()
-    assert {"jax", "nn"}.isdisjoint(dir(plugrad.ops))
+    assert {"jax", "nn", "distributions"}.isdisjoint(dir(plugrad.ops))
 
 
 def test_kernels_for_a_plugins_operators_load_it(late: str) -> None:
