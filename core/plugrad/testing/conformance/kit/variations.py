@@ -26,7 +26,7 @@ from plugrad.testing.conformance.kit.trials import (
 
 LAYOUTS: Final = ("transposed", "sliced", "expanded")
 
-# Samples are of the order of 1, and so is what they are multiplied with; 2**-52 is a rounding error.
+# Samples and what they are multiplied with are of the order of 1; a rounding error is 2**-52.
 QUOTIENT_OF_ROUNDING: Final = 1e12
 
 # Of one tensor: no dimensions, no elements in various places, dimensions of 1, many elements.
