@@ -20,13 +20,17 @@ from plugrad_cpu.numerics.sorting import stable_order
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
+# NumPy's stubs do not know these arguments by position, which is the fast way.
+_minimum: Final[Callable[..., Any]] = np.minimum.reduce
+_maximum: Final[Callable[..., Any]] = np.maximum.reduce
+
 
 def check_range(index: Array, size: int, dim: int, *, wrap: bool = False) -> None:
     """Raise for an index outside of [0, size), or of [-size, size) with `wrap`."""
     if index.size == 0:
         return
     low = -size if wrap else 0
-    if index.min() < low or index.max() >= size:
+    if _minimum(index, None) < low or _maximum(index, None) >= size:
         outside = index[(index < low) | (index >= size)].reshape(-1)[0]
         message = errors.out_of_bounds(outside, dim, size)
         raise IndexError(message) if wrap else RuntimeError(message)

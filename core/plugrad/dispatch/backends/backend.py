@@ -225,12 +225,13 @@ class Backend:
             TypeError: the array's dtype is none of NumPy's, or none that plugrad has.
         """
         native: Any = array.dtype
-        if not hasattr(native, "name"):
+        try:
+            return dtype_from_numpy(native)
+        except AttributeError:
             raise TypeError(
                 f"dtype_of() of backend {self.name!r} got an array of dtype {native!r}, which is "
                 "none of NumPy's: override dtype_of(array) and native_dtype(dtype)"
-            )
-        return dtype_from_numpy(native)
+            ) from None
 
     def strides(self, array: Any) -> tuple[int, ...]:
         """Strides in elements; by default those of a contiguous array."""

@@ -185,7 +185,8 @@ def select_backward(
         return grad
     grad = _restore(grad, len(shape), dim, keepdim)
     zeros = F.zeros(shape, dtype=grad.dtype, device=grad.device)
-    return F.scatter_add(zeros, dim, _restore(indices, len(shape), dim, keepdim), grad)
+    # One element of each line was selected, so none is written twice.
+    return F.scatter(zeros, dim, _restore(indices, len(shape), dim, keepdim), grad)
 
 
 def logsumexp_backward(grad: Tensor, x: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:

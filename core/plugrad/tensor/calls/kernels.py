@@ -496,16 +496,16 @@ class RawKernel:
         return value
 
     def _wrap(self, out: Any, device: Device) -> TensorBase:
-        if type(out) is self.array_type:
-            native = out.dtype
-            if native is not self.last_native:
-                self.last_dtype = self.backend.dtype_of(out)
-                self.last_native = native
-            return make_tensor(out, self.last_dtype, device, self.tensor_keyset)
-        if isinstance(out, (tuple, list)):
-            raise self._unlike(f"a {type(out).__name__} of {len(out)}: expected one array")
-        array = self.active.taken(out, self.op.qualified_name)
-        return make_tensor(array, self.backend.dtype_of(array), device, self.tensor_keyset)
+        array = out
+        if type(out) is not self.array_type:
+            if isinstance(out, (tuple, list)):
+                raise self._unlike(f"a {type(out).__name__} of {len(out)}: expected one array")
+            array = self.active.taken(out, self.op.qualified_name)
+        native = array.dtype
+        if native is not self.last_native:
+            self.last_dtype = self.backend.dtype_of(array)
+            self.last_native = native
+        return make_tensor(array, self.last_dtype, device, self.tensor_keyset)
 
     def _wrap_all(self, out: Any, device: Device) -> Any:
         """What is no single array: several, a list of them, or a Python value."""
