@@ -30,23 +30,26 @@ REMARKS = {
     "numerics": """\
 What takes more than 1.2 times as long as in PyTorch, and why:
 
-* `randn`: PyTorch fuses multiplications and additions in float32. NumPy has no fused operation, so
-  each is one in float64 that is rounded once more, in a pass of its own: that is the price of the
-  same numbers, bit by bit. In float64 the logarithms are the C library's, one after the other.
-* `rand` in float64, `randint`: NumPy's Mersenne Twister takes 2.7 ns for a word, PyTorch's 2 ns.
-* `randperm`: each number depends on the exchanges before it. They are followed for all numbers at
-  once, which takes a sort and six passes at random places.
+* Transforms of many short real rows: FFTW takes twice as long as MKL for rows of 64 numbers, and
+  1.6 times as long for rows of 1024.
+* `lstsq` in float32: LAPACK's driver alone takes 1.05 times as long as PyTorch. The rest is copies
+  to Fortran's order and a look at the rank.
 * `cumsum`: NumPy's loop writes each sum to memory and reads it again. Sums of blocks would be
   faster, but not monotonic for positive numbers.
-* Transforms of many short rows, and of large powers of two: these are SciPy's, whose wheels most
-  likely use narrower registers than MKL. Products with matrices of waves were slower for rows of
-  64, and splitting a long row into a square gained less than a tenth.
-* `conv1d`, `conv3d`: a product of matrices, one side of which is the number of filters; it comes to
-  50 operations per ns. Copying a third of the columns, with a product for each tap, was no faster.
-* `max_pool1d`: passes over every second element, which NumPy takes longer for.
-* Attention that is not causal: the products of matrices take two thirds of the time; the
-  exponentials and their sums are passes over blocks in the cache, where PyTorch's run in registers.
-* `bincount`, `histc` and `nearest` to a larger size: nobody has looked for a faster kernel yet.
+* `adaptive_avg_pool2d` to 1x1 is a sum over rows of 4096 numbers by BLAS.
+* `bincount`, `histc`: nobody has looked for a faster kernel yet.
+
+The figures are with the extras that are named above. Without them:
+
+* Random numbers: NumPy has no fused multiplication and addition, so `randn` in float32 computes in
+  float64 and rounds once more, which is the price of the same numbers, bit by bit. It takes four to
+  five times as long as PyTorch, `rand` 1.2 to 1.8 times.
+* Transforms are SciPy's, or NumPy's: up to 1.7 times as long as PyTorch's for large powers of two,
+  and two to six times for many short rows.
+* Convolutions are products of matrices, one side of which is the number of filters; `conv3d` takes
+  twice as long as in PyTorch.
+* `max_pool1d` makes passes over every second element, and attention that is not causal makes passes
+  over blocks in the cache where PyTorch's run in registers: 1.3 times as long.
 """,
 }
 
@@ -60,6 +63,7 @@ def environment() -> dict[str, str]:
         f"{'interpreted' if origin.endswith('.py') else 'compiled'} core",
         "Python": platform.python_version(),
         "NumPy": metadata.version("numpy"),
+        "extras": extras(),
         "machine": f"{os.cpu_count()} cores, {processor()}",
     }
     if hasattr(os, "getloadavg"):
@@ -70,6 +74,17 @@ def environment() -> dict[str, str]:
             threads = library.module.get_num_threads()
             found[TORCH] = f"{library.module.__version__}, {threads} threads"
     return found
+
+
+def extras() -> str:
+    """The packages that make the CPU backend faster, where they are installed."""
+    found = []
+    for name in ("scipy", "numba", "pyfftw"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found) or "none"
 
 
 def processor() -> str:

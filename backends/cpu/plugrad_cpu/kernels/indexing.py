@@ -6,6 +6,7 @@ fast loop.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,6 +21,8 @@ from plugrad_cpu.numerics.sorting import stable_order
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
+# Positions along dimensions that are no longer are kept, for shapes that recur.
+_KEPT: Final = 4096
 # NumPy's stubs do not know these arguments by position, which is the fast way.
 _minimum: Final[Callable[..., Any]] = np.minimum.reduce
 _maximum: Final[Callable[..., Any]] = np.maximum.reduce
@@ -44,8 +47,17 @@ def _place(index: Array, dim: int) -> tuple[Array, ...]:
         if axis == dim:
             arrays.append(index)
         else:
-            arrays.append(np.arange(size).reshape((size,) + (1,) * (ndim - axis - 1)))
+            made = _own_positions if size <= _KEPT else _own_positions.__wrapped__
+            arrays.append(made(size, ndim - axis - 1))
     return tuple(arrays)
+
+
+@functools.lru_cache(maxsize=256)
+def _own_positions(size: int, after: int) -> Array:
+    """0, 1, ... along a dimension with others after it."""
+    found = np.arange(size).reshape((size,) + (1,) * after)
+    found.flags.writeable = False
+    return found
 
 
 def _with_a_dim(array: Array) -> Array:

@@ -16,6 +16,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import ALL_DTYPES
 from plugrad.graph.node import ANY_DTYPE, MAX_SEQUENCE_NR, InputMetadata, Node, own_metadata
 from plugrad.graph.support import operators
+from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.layout import strides
 from plugrad.tensor.aliasing.memory_layout import is_dense
 from plugrad.tensor.aliasing.strides import contiguous_strides
@@ -129,12 +130,13 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
     if _first(grads)._keyset & FORWARD_AD_BIT:
         # As in PyTorch, it has no tangent then.
         return detached(call_clone(_first(grads)))
-    if is_unshared(grads, 0, others):
-        grad = _first(grads)
-        if not state.grad_layout or _has_layout_of(grad, variable):
-            return grad
-        return _with_layout_of(grad, variable)
-    return _with_layout_of(_first(grads), variable)
+    # Asked before a variable here holds the gradient, too.
+    alone = is_unshared(grads, 0, others)
+    grad = _first(grads)
+    if alone and not state.grad_layout:
+        return grad
+    fits = _has_layout_of(grad, variable)
+    return grad if alone and fits else _with_layout_of(grad, variable, fits)
 
 
 def _has_layout_of(grad: TensorBase, variable: TensorBase) -> bool:
@@ -172,13 +174,15 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
     return steps if is_dense(sizes, steps) else contiguous_strides(sizes)
 
 
-def _with_layout_of(grad: TensorBase, variable: TensorBase) -> TensorBase:
-    """A copy whose elements lie in memory as the variable's do."""
+def _with_layout_of(grad: TensorBase, variable: TensorBase, fits: bool) -> TensorBase:
+    """A copy whose elements lie in memory as the variable's do, and as the gradient's if it fits."""
     if grad._keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
         # Nobody writes to its array, so that a tensor of its own will do.
         return make_tensor(grad.array, grad.dtype, grad.device, grad._keyset)
-    if _has_layout_of(grad, variable) or grad.dtype is not variable.dtype:
+    if fits or grad.dtype is not variable.dtype:
         return call_clone(grad)
+    if _layout_for(variable) == contiguous_strides(sizes_of(grad)):
+        return call_clone(grad, contiguous_format)
     return _copy_like(grad, variable)
 
 

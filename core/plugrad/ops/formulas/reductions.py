@@ -48,7 +48,9 @@ def _count(shape: Any, dim: Any) -> int:
 
 
 def sum_backward(grad: Tensor, shape: Any, dim: Any, keepdim: bool) -> Tensor:
-    return F.expand(_restore(grad, len(shape), dim, keepdim), shape)
+    # A gradient without dimensions expands to any shape.
+    grad = grad if grad.ndim == 0 else _restore(grad, len(shape), dim, keepdim)
+    return F.expand(grad, shape)
 
 
 def nansum_backward(grad: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
