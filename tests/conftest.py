@@ -54,6 +54,7 @@ ONE_CORE = {
     "tests/core/test_types.py": "compiled",
     "tests/op_db": "compiled",
     "tests/jax/test_precision.py": "compiled",
+    "tests/jax/test_programs.py": "compiled",
     "tests/nn/test_demo.py": "compiled",
     "tests/releases": "compiled",
     "tests/nn/test_examples.py": "compiled",

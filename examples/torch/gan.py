@@ -66,6 +66,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--compile", action="store_true", help="each step is one program")
     arguments = parser.parse_args()
 
     torch.manual_seed(999)
@@ -75,32 +76,33 @@ def main():
     optimizer_d = optim.Adam(discriminator.parameters(), lr=2e-3, betas=(0.5, 0.999))
     optimizer_g = optim.Adam(generator.parameters(), lr=2e-3, betas=(0.5, 0.999))
 
-    for step in range(1, arguments.steps + 1):
-        real = real_pictures(32)
-        discriminator.zero_grad()
-        label = torch.full((real.size(0),), 1.0, dtype=torch.float)
-        output = discriminator(real)
-        loss_real = criterion(output, label)
-        loss_real.backward()
-        mean_real = output.mean().item()
-
-        fake = generator(torch.randn(real.size(0), NOISE, 1, 1))
-        label.fill_(0.0)
-        output = discriminator(fake.detach())
-        loss_fake = criterion(output, label)
-        loss_fake.backward()
+    def train(real):
+        """A step of the discriminator, then one of the generator."""
+        count = real.size(0)
+        ones, zeros = torch.ones(count), torch.zeros(count)
+        output_real = discriminator(real)
+        fake = generator(torch.randn(count, NOISE, 1, 1))
+        output_fake = discriminator(fake.detach())
+        loss_d = criterion(output_real, ones) + criterion(output_fake, zeros)
+        loss_d.backward()
         optimizer_d.step()
 
-        generator.zero_grad()
-        label.fill_(1.0)
-        loss_g = criterion(discriminator(fake), label)
+        loss_g = criterion(discriminator(fake), ones)
         loss_g.backward()
         optimizer_g.step()
+        discriminator.zero_grad()
+        generator.zero_grad()
+        return torch.stack([loss_d, loss_g, output_real.mean(), output_fake.mean()]).detach()
+
+    if arguments.compile:
+        train = torch.compile(train)
+    for step in range(1, arguments.steps + 1):
+        found = train(real_pictures(32))
         if step % arguments.every == 0:
-            loss_d = (loss_real + loss_fake).item()
+            loss_d, loss_g, real, fake = found.tolist()
             print(
-                f"step {step:3d}: D {loss_d:.3f}, G {loss_g.item():.3f}, "
-                f"D(real) {mean_real:.3f}, D(fake) {output.mean().item():.3f}"
+                f"step {step:3d}: D {loss_d:.3f}, G {loss_g:.3f}, "
+                f"D(real) {real:.3f}, D(fake) {fake:.3f}"
             )
 
     with torch.no_grad():

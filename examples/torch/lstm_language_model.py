@@ -40,13 +40,13 @@ class Model(nn.Module):
         nn.init.uniform_(self.encoder.weight, -0.1, 0.1)
         nn.init.zeros_(self.decoder.bias)
 
-    def forward(self, ids, state=None):
+    def init_hidden(self, batch):
+        shape = (self.rnn.num_layers, batch, self.rnn.hidden_size)
+        return torch.zeros(shape), torch.zeros(shape)
+
+    def forward(self, ids, state):
         output, state = self.rnn(self.drop(self.encoder(ids)), state)
         return self.decoder(self.drop(output)), state
-
-
-def detached(state):
-    return tuple(part.detach() for part in state)
 
 
 def main():
@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--bptt", type=int, default=20)
+    parser.add_argument("--compile", action="store_true", help="each step is one program")
     arguments = parser.parse_args()
 
     torch.manual_seed(1111)
@@ -65,20 +66,26 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     print(sum(p.numel() for p in model.parameters()), "parameters,", count, "characters")
 
+    def step(inputs, targets, state):
+        output, state = model(inputs, state)
+        loss = criterion(output.view(-1, count), targets)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.25)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach(), norm, tuple(part.detach() for part in state)
+
+    if arguments.compile:
+        step = torch.compile(step)
+
     for epoch in range(1, arguments.epochs + 1):
         model.train()
-        state, total, steps = None, 0.0, 0
+        state, total, steps = model.init_hidden(data.size(1)), 0.0, 0
         for start in range(0, data.size(0) - 1, arguments.bptt):
             length = min(arguments.bptt, data.size(0) - 1 - start)
             inputs = data[start : start + length]
             targets = data[start + 1 : start + 1 + length].reshape(-1)
-            optimizer.zero_grad()
-            output, state = model(inputs, state)
-            loss = criterion(output.view(-1, count), targets)
-            loss.backward()
-            norm = nn.utils.clip_grad_norm_(model.parameters(), 0.25)
-            optimizer.step()
-            state = detached(state)
+            loss, norm, state = step(inputs, targets, state)
             total += loss.item()
             steps += 1
         mean = total / steps
@@ -86,7 +93,7 @@ def main():
 
     model.eval()
     with torch.no_grad():
-        ids, state, text = torch.zeros(1, 1, dtype=torch.long), None, ""
+        ids, state, text = torch.zeros(1, 1, dtype=torch.long), model.init_hidden(1), ""
         for _ in range(40):
             output, state = model(ids, state)
             weights = output.squeeze().div(0.5).exp()

@@ -4,7 +4,7 @@ import argparse
 
 import torch
 from torch import nn, optim
-from torch.distributions import Bernoulli, Independent, Normal, kl_divergence
+from torch.distributions import Bernoulli, Distribution, Independent, Normal, kl_divergence
 from torch.utils.data import DataLoader, TensorDataset
 
 SIDE = 8
@@ -53,6 +53,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--pictures", type=int, default=512)
+    parser.add_argument("--compile", action="store_true", help="each step is one program")
     arguments = parser.parse_args()
 
     torch.manual_seed(7)
@@ -60,16 +61,23 @@ def main():
     loader = DataLoader(data, batch_size=64, shuffle=True, drop_last=True)
     model = VAE()
     optimizer = optim.Adam(model.parameters(), lr=3e-3)
+
+    def step(x):
+        reconstruction, divergence = model(x)
+        (reconstruction + divergence).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return torch.stack([reconstruction, divergence]).detach()
+
+    if arguments.compile:
+        # A compiled step cannot look at values.
+        Distribution.set_default_validate_args(False)
+        step = torch.compile(step)
     for epoch in range(1, arguments.epochs + 1):
         model.train()
         sums = torch.zeros(2)
         for (x,) in loader:
-            reconstruction, divergence = model(x)
-            loss = reconstruction + divergence
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            sums += torch.stack([reconstruction, divergence]).detach()
+            sums += step(x)
         reconstruction, divergence = (sums / len(loader)).tolist()
         print(f"epoch {epoch}: reconstruction {reconstruction:.3f}, divergence {divergence:.4f}")
 
