@@ -72,7 +72,7 @@ def finish_episode(model, optimizer, gamma):
     returns = torch.tensor(returns)
     returns = (returns - returns.mean()) / (returns.std() + torch.finfo(torch.float32).eps)
     policy_losses, value_losses = [], []
-    for (log_prob, value), expected in zip(model.saved_actions, returns):
+    for (log_prob, value), expected in zip(model.saved_actions, returns, strict=True):
         advantage = expected - value.item()
         policy_losses.append(-log_prob * advantage)
         value_losses.append(F.smooth_l1_loss(value, expected.unsqueeze(0)))
@@ -106,7 +106,7 @@ def main():
         running = 0.05 * length + 0.95 * running
         loss = finish_episode(model, optimizer, gamma=0.99)
         if episode % arguments.every == 0:
-            print(f"episode {episode:3d}: {length:3d} steps, average {running:.2f}, loss {loss:.3f}")
+            print(f"episode {episode:3d}: {length:3d} steps, mean {running:.2f}, loss {loss:.3f}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from plugrad.random import use_host_numbers
-
 from plugrad_as_torch.finder import install
 
 USAGE: Final = """\
