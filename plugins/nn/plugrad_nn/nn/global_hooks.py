@@ -48,7 +48,9 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     profiling; the handle that is returned takes the hook away again.
 
     >>> import plugrad
-    >>> handle = register_module_forward_pre_hook(lambda module, args: print(module))
+    >>> from plugrad.nn import global_hooks
+    >>> show = lambda module, args: print(module)
+    >>> handle = global_hooks.register_module_forward_pre_hook(show)
     >>> _ = plugrad.nn.ReLU()(plugrad.ones(1))
     ReLU()
     >>> handle.remove()

@@ -40,6 +40,11 @@ class RNNBase(Module):
             `weight_hr_l{k}` (P, H), so have P for H.
 
     All weights start uniform on [-k, k] with k = 1 / sqrt(hidden_size).
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.RNNBase("GRU", 3, 4, bidirectional=True)
+    >>> len(layer.all_weights), layer.weight_ih_l0.shape
+    (2, plugrad.Size([12, 3]))
     """
 
     _kind: ClassVar[str]
