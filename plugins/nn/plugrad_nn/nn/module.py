@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
@@ -68,6 +69,13 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A module that was pickled before there were such hooks.
         self.__dict__.update({"_is_full_backward_hook": None, **state})
+
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module with the same attributes, and with tables of members of its own."""
+        replica = copy.copy(self)
+        for table in ("_parameters", "_buffers", "_modules"):
+            replica.__dict__[table] = dict(self.__dict__[table])
+        return replica
 
     def extra_repr(self) -> str:
         """The part of the printed module between its parentheses."""
