@@ -97,7 +97,9 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
                 "created explicitly. To express a parameter as a function of another Tensor, "
                 "compute the value in the forward() method."
             )
-        self._parameters[name] = registered("parameter", self, name, param)
+        self._parameters[name] = (
+            None if param is None else registered("parameter", self, name, param)
+        )
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state but not trained; `persistent` ones are in `state_dict()`."""

@@ -21,10 +21,9 @@ M = TypeVar("M", bound=Module)
 
 def devices_of(places: Sequence[Any], type_: str) -> list[plugrad.device]:
     """Devices from numbers, which are those of a backend, names and devices."""
-    return [
-        plugrad.device(type_, place) if isinstance(place, int) else plugrad.device(place)
-        for place in places
-    ]
+    named = [f"{type_}:{place}" if isinstance(place, int) else place for place in places]
+    # As tensors tell where they are.
+    return [plugrad.empty(0, device=place).device for place in named]
 
 
 def device_type_of(values: Any) -> str:
