@@ -55,7 +55,9 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{plain!r}"
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad)
+        # What the user has attached is the third part of what a plain tensor gives.
+        attached = super().__reduce_ex__(protocol)[2]
+        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad), attached
 
 
 def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
