@@ -46,8 +46,9 @@ def _check_shape(name: str, parameter: TensorBase | None, shape: tuple[int, ...]
 def check_parameter_dtypes(dtype: DType, *parameters: TensorBase | None) -> None:
     """Parameters have the input's dtype; with a 16-bit input float32 will do as well."""
     others = [p for p in parameters if p is not None and p.dtype is not dtype]
-    if any([p.dtype is not float32 for p in others]):
-        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    for parameter in others:
+        if parameter.dtype is not float32:
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if others and dtype.itemsize != 2:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 

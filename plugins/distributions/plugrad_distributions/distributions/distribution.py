@@ -40,8 +40,8 @@ class Distribution:
 
     def __init__(
         self,
-        batch_shape: Any = Size(),
-        event_shape: Any = Size(),
+        batch_shape: Any = (),
+        event_shape: Any = (),
         validate_args: bool | None = None,
     ) -> None:
         self._batch_shape = Size(batch_shape)
@@ -122,12 +122,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """Values without gradients, of shape `sample_shape + batch_shape + event_shape`."""
         with plugrad.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Values with gradients with respect to the parameters."""
         raise NotImplementedError
 
@@ -165,7 +165,7 @@ class Distribution:
         """The exponential of the entropy."""
         return plugrad.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape: Any = Size()) -> Size:
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size(Size(sample_shape) + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value: Any) -> None:

@@ -126,7 +126,7 @@ class MixtureSameFamily(Distribution):
         weights = plugrad.log_softmax(self._mixture_distribution.logits, dim=-1)
         return plugrad.logsumexp(each + weights, dim=-1)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with plugrad.no_grad():
             shape = Size(sample_shape)
             chosen = self._mixture_distribution.sample(shape)

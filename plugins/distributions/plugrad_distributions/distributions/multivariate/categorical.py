@@ -112,7 +112,7 @@ class Categorical(Distribution):
     def variance(self) -> Tensor:
         return self._filled(float("nan"))
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
         drawn = plugrad.multinomial(rows.detach(), shape.numel(), True).T
@@ -210,7 +210,7 @@ class OneHotCategorical(_OfCategorical):
         every = plugrad.arange(self._categorical._num_events, device=categories.device)
         return (categories.unsqueeze(-1) == every).to(self._param.dtype)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
@@ -293,7 +293,7 @@ class Multinomial(_OfCategorical):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count,)) + shape)
         drawn = drawn.permute(*range(1, drawn.dim()), 0)

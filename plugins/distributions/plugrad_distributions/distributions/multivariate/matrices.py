@@ -57,7 +57,7 @@ class LKJCholesky(Family):
         new.dim = self.dim
         new._beta = self._beta.expand((*batch_shape, self.dim))
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with plugrad.no_grad():
             reach = self._beta.sample(sample_shape).unsqueeze(-1)
             shape = self._extended_shape(sample_shape)
@@ -187,7 +187,7 @@ class Wishart(ByMatrix, ExponentialFamily):
         product = self._unbroadcasted_scale_tril @ noise
         return product @ product.mT
 
-    def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
         """Matrices; those that rounding has made singular are drawn again, at most
         `max_try_correction` times, by default 10."""
         if max_try_correction is None:

@@ -169,7 +169,7 @@ class MultivariateNormal(ByMatrix):
         squares = self._unbroadcasted_scale_tril.square().sum(-1)
         return squares.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + batch_mv(self._unbroadcasted_scale_tril, eps)
 
@@ -298,7 +298,7 @@ class LowRankMultivariateNormal(Family):
             plugrad.diag_embed(diagonal.reciprocal()) - plugrad.matmul(inner.mT, inner)
         )
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         along = standard_normal((*shape[:-1], self.cov_factor.shape[-1]), self.loc)
         alone = standard_normal(shape, self.loc)

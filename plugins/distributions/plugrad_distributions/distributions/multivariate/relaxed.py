@@ -57,7 +57,7 @@ class LogitRelaxedBernoulli(Odds):
     def _copy_to(self, new: Any, batch_shape: Size) -> None:
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(uniform(shape, probs))
@@ -170,7 +170,7 @@ class ExpRelaxedCategorical(Distribution):
         """The probabilities."""
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = clamp_probs(uniform(shape, self.logits))
         scores = (self.logits - (-u.log()).log()) / self.temperature

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import plugrad
-from plugrad import Size, Tensor
+from plugrad import Tensor
 from plugrad_distributions.distributions import constraints
 from plugrad_distributions.distributions.distribution import ExponentialFamily
 
@@ -51,7 +51,7 @@ class Dirichlet(ExponentialFamily):
         shape = concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn: Tensor = _Drawn.apply(self.concentration.expand(self._extended_shape(sample_shape)))
         return drawn
 

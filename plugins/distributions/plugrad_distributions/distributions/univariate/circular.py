@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import plugrad
-from plugrad import Size, Tensor
+from plugrad import Tensor
 from plugrad_distributions.distributions import constraints
 from plugrad_distributions.distributions.distribution import Family
 from plugrad_distributions.distributions.utils import broadcast_all, lazy_property
@@ -89,7 +89,7 @@ class VonMises(Family):
         found = (1 + rho**2) / (2 * rho)
         return plugrad.where(kappa < 1e-5, 1 / kappa + kappa, found)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """By rejection from a wrapped Cauchy distribution, in float64.
 
         Source: Best and Fisher, Efficient Simulation of the von Mises Distribution, 1979.

@@ -104,7 +104,7 @@ class Bernoulli(Odds, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with plugrad.no_grad():
             return plugrad.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
@@ -169,7 +169,7 @@ class Geometric(Odds):
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with plugrad.no_grad():
             u = uniform(self._extended_shape(sample_shape), self.probs)
             u = u.clamp(min=plugrad.finfo(self.probs.dtype).tiny)
@@ -231,7 +231,7 @@ class Binomial(Odds):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with plugrad.no_grad():
             return plugrad.binomial(self.total_count.expand(shape), self.probs.expand(shape))
@@ -316,7 +316,7 @@ class NegativeBinomial(Odds):
     def _gamma(self) -> Gamma:
         return Gamma(self.total_count, plugrad.exp(-self.logits), validate_args=False)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with plugrad.no_grad():
             return plugrad.poisson(self._gamma.sample(sample_shape))
 
@@ -363,7 +363,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with plugrad.no_grad():
             return plugrad.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import plugrad
-from plugrad import Size, Tensor
+from plugrad import Tensor
 from plugrad_distributions.distributions import constraints
 from plugrad_distributions.distributions.distribution import Family
 from plugrad_distributions.distributions.transforms import (
@@ -210,7 +210,7 @@ class GeneralizedPareto(Family):
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:

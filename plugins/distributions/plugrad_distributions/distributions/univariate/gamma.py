@@ -48,7 +48,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.square()
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = plugrad._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         # Rounded to 0 it would have no logarithm.
@@ -204,7 +204,7 @@ class FisherSnedecor(Family):
         spread = self.df1 * (df2 - 2).square() * (df2 - 4)
         return 2 * df2.square() * (self.df1 + df2 - 2) / spread
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         over, under = (gamma.rsample(shape) for gamma in self._gammas)
         tiny = plugrad.finfo(under.dtype).tiny

@@ -52,12 +52,12 @@ class Normal(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.scale.square()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with plugrad.no_grad():
             return plugrad.normal(self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + eps * self.scale
 
@@ -122,7 +122,7 @@ class Laplace(Family):
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = plugrad.finfo(self.loc.dtype).eps
         u = self.loc.new_empty(shape).uniform_(eps - 1, 1)
@@ -176,7 +176,7 @@ class Cauchy(Family):
     def variance(self) -> Tensor:
         return plugrad.full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         eps = self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + eps * self.scale
 
@@ -236,7 +236,7 @@ class StudentT(Family):
         spread = plugrad.where(df > 2, finite, math.inf)
         return plugrad.where(df > 1, spread, math.nan).to(df.dtype)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         numerator = standard_normal(shape, self.df)
         squares = self._chi2.rsample(sample_shape)
@@ -306,7 +306,7 @@ class Uniform(Family):
     def variance(self) -> Tensor:
         return (self.high - self.low).square() / 12
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         fraction = uniform(self._extended_shape(sample_shape), self.low)
         return self.low + fraction * (self.high - self.low)
 
