@@ -40,7 +40,7 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
     # With True, further arguments go on to the next class that a subclass inherits from.
     call_super_init: ClassVar[bool] = False
     dump_patches: ClassVar[bool] = False
-    T_destination: ClassVar[Any] = TypeVar("T_destination", bound=dict[str, Any])
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:

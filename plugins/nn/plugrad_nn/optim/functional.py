@@ -154,13 +154,13 @@ def _function(name: str) -> Callable[..., None]:
 
 
 def _run(
-    kind: type[Any],
+    kind: Any,
     group: dict[str, Any],
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
     lists: dict[str, list[Any]],
 ) -> None:
-    optimizer = kind.__new__(kind)
+    optimizer: Any = kind.__new__(kind)
     optimizer.state = defaultdict(dict)
     optimizer.defaults = {}
     pairs = list(zip(params, grads, strict=True))
@@ -182,5 +182,18 @@ def _run(
             if place < len(tensors):
                 tensors[place] = optimizer.state[parameter].get(key, tensors[place])
 
+
+# For type checkers; the signatures are made of the table.
+adadelta: Callable[..., None]
+adagrad: Callable[..., None]
+adam: Callable[..., None]
+adamax: Callable[..., None]
+adamw: Callable[..., None]
+asgd: Callable[..., None]
+nadam: Callable[..., None]
+radam: Callable[..., None]
+rmsprop: Callable[..., None]
+rprop: Callable[..., None]
+sgd: Callable[..., None]
 
 globals().update({name: _function(name) for name in _TABLE})

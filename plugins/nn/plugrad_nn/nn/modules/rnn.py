@@ -277,7 +277,7 @@ class RNNBase(Module):
 
     def _batch_of(self, input: Tensor, batch_sizes: Tensor | None) -> int:
         if batch_sizes is not None:
-            return int(batch_sizes[0].item())
+            return int(batch_sizes[0])
         return int(input.shape[0 if self.batch_first else 1])
 
     def extra_repr(self) -> str:

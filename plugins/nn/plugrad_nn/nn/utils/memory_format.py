@@ -41,7 +41,7 @@ def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def _converted(module: M, memory_format: Any, kinds: tuple[type, ...]) -> M:
-    for each in module.modules():
-        if isinstance(each, kinds):
-            each.weight.data = each.weight.detach().clone(memory_format=memory_format)
+    convolutions: list[Any] = [each for each in module.modules() if isinstance(each, kinds)]
+    for each in convolutions:
+        each.weight.data = each.weight.detach().clone(memory_format=memory_format)
     return module
