@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import importlib
 import inspect
 from typing import Any
@@ -119,3 +121,62 @@ def test_steps_are_tensors_and_scales_are_refused(torch: Any) -> None:
             lr=1.0,
         )
     assert p.tolist() == [1.0, 1.0]
+
+
+def stepped(library: Any, *, steps: int = 1) -> tuple[list[Any], Any]:
+    parameters = [library.nn.Parameter(library.ones(size)) for size in (2, 3)]
+    optimizer = library.optim.Adam(parameters, lr=0.1)
+    for _ in range(steps):
+        for parameter in parameters:
+            parameter.grad = library.ones_like(parameter)
+        optimizer.step()
+    return parameters, optimizer
+
+
+def test_an_optimizer_works_on_other_parameters_for_a_while(torch: Any) -> None:
+    found = []
+    for library in (plugrad, torch):
+        parameters, optimizer = stepped(library)
+        state = copy.deepcopy(optimizer.state_dict())
+        state["param_groups"][0]["lr"] = 1.0
+        others = {"a": library.zeros(2), "b": library.zeros(3)}
+        for other in others.values():
+            other.grad = library.ones_like(other)
+        swap = library.optim.swap_in_optimizer_params_and_state
+        with contextlib.suppress(KeyError), swap(optimizer, others, state):
+            optimizer.step()
+            optimizer.param_groups[0]["lr"] = 7.0
+            optimizer.state[others["a"]]["exp_avg"] = library.full((2,), 9.0)
+            raise KeyError
+        assert optimizer.param_groups[0]["params"] == parameters
+        assert list(optimizer.state) == parameters
+        rates = [group["lr"] for group in (optimizer.param_groups[0], state["param_groups"][0])]
+        tensors = [*parameters, *others.values(), *state["state"][0].values()]
+        found.append((rates, [tensor.detach().numpy() for tensor in tensors]))
+    assert found[0][0] == found[1][0]
+    for mine, other in zip(found[0][1], found[1][1], strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-6)
+
+
+def test_what_does_not_fit_is_not_swapped_in(torch: Any) -> None:
+    messages = []
+    for library in (plugrad, torch):
+        parameters, optimizer = stepped(library)
+        _, unused = stepped(library, steps=0)
+        full = {"a": library.zeros(2), "b": library.zeros(3)}
+        state = optimizer.state_dict()
+        wrong = (
+            (unused, full, state),
+            (optimizer, {"a": library.zeros(2)}, state),
+            (optimizer, full, {"state": {}, "param_groups": []}),
+            (optimizer, full, {}),
+        )
+        for given in wrong:
+            with (
+                pytest.raises(RuntimeError) as caught,
+                library.optim.swap_in_optimizer_params_and_state(*given),
+            ):
+                pass
+            messages.append(str(caught.value))
+        assert optimizer.param_groups[0]["params"] == parameters
+    assert messages[:4] == messages[4:]
