@@ -41,6 +41,7 @@ from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterDict, Param
 from plugrad_nn.nn.conv import Conv1d, Conv2d, Conv3d
 from plugrad_nn.nn.factory import factory_kwargs
 from plugrad_nn.nn.flatten import Flatten, Unflatten
+from plugrad_nn.nn.functions.linear_cross_entropy_options import LinearCrossEntropyOptions
 from plugrad_nn.nn.linear import Embedding, Identity, Linear
 from plugrad_nn.nn.loss import (
     BCELoss,
@@ -303,6 +304,7 @@ __all__ = [
     "LeakyReLU",
     "Linear",
     "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",

@@ -9,6 +9,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
+from plugrad_nn.nn.functions.linear_cross_entropy_options import LinearCrossEntropyOptions
 from plugrad_nn.nn.linear import Linear
 from plugrad_nn.nn.loss import _Loss, _WeightedLoss
 from plugrad_nn.nn.modules.pairs import PairwiseDistance
@@ -375,7 +376,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
-        options: Any = None,
+        options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
