@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import plugrad
+from plugrad.dtype import DType
 
 __all__ = ["LinearCrossEntropyOptions"]
 
@@ -40,7 +41,7 @@ class LinearCrossEntropyOptions:
     batch_chunk_size: int | None = None
     chunking_method: str | None = "auto"
     acc_policy: Literal["accurate", "balanced", "compact", "auto"] = "auto"
-    acc_dtype: plugrad.dtype | None = None
+    acc_dtype: DType | None = None
 
     def __post_init__(self) -> None:
         size, method = self.batch_chunk_size, self.chunking_method
