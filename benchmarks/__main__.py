@@ -18,6 +18,7 @@ from benchmarks import (
     devices,
     import_time,
     mlp_step,
+    network_steps,
     numerics,
     profiler,
     sizes,
@@ -30,6 +31,7 @@ from benchmarks.report import tables, write_json, write_markdown
 BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "small_ops": small_ops.run,
     "mlp_step": mlp_step.run,
+    "network_steps": network_steps.run,
     "deep_graph": deep_graph.run,
     "sizes": sizes.run,
     "profiler": profiler.run,

@@ -79,6 +79,19 @@ def test_a_module_runs_with_its_options_and_exit_code(run: Run, tmp_path: Path) 
     assert run("-m", "plugrad.cli", "run", *words, code=7).stdout == expected
 
 
+@pytest.mark.parametrize("words", [("program.py", "-x"), ("-m", "program", "-x")])
+def test_the_cpu_draws_for_all_devices_if_asked_to(
+    run: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "program.py").write_text(
+        "import sys, torch\n"
+        "from plugrad.dispatch.local_state import current_state\n"
+        "print(current_state().host_numbers, sys.argv[1:])"
+    )
+    assert run("-m", "plugrad.as_torch", "--host-numbers", *words).stdout == "True ['-x']\n"
+    assert run("-m", "plugrad.as_torch", *words).stdout == "False ['-x']\n"
+
+
 def test_an_error_of_the_program_is_told_as_python_tells_it(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("typer")
     (tmp_path / "program.py").write_text("import torch\n\ntorch.sparse_coo_tensor")

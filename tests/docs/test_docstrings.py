@@ -1,4 +1,4 @@
-"""The examples in the core's docstrings run, compiled or not.
+"""The examples in docstrings run, in the core compiled or not, and every class has one.
 
 Docstrings are read from the source: compiled functions are invisible to doctest's own search.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import doctest
 import functools
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,10 @@ import pytest
 
 import plugrad
 
-CORE = Path(str(plugrad.__file__)).parent
+PACKAGES = ("plugrad", "plugrad_distributions", "plugrad_nn")
+CLASSES = ("nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions")
+# What others are made of.
+BASES = {"LRScheduler", "_LRScheduler", "Distribution", "ExponentialFamily", "Transform"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
 
@@ -39,11 +43,17 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
 def from_docstrings() -> list[doctest.DocTest]:
     parser = doctest.DocTestParser()
     found = []
-    for path in sorted(CORE.rglob("*.py")):
+    roots = [Path(str(importlib.import_module(name).__file__)).parent for name in PACKAGES]
+    for path in sorted(path for root in roots for path in root.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         if ">>>" not in source:
             continue
-        module = path.relative_to(CORE.parent).with_suffix("").as_posix().replace("/", ".")
+        module = (
+            path.relative_to(next(root for root in roots if root in path.parents).parent)
+            .with_suffix("")
+            .as_posix()
+            .replace("/", ".")
+        )
         for name, line, text in docstrings(ast.parse(source)):
             label = f"{module}:{name}" if name else module
             found.append(parser.get_doctest(text, {}, label, str(path), line))
@@ -60,3 +70,15 @@ def test_example(example: doctest.DocTest) -> None:
 
 def test_there_are_examples() -> None:
     assert len(from_docstrings()) > 10
+
+
+@pytest.mark.parametrize("namespace", CLASSES)
+def test_every_class_of_a_namespace_has_an_example(namespace: str) -> None:
+    there = importlib.import_module(f"plugrad.{namespace}")
+    classes = {name: getattr(there, name) for name in there.__all__}
+    without = [
+        name
+        for name, found in classes.items()
+        if isinstance(found, type) and ">>>" not in (found.__dict__.get("__doc__") or "")
+    ]
+    assert set(without) <= BASES

@@ -119,6 +119,38 @@ def test_ten_steps_and_the_state_agree_with_torch(
         assert_same(actual["state"][number].values(), state.values(), 1e-6)
 
 
+def thirty_steps(library: Any, name: str, options: dict[str, Any]) -> list[Any]:
+    """Two groups with rates of their own, and gradients that stay small wherever steps lead."""
+    parameters = start(library, "float64", name)
+    groups: list[Any] = [{"params": parameters[:1]}, {"params": parameters[1:], "lr": 0.01}]
+    optimizer = getattr(library.optim, name)(parameters if name == "LBFGS" else groups, **options)
+    for _ in range(30):
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = sum((1 + (p - 0.1).square()).log().sum() for p in parameters)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+    return parameters
+
+
+@pytest.mark.parametrize("extra", ["", "foreach", "fused", "maximize", "foreach maximize"])
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+def test_thirty_steps_of_two_groups_agree_with_torch(
+    torch: Any, name: str, options: dict[str, Any], extra: str
+) -> None:
+    if set(extra.split()) - set(inspect.signature(getattr(torch.optim, name)).parameters):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            getattr(optim, name)(start(plugrad), **dict.fromkeys(extra.split(), True))
+        return
+    given = {**options, **dict.fromkeys(extra.split(), True)}
+    ours, theirs = (thirty_steps(library, name, given) for library in (plugrad, torch))
+    # PyTorch's lists keep the rates of ASGD in float32.
+    assert_same(plain(ours), plain(theirs), 1e-6 if name == "ASGD" else 1e-9)
+
+
 @pytest.mark.parametrize(("name", "options"), ELEMENTWISE[::2])
 def test_lists_of_small_or_complex_parameters_agree_with_torch(
     torch: Any, name: str, options: dict[str, Any]

@@ -8,26 +8,36 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from plugrad.random import use_host_numbers
 from plugrad_as_torch.finder import install
 
 USAGE: Final = """\
-usage: python -m plugrad.as_torch SCRIPT [ARGUMENT...]
-       python -m plugrad.as_torch -m MODULE [ARGUMENT...]
+usage: python -m plugrad.as_torch [--host-numbers] SCRIPT [ARGUMENT...]
+       python -m plugrad.as_torch [--host-numbers] -m MODULE [ARGUMENT...]
 
-Runs a program that was written for PyTorch on plugrad: in its process, torch means plugrad."""
+Runs a program that was written for PyTorch on plugrad: in its process, torch means plugrad.
+
+--host-numbers  the CPU draws the random numbers of all devices, so a seed gives PyTorch's"""
 
 
 def run(words: Sequence[str]) -> None:
     """Run a script or, after `-m`, a module; `sys.argv` and `sys.path` are what they would be.
 
+    `--host-numbers` before it has the CPU draw all random numbers: see
+    `plugrad.random.use_host_numbers`.
+
     Raises:
         SystemExit: there is no script, or the program raises it.
     """
+    host_numbers = words[:1] == ["--host-numbers"]
+    words = words[host_numbers:]
     is_module = bool(words) and words[0] == "-m"
     program = list(words[is_module:])
     if not program or (program[0].startswith("-") and not is_module):
         raise SystemExit(USAGE)
     install()
+    if host_numbers:
+        use_host_numbers()
     sys.argv[:] = program
     if is_module:
         _search_first(os.getcwd())

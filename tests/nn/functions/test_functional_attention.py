@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -102,3 +103,27 @@ def test_causal_hint_without_mask_raises() -> None:
             *(x, x, x, E, H, weight, None, None, None, False, 0.0, plugrad.ones(E, E), None),
             is_causal=True,
         )
+
+
+@pytest.mark.filterwarnings("ignore:.*ower right causal bias")
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 4), (4, 2)])
+@pytest.mark.parametrize("corner", ["upper_left", "lower_right"])
+def test_causal_masks_as_objects_match_torch(
+    torch: Any, assert_equal_to_torch: Compare, corner: str, sizes: tuple[int, int]
+) -> None:
+    results = []
+    for library in (plugrad, torch):
+        bias = importlib.import_module(f"{library.__name__}.nn.attention.bias")
+        mask = getattr(bias, f"causal_{corner}")(*sizes)
+        q, k = library.tensor(_random(1, sizes[0], 4)), library.tensor(_random(1, sizes[1], 4))
+        attend = library.nn.functional.scaled_dot_product_attention
+        with library.nn.attention.sdpa_kernel(library.nn.attention.SDPBackend.MATH):
+            results.append(attend(q, k, k, mask))
+        with pytest.raises(ValueError, match="CausalBias should not be used with causal=True"):
+            attend(q, k, k, mask, is_causal=True)
+        with (
+            pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend or a"),
+            library.nn.attention.sdpa_kernel(3),
+        ):
+            pass
+    assert_equal_to_torch(*results)

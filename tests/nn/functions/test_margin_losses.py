@@ -131,3 +131,41 @@ def test_shrinkages_and_softmin(torch: Any, assert_equal_to_torch: Callable[...,
         found = value_and_slope(plugrad, name, (X,), options)
         for mine, other in zip(found, value_and_slope(torch, name, (X,), options), strict=True):
             assert_equal_to_torch(mine, other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"chunking_method": m} for m in (None, "auto", "aspect_ratio:2", "aspect_ratio:0", "x")),
+        *({"batch_chunk_size": size} for size in (8, 0, -1)),
+        *({"acc_policy": policy} for policy in ("balanced", None)),
+        *({"acc_dtype": dtype} for dtype in ("float64", "int64")),
+    ],
+)
+def test_options_of_linear_cross_entropy_are_checked_as_in_torch(
+    torch: Any, options: dict[str, Any]
+) -> None:
+    found = []
+    for library in (plugrad, torch):
+        given = dict(options)
+        if "acc_dtype" in given:
+            given["acc_dtype"] = getattr(library, given["acc_dtype"])
+        try:
+            made = library.nn.LinearCrossEntropyOptions(**given)
+        except ValueError as error:
+            found.append(str(error).replace("plugrad", "torch"))
+            continue
+        # PyTorch wants 16-bit inputs with a dtype.
+        if "acc_dtype" not in options:
+            layer = library.nn.LinearCrossEntropyLoss(4, 3, options=made)
+            assert layer(library.ones(2, 4), library.tensor([0, 2])).shape == ()
+        found.append(repr(made).replace("plugrad", "torch"))
+    assert found[0] == found[1]
+
+
+def test_other_options_of_linear_cross_entropy_are_refused() -> None:
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="'options' must be LinearCrossEntropyOptions or None"):
+        plugrad.nn.functional.linear_cross_entropy(
+            *(plugrad.ones(2, 4), plugrad.ones(3, 4), plugrad.tensor([0, 2])), options=wrong
+        )

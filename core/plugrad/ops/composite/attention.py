@@ -16,7 +16,7 @@ import numpy as np
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
-from plugrad.dtype import FLOATING, bool_
+from plugrad.dtype import FLOATING, bool_, float32, float64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.selection.positions import mask_tensor
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -43,6 +43,8 @@ def scaled_dot_product_attention(
     enable_gqa: bool,
 ) -> Tensor:
     _check(query, key, value, attn_mask)
+    if attn_mask is not None and attn_mask.dtype is float32 and query.dtype is float64:
+        attn_mask = attn_mask.to(query.dtype)
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     width = sizes_of(query)[-1]
@@ -85,7 +87,7 @@ def _check(query: TensorBase, key: TensorBase, value: TensorBase, mask: TensorBa
     if category > FLOATING:
         raise not_implemented("softmax_lastdim_kernel_impl", query.dtype)
     if mask is not None:
-        if mask.dtype is not bool_ and mask.dtype is not query.dtype and not _is_wider(mask, query):
+        if mask.dtype not in (bool_, float32, query.dtype):
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
                 f"attn_mask.dtype: {_cpp_name(mask)} and  query.dtype: {_cpp_name(query)} instead."
@@ -96,11 +98,6 @@ def _check(query: TensorBase, key: TensorBase, value: TensorBase, mask: TensorBa
                 f"{max(mask.ndim, 1) - 1}], but got -2)"
             )
     _check_sizes(sizes_of(query), sizes_of(key), sizes_of(value))
-
-
-def _is_wider(mask: TensorBase, query: TensorBase) -> bool:
-    """A mask in float32 for 16-bit numbers."""
-    return mask.dtype.scalar_name == "Float" and query.dtype.itemsize == 2
 
 
 def _cpp_name(tensor: TensorBase) -> str:

@@ -42,7 +42,11 @@ from plugrad.ops.composite.layers.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
 from plugrad.ops.composite.layers.signals import avg_pool1d as avg_pool1d
-from plugrad.ops.prepare.normalisation import check_normalized_shape, native_layer_norm
+from plugrad.ops.prepare.normalisation import (
+    check_normalized_shape,
+    check_parameter_dtypes,
+    native_layer_norm,
+)
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -109,6 +113,11 @@ def _normalised_dims(input: Tensor, settings: LayerNorm) -> Ints:
 
 
 def rms_norm(input: Tensor, settings: LayerNorm, eps: float | None) -> Tensor:
+    count = len(settings.normalized_shape)
+    if input.ndim < count:
+        raise ValueError(
+            f"Input tensor must have at least {count} dimensions, but got {input.ndim}"
+        )
     check_normalized_shape(input, settings)
     weight = settings.weight
     if input.dtype.category < FLOATING:
@@ -117,11 +126,9 @@ def rms_norm(input: Tensor, settings: LayerNorm, eps: float | None) -> Tensor:
     x = widened(input)
     small = finfo(x.dtype).eps if eps is None else eps
     out = x * ((x * x).mean(dim=dims, keepdim=True) + small).rsqrt()
-    if weight is not None and weight.dtype is input.dtype:
+    if weight is not None:
         out = out * widened(weight)
-        weight = None
-    out = in_dtype_of(out, input)
-    return out if weight is None else out * weight
+    return in_dtype_of(out, input)
 
 
 def group_norm(
@@ -155,20 +162,16 @@ def group_norm(
     size = channels // num_groups
     for extent in shape[2:]:
         size *= extent
-    x = input
-    if all(p is None or p.dtype is input.dtype for p in (weight, bias)):
-        x = widened(input)
-        weight = None if weight is None else widened(weight)
-        bias = None if bias is None else widened(bias)
-    flat = x.reshape((shape[0], num_groups, size))
+    check_parameter_dtypes(input.dtype, weight, bias)
+    flat = widened(input).reshape((shape[0], num_groups, size))
     normed = C.call_native_layer_norm(flat, (size,), None, None, eps)[0]
     out = C.call__unsafe_view(normed.contiguous(), shape)
     along = (1, channels) + (1,) * (len(shape) - 2)
     if weight is not None:
-        out = out * weight.reshape(along)
+        out = out * widened(weight).reshape(along)
     if bias is not None:
-        out = out + bias.reshape(along)
-    return out if x is input else in_dtype_of(out, input)
+        out = out + widened(bias).reshape(along)
+    return in_dtype_of(out, input)
 
 
 def batch_norm(

@@ -11,8 +11,7 @@ from plugrad.tensor.base import TensorBase, sizes_of
 def native_layer_norm(input: TensorBase, settings: LayerNorm, eps: float) -> tuple[object, ...]:
     check_normalized_shape(input, settings)
     check_real_floating("LayerNormKernelImpl", input.dtype)
-    _check_dtype(input.dtype, settings.weight)
-    _check_dtype(input.dtype, settings.bias)
+    check_parameter_dtypes(input.dtype, settings.weight, settings.bias)
     return (input, settings.normalized_shape, settings.weight, settings.bias, eps)
 
 
@@ -44,15 +43,14 @@ def _check_shape(name: str, parameter: TensorBase | None, shape: tuple[int, ...]
         )
 
 
-def _check_dtype(dtype: DType, parameter: TensorBase | None) -> None:
-    """A parameter has the input's dtype; with a 16-bit input float32 will do as well."""
-    if parameter is None or parameter.dtype is dtype:
-        return
-    if dtype.itemsize != 2 or parameter.dtype is not float32:
-        raise RuntimeError(
-            f"mixed dtype (CPU): expect parameter to have scalar type of "
-            f"{'Float' if dtype.itemsize == 2 else dtype.scalar_name}"
-        )
+def check_parameter_dtypes(dtype: DType, *parameters: TensorBase | None) -> None:
+    """Parameters have the input's dtype; with a 16-bit input float32 will do as well."""
+    others = [p for p in parameters if p is not None and p.dtype is not dtype]
+    for parameter in others:
+        if parameter.dtype is not float32:
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if others and dtype.itemsize != 2:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def native_batch_norm(
@@ -77,8 +75,8 @@ def native_batch_norm(
         elif tensor.numel() != shape[1]:
             raise RuntimeError(f"{name} should contain {shape[1]} elements not {tensor.numel()}")
     check_real_floating("batch_norm", input.dtype)
-    for parameter in (settings.weight, bias, settings.running_mean, settings.running_var):
-        _check_dtype(input.dtype, parameter)
+    statistics = (settings.running_mean, settings.running_var)
+    check_parameter_dtypes(input.dtype, settings.weight, bias, *statistics)
     return (
         input,
         settings.weight,

@@ -93,6 +93,9 @@ def _host_data(data: object, dtype: DType | None) -> tuple[Any, DType]:
         return convert_array(plain_view(data), found, wanted), wanted
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not isinstance(data, (list, tuple, type)) and hasattr(data, "__array__"):
+        # A column of a table: its own dtype, and no element for element.
+        return _host_data(np.asarray(data), dtype)
     if is_sequence(data):
         array = sequence_array(data, dtype)
         return array, numpy_dtype(array) if dtype is None else dtype

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from plugrad.device import Device
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT, TRANSFORMS_BIT
 from plugrad.dtype import DType
@@ -114,7 +116,9 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
             "use Tensor.clone()"
         )
     array = resolved(self).array
-    copied = cast_array(array, self.device.type, self.dtype, self.device.index or 0)
+    copied = _copied_with_its_memory(array, memo)
+    if copied is None:
+        copied = cast_array(array, self.device.type, self.dtype, self.device.index or 0)
     result = instance_of(type(self), wrap(copied, self.dtype, self.device))
     import copy  # here it is loaded, since it calls
 
@@ -130,3 +134,35 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
         public: Any = result
         public.__dict__.update(copy.deepcopy(attributes, memo))
     return result
+
+
+def _copied_with_its_memory(array: Any, memo: dict[Any, Any]) -> Any:
+    """A copy of an array of NumPy, in a copy of all of the memory that it is a part of.
+
+    So tensors that share memory do so afterwards. None for other arrays, and for memory with gaps.
+    """
+    if not isinstance(array, np.ndarray):
+        return None
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    key = ("plugrad memory", id(owner))
+    if key not in memo:
+        memory = owner.ravel("K").view(np.uint8).copy() if _is_dense(owner) else None
+        # The owner stays alive, and so its id its own.
+        memo[key] = (owner, memory)
+    memory = memo[key][1]
+    if memory is None:
+        return None
+    start = _address(array) - _address(owner)
+    return np.ndarray(array.shape, array.dtype, memory, start, array.strides)
+
+
+def _address(array: Any) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def _is_dense(array: Any) -> bool:
+    """Whether the elements fill their memory from its beginning."""
+    return bool(array.size) and bool(array.flags.c_contiguous or array.flags.f_contiguous)

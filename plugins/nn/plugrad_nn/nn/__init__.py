@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from plugrad.plugins.arguments import explain_constructors
-from plugrad_nn.nn import functional, grad, init, utils
+from plugrad_nn.nn import attention, functional, grad, init, parallel, utils
 from plugrad_nn.nn.activation import (
     CELU,
     ELU,
@@ -39,7 +39,9 @@ from plugrad_nn.nn.activation import (
 )
 from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from plugrad_nn.nn.conv import Conv1d, Conv2d, Conv3d
+from plugrad_nn.nn.factory import factory_kwargs
 from plugrad_nn.nn.flatten import Flatten, Unflatten
+from plugrad_nn.nn.functions.linear_cross_entropy_options import LinearCrossEntropyOptions
 from plugrad_nn.nn.linear import Embedding, Identity, Linear
 from plugrad_nn.nn.loss import (
     BCELoss,
@@ -139,6 +141,10 @@ if TYPE_CHECKING:
         TripletMarginLoss,
         TripletMarginWithDistanceLoss,
     )
+    from plugrad_nn.nn.modules.older_names import (
+        Container,
+        NLLLoss2d,
+    )
     from plugrad_nn.nn.modules.padding import (
         CircularPad1d,
         CircularPad2d,
@@ -231,6 +237,7 @@ __all__ = [
     "CircularPad1d",
     "CircularPad2d",
     "CircularPad3d",
+    "Container",
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
@@ -297,6 +304,7 @@ __all__ = [
     "LeakyReLU",
     "Linear",
     "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
@@ -317,6 +325,7 @@ __all__ = [
     "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
+    "NLLLoss2d",
     "PReLU",
     "PairwiseDistance",
     "Parameter",
@@ -372,9 +381,12 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "attention",
+    "factory_kwargs",
     "functional",
     "grad",
     "init",
+    "parallel",
     "utils",
 ]
 
@@ -399,6 +411,7 @@ _FAMILIES: Final = {
         "MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss SoftMarginLoss "
         "TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
+    "older_names": "Container NLLLoss2d",
     "padding": (
         "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
         "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
@@ -421,6 +434,7 @@ _FAMILIES: Final = {
     ),
     "uninitialized": "UninitializedBuffer UninitializedParameter",
 }
+_SUBMODULES: Final = ("global_hooks", "modules")
 _FAMILY_OF: Final = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 
 explain_constructors(globals()[name] for name in __all__ if name not in _FAMILY_OF)
@@ -429,8 +443,8 @@ explain_constructors(globals()[name] for name in __all__ if name not in _FAMILY_
 def __getattr__(name: str) -> Any:
     family = _FAMILY_OF.get(name)
     if family is None:
-        if name == "modules":
-            return importlib.import_module("plugrad_nn.nn.modules")
+        if name in _SUBMODULES:
+            return importlib.import_module(f"plugrad_nn.nn.{name}")
         raise AttributeError(f"module 'plugrad.nn' has no attribute {name!r}")
     module = importlib.import_module(f"plugrad_nn.nn.modules.{family}")
     loaded = {each: getattr(module, each) for each in _FAMILIES[family].split()}

@@ -26,21 +26,36 @@ class _InplaceActivation(Module):
 
 
 class ReLU(_InplaceActivation):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    >>> import plugrad
+    >>> plugrad.nn.ReLU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([0.0000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
 class SiLU(_InplaceActivation):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    >>> import plugrad
+    >>> plugrad.nn.SiLU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.2384,  0.3112])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class LeakyReLU(_InplaceActivation):
-    """x where positive, `negative_slope * x` elsewhere."""
+    """x where positive, `negative_slope * x` elsewhere.
+
+    >>> import plugrad
+    >>> plugrad.nn.LeakyReLU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.0200,  0.5000])
+    """
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -54,7 +69,12 @@ class LeakyReLU(_InplaceActivation):
 
 
 class ELU(_InplaceActivation):
-    """x where positive, `alpha * (exp(x) - 1)` elsewhere."""
+    """x where positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    >>> import plugrad
+    >>> plugrad.nn.ELU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.8647,  0.5000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -68,28 +88,48 @@ class ELU(_InplaceActivation):
 
 
 class ReLU6(_InplaceActivation):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    >>> import plugrad
+    >>> plugrad.nn.ReLU6()(plugrad.tensor([-2.0, 0.5]))
+    tensor([0.0000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu6(input, self.inplace)
 
 
 class SELU(_InplaceActivation):
-    """The scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """The scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017).
+
+    >>> import plugrad
+    >>> plugrad.nn.SELU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-1.5202,  0.5254])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class Mish(_InplaceActivation):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    >>> import plugrad
+    >>> plugrad.nn.Mish()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.2525,  0.3752])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class Hardsigmoid(_InplaceActivation):
-    """min(max(x + 3, 0), 6) / 6."""
+    """min(max(x + 3, 0), 6) / 6.
+
+    >>> import plugrad
+    >>> plugrad.nn.Hardsigmoid()(plugrad.tensor([-2.0, 0.5]))
+    tensor([0.1667, 0.5833])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -99,7 +139,12 @@ class Hardsigmoid(_InplaceActivation):
 
 
 class Hardswish(_InplaceActivation):
-    """x * hardsigmoid(x)."""
+    """x * hardsigmoid(x).
+
+    >>> import plugrad
+    >>> plugrad.nn.Hardswish()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.3333,  0.2917])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -109,7 +154,12 @@ class Hardswish(_InplaceActivation):
 
 
 class CELU(_InplaceActivation):
-    """x where positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
+    """x where positive, `alpha * (exp(x / alpha) - 1)` elsewhere.
+
+    >>> import plugrad
+    >>> plugrad.nn.CELU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.8647,  0.5000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -127,6 +177,10 @@ class RReLU(_InplaceActivation):
 
     Args:
         lower, upper: between which the factor is drawn.
+
+    >>> import plugrad
+    >>> plugrad.nn.RReLU(0.25, 0.25)(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.5000,  0.5000])
     """
 
     def __init__(
@@ -144,7 +198,12 @@ class RReLU(_InplaceActivation):
 
 
 class Hardtanh(_InplaceActivation):
-    """x, held between `min_val` and `max_val`; `min_value` and `max_value` are their old names."""
+    """x, held between `min_val` and `max_val`; `min_value` and `max_value` are their old names.
+
+    >>> import plugrad
+    >>> plugrad.nn.Hardtanh()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
 
     def __init__(
         self,
@@ -174,7 +233,12 @@ class Hardtanh(_InplaceActivation):
 
 
 class Threshold(_InplaceActivation):
-    """x where above `threshold`, `value` elsewhere."""
+    """x where above `threshold`, `value` elsewhere.
+
+    >>> import plugrad
+    >>> plugrad.nn.Threshold(0.1, 20.0)(plugrad.tensor([-2.0, 0.5]))
+    tensor([20.0000,  0.5000])
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -193,7 +257,12 @@ def _join(first: str, second: str) -> str:
 
 
 class GELU(Module):
-    """x * Phi(x), Phi the normal distribution function; `approximate` is "none" or "tanh"."""
+    """x * Phi(x), Phi the normal distribution function; `approximate` is "none" or "tanh".
+
+    >>> import plugrad
+    >>> plugrad.nn.GELU()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.0455,  0.3457])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -207,14 +276,24 @@ class GELU(Module):
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> import plugrad
+    >>> plugrad.nn.Softsign()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.6667,  0.3333])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    >>> import plugrad
+    >>> plugrad.nn.Tanhshrink()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-1.0360,  0.0379])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -230,42 +309,72 @@ class _Shrink(Module):
 
 
 class Hardshrink(_Shrink):
-    """x where its absolute value exceeds `lambd`, 0 elsewhere."""
+    """x where its absolute value exceeds `lambd`, 0 elsewhere.
+
+    >>> import plugrad
+    >>> plugrad.nn.Hardshrink()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-2.,  0.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """x moved toward 0 by `lambd`, and 0 where that would cross it."""
+    """x moved toward 0 by `lambd`, and 0 where that would cross it.
+
+    >>> import plugrad
+    >>> plugrad.nn.Softshrink()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-1.5000,  0.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import plugrad
+    >>> plugrad.nn.Sigmoid()(plugrad.tensor([-2.0, 0.5]))
+    tensor([0.1192, 0.6225])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.sigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import plugrad
+    >>> plugrad.nn.Tanh()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-0.9640,  0.4621])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), computed without overflow."""
+    """log(sigmoid(x)), computed without overflow.
+
+    >>> import plugrad
+    >>> plugrad.nn.LogSigmoid()(plugrad.tensor([-2.0, 0.5]))
+    tensor([-2.1269, -0.4741])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class GLU(Module):
-    """a * sigmoid(b), a and b the halves of x along `dim` (Dauphin et al. 2017)."""
+    """a * sigmoid(b), a and b the halves of x along `dim` (Dauphin et al. 2017).
+
+    >>> import plugrad
+    >>> plugrad.nn.GLU()(plugrad.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -284,6 +393,10 @@ class PReLU(Module):
     Args:
         num_parameters: 1, or the number of channels (dimension 1).
         init: what the weights start at.
+
+    >>> import plugrad
+    >>> plugrad.nn.PReLU()(plugrad.tensor([-2.0, 0.5])).tolist()
+    [-0.5, 0.5]
     """
 
     weight: Parameter
@@ -314,7 +427,12 @@ class PReLU(Module):
 
 
 class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds `threshold`."""
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds `threshold`.
+
+    >>> import plugrad
+    >>> plugrad.nn.Softplus()(plugrad.tensor([-2.0, 0.5]))
+    tensor([0.1269, 0.9741])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -338,28 +456,48 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """exp(x) / sum(exp(x)) along `dim`."""
+    """exp(x) / sum(exp(x)) along `dim`.
+
+    >>> import plugrad
+    >>> plugrad.nn.Softmax(dim=0)(plugrad.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim)
 
 
 class LogSoftmax(_AlongDim):
-    """log(softmax(x)) along `dim`."""
+    """log(softmax(x)) along `dim`.
+
+    >>> import plugrad
+    >>> plugrad.nn.LogSoftmax(dim=0)(plugrad.tensor([0.0, 0.0]))
+    tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
 
 
 class Softmin(_AlongDim):
-    """softmax(-x) along `dim`."""
+    """softmax(-x) along `dim`.
+
+    >>> import plugrad
+    >>> plugrad.nn.Softmin(dim=0)(plugrad.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim)
 
 
 class Softmax2d(Module):
-    """softmax along the channels of images (N, C, H, W) or (C, H, W)."""
+    """softmax along the channels of images (N, C, H, W) or (C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.Softmax2d()(plugrad.ones(1, 3, 2, 2)).shape
+    plugrad.Size([1, 3, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):

@@ -155,7 +155,13 @@ class Sequential(_NumberedModules):
 
 
 class ModuleList(_NumberedModules):
-    """A list of modules, registered with the module it is assigned to; it has no `forward`."""
+    """A list of modules, registered with the module it is assigned to; it has no `forward`.
+
+    >>> import plugrad
+    >>> layers = plugrad.nn.ModuleList([plugrad.nn.Linear(2, 3), plugrad.nn.ReLU()])
+    >>> layers.append(plugrad.nn.Linear(3, 1))[-1]
+    Linear(in_features=3, out_features=1, bias=True)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -196,7 +202,13 @@ class ModuleList(_NumberedModules):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules that is registered with the module it is assigned to."""
+    """A dictionary of modules that is registered with the module it is assigned to.
+
+    >>> import plugrad
+    >>> layers = plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU(), "tanh": plugrad.nn.Tanh()})
+    >>> layers["tanh"], list(layers)
+    (Tanh(), ['relu', 'tanh'])
+    """
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
@@ -251,6 +263,11 @@ class ParameterList(Module):
     """A list of parameters that is registered with the module it is assigned to.
 
     Plain tensors put into it become parameters; anything else stays what it is, as in PyTorch.
+
+    >>> import plugrad
+    >>> weights = plugrad.nn.ParameterList([plugrad.ones(2), plugrad.zeros(3)])
+    >>> len(weights), weights[0].requires_grad
+    (2, True)
     """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:

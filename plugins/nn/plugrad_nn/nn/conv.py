@@ -147,21 +147,36 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """Cross-correlates signals (N, C, L) with `out_channels` learned filters."""
+    """Cross-correlates signals (N, C, L) with `out_channels` learned filters.
+
+    >>> import plugrad
+    >>> plugrad.nn.Conv1d(3, 5, 3, padding=1)(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 5, 8])
+    """
 
     _spatial = 1
     _convolve = staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
-    """Cross-correlates images (N, C, H, W) with `out_channels` learned filters."""
+    """Cross-correlates images (N, C, H, W) with `out_channels` learned filters.
+
+    >>> import plugrad
+    >>> plugrad.nn.Conv2d(3, 5, 3, padding=1)(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 5, 8, 6])
+    """
 
     _spatial = 2
     _convolve = staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
-    """Cross-correlates volumes (N, C, D, H, W) with `out_channels` learned filters."""
+    """Cross-correlates volumes (N, C, D, H, W) with `out_channels` learned filters.
+
+    >>> import plugrad
+    >>> plugrad.nn.Conv3d(3, 5, 3, padding=1)(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 5, 8, 6, 4])
+    """
 
     _spatial = 3
     _convolve = staticmethod(F.conv3d)

@@ -10,7 +10,12 @@ from plugrad_nn.nn.module import Module
 
 
 class Flatten(Module):
-    """Joins the dimensions from `start_dim` to `end_dim` into one; by default all but the batch."""
+    """Joins the dimensions from `start_dim` to `end_dim` into one; by default all but the batch.
+
+    >>> import plugrad
+    >>> plugrad.nn.Flatten()(plugrad.ones(2, 3, 4)).shape
+    plugrad.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -25,7 +30,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension `dim` into dimensions of sizes `unflattened_size`; one of them may be -1."""
+    """Splits dimension `dim` into dimensions of sizes `unflattened_size`; one of them may be -1.
+
+    >>> import plugrad
+    >>> plugrad.nn.Unflatten(1, (2, 3))(plugrad.ones(4, 6)).shape
+    plugrad.Size([4, 2, 3])
+    """
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import plugrad
 from plugrad import Tensor
@@ -12,6 +12,12 @@ from plugrad.autograd.graph import RemovableHandle
 
 Hook = Callable[..., Any]
 Gradients = tuple[Tensor | None, ...]
+
+MIXED_HOOKS: Final = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. "
+    "Please use only one of them."
+)
+MIXED_GLOBAL_HOOKS: Final = MIXED_HOOKS.replace("on a single Module", "as a global Module hook")
 
 
 def add_hook(

@@ -327,7 +327,7 @@ def xavier_normal_(
 @explains
 def kaiming_uniform_(
     tensor: Tensor,
-    a: float = 0.0,
+    a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
     generator: plugrad.Generator | None = None,
@@ -347,7 +347,7 @@ def kaiming_uniform_(
 @explains
 def kaiming_normal_(
     tensor: Tensor,
-    a: float = 0.0,
+    a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
     generator: plugrad.Generator | None = None,

@@ -16,7 +16,12 @@ from plugrad_nn.nn.parameter import Parameter
 
 
 class Identity(Module):
-    """Returns its input; takes and ignores any arguments."""
+    """Returns its input; takes and ignores any arguments.
+
+    >>> import plugrad
+    >>> plugrad.nn.Identity()(plugrad.ones(2)).shape
+    plugrad.Size([2])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -82,6 +87,10 @@ class Embedding(Module):
         max_norm: rows that are looked up are scaled down in place to this norm.
         norm_type: the p of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
+
+    >>> import plugrad
+    >>> plugrad.nn.Embedding(10, 3)(plugrad.tensor([[1, 2], [4, 9]])).shape
+    plugrad.Size([2, 2, 3])
     """
 
     weight: Parameter

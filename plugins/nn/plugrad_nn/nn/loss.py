@@ -36,7 +36,13 @@ class _WeightedLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Negative log-likelihood of classes (or probabilities) under softmax of logits (N, C, ...)."""
+    """Negative log-likelihood of classes (or probabilities) under softmax of logits (N, C, ...).
+
+    >>> import plugrad
+    >>> logits = plugrad.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> plugrad.nn.CrossEntropyLoss()(logits, plugrad.tensor([0, 2]))
+    tensor(0.6691)
+    """
 
     def __init__(
         self,
@@ -63,7 +69,13 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Negative log-likelihood of classes under log-probabilities (N, C, ...)."""
+    """Negative log-likelihood of classes under log-probabilities (N, C, ...).
+
+    >>> import plugrad
+    >>> log_probs = plugrad.zeros(2, 4).log_softmax(1)
+    >>> plugrad.nn.NLLLoss()(log_probs, plugrad.tensor([0, 2]))
+    tensor(1.3863)
+    """
 
     def __init__(
         self,
@@ -87,21 +99,36 @@ class NLLLoss(_WeightedLoss):
 
 
 class MSELoss(_Loss):
-    """Squared differences."""
+    """Squared differences.
+
+    >>> import plugrad
+    >>> plugrad.nn.MSELoss()(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]))
+    tensor(2.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
-    """Absolute differences."""
+    """Absolute differences.
+
+    >>> import plugrad
+    >>> plugrad.nn.L1Loss()(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]))
+    tensor(1.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared differences below `beta`, absolute ones above (Girshick 2015, equation 3)."""
+    """Squared differences below `beta`, absolute ones above (Girshick 2015, equation 3).
+
+    >>> import plugrad
+    >>> plugrad.nn.SmoothL1Loss()(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]))
+    tensor(1.)
+    """
 
     def __init__(
         self,
@@ -118,7 +145,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared differences below `delta`, absolute ones, times `delta`, above (Huber 1964)."""
+    """Squared differences below `delta`, absolute ones, times `delta`, above (Huber 1964).
+
+    >>> import plugrad
+    >>> plugrad.nn.HuberLoss()(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]))
+    tensor(1.)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -129,7 +161,13 @@ class HuberLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence of targets from log-probabilities, with "batchmean"."""
+    """Kullback-Leibler divergence of targets from log-probabilities, with "batchmean".
+
+    >>> import plugrad
+    >>> log_probs = plugrad.zeros(2, 4).log_softmax(1)
+    >>> plugrad.nn.KLDivLoss(reduction="batchmean")(log_probs, plugrad.eye(2, 4))
+    tensor(1.3863)
+    """
 
     def __init__(
         self,
@@ -146,14 +184,24 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross-entropy of probabilities with targets in [0, 1]."""
+    """Binary cross-entropy of probabilities with targets in [0, 1].
+
+    >>> import plugrad
+    >>> plugrad.nn.BCELoss()(plugrad.tensor([0.5, 0.9]), plugrad.tensor([0.0, 1.0]))
+    tensor(0.3993)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross-entropy of sigmoid(input) with targets in [0, 1]."""
+    """Binary cross-entropy of sigmoid(input) with targets in [0, 1].
+
+    >>> import plugrad
+    >>> plugrad.nn.BCEWithLogitsLoss()(plugrad.tensor([0.0, 2.0]), plugrad.tensor([0.0, 1.0]))
+    tensor(0.4100)
+    """
 
     pos_weight: Tensor | None
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from plugrad import Tensor
-from plugrad.autograd.graph import RemovableHandle
 from plugrad.plugins.arguments import explains
+from plugrad_nn.nn.calling import ModuleCalls
 from plugrad_nn.nn.conversion import ModuleConversion
-from plugrad_nn.nn.hooks import BackwardHooks, Hook, add_hook
+from plugrad_nn.nn.global_hooks import registered
 from plugrad_nn.nn.parameter import Buffer, Parameter
 from plugrad_nn.nn.state import ModuleState
 
 T = TypeVar("T", bound="Module")
 
 
-class Module(ModuleState, ModuleConversion):
+class Module(ModuleCalls, ModuleState, ModuleConversion):
     """Base class of all layers and models.
 
     Assigning a `Parameter` or a `Module` as an attribute registers it, as `register_buffer` does
@@ -36,8 +37,19 @@ class Module(ModuleState, ModuleConversion):
 
     training: bool
     _version: ClassVar[int] = 1
+    # With True, further arguments go on to the next class that a subclass inherits from.
+    call_super_init: ClassVar[bool] = False
+    dump_patches: ClassVar[bool] = False
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            given = (
+                f"takes 1 positional argument but {len(args) + 1} were given"
+                if args
+                else f"got an unexpected keyword argument {next(iter(kwargs))!r}"
+            )
+            raise TypeError(f"{type(self).__name__}.__init__() {given}")
         # Written past __setattr__, which looks these tables up.
         fields = self.__dict__
         fields["training"] = True
@@ -49,13 +61,21 @@ class Module(ModuleState, ModuleConversion):
         fields["_forward_hooks"] = OrderedDict()
         fields["_backward_pre_hooks"] = OrderedDict()
         fields["_backward_hooks"] = OrderedDict()
+        fields["_is_full_backward_hook"] = None
         fields["_state_hooks"] = {}
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every subclass defines it."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A module that was pickled before there were such hooks.
+        self.__dict__.update({"_is_full_backward_hook": None, **state})
+
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module with the same attributes, and with tables of members of its own."""
+        replica = copy.copy(self)
+        for table in ("_parameters", "_buffers", "_modules"):
+            replica.__dict__[table] = dict(self.__dict__[table])
+        return replica
 
     def extra_repr(self) -> str:
         """The part of the printed module between its parentheses."""
@@ -77,7 +97,9 @@ class Module(ModuleState, ModuleConversion):
                 "created explicitly. To express a parameter as a function of another Tensor, "
                 "compute the value in the forward() method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = (
+            None if param is None else registered("parameter", self, name, param)
+        )
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state but not trained; `persistent` ones are in `state_dict()`."""
@@ -87,7 +109,7 @@ class Module(ModuleState, ModuleConversion):
                 f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' "
                 "(plugrad Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
             self._non_persistent_buffers.discard(name)
         else:
@@ -98,7 +120,7 @@ class Module(ModuleState, ModuleConversion):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         self._check_name("module", name, self.__dict__.get("_modules"))
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as `add_module`."""
@@ -124,7 +146,7 @@ class Module(ModuleState, ModuleConversion):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._forget(name, keep="_modules", kind="module")
-            fields["_modules"][name] = value
+            fields["_modules"][name] = registered("module", self, name, value)
         elif isinstance(value, Buffer) and name not in fields.get("_parameters", ()):
             self._forget(name, keep="_buffers", kind="buffers")
             self.register_buffer(name, value, value.persistent)
@@ -141,14 +163,14 @@ class Module(ModuleState, ModuleConversion):
                     f"cannot assign '{_type_name(value)}' as child module '{name}' "
                     "(plugrad.nn.Module or None expected)"
                 )
-            fields["_modules"][name] = None
+            fields["_modules"][name] = registered("module", self, name, None)
         elif name in fields.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     f"cannot assign '{_type_name(value)}' as buffer '{name}' "
                     "(plugrad.Tensor or None expected)"
                 )
-            fields["_buffers"][name] = value
+            fields["_buffers"][name] = registered("buffer", self, name, value)
         else:
             super().__setattr__(name, value)
 
@@ -187,71 +209,6 @@ class Module(ModuleState, ModuleConversion):
         names = set(super().__dir__()) | set(self._parameters) | set(self._buffers)
         return sorted(name for name in names | set(self._modules) if not name[0].isdigit())
 
-    # Calling
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-        ):
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
-
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        always = [entry for entry in self._forward_hooks.values() if entry[2]]
-        try:
-            for hook, with_kwargs in list(self._forward_pre_hooks.values()):
-                args, kwargs = _run_forward_pre_hook(self, hook, with_kwargs, args, kwargs)
-            boundary = None
-            if self._backward_hooks or self._backward_pre_hooks:
-                boundary = BackwardHooks(
-                    self,
-                    list(self._backward_hooks.values()),
-                    list(self._backward_pre_hooks.values()),
-                )
-                args = boundary.enter(args)
-            result = self.forward(*args, **kwargs)
-            for entry in list(self._forward_hooks.values()):
-                hook, with_kwargs, _ = entry
-                if entry in always:
-                    always.remove(entry)
-                extra = (kwargs,) if with_kwargs else ()
-                replaced = hook(self, args, *extra, result)
-                result = result if replaced is None else replaced
-            return result if boundary is None else boundary.leave(result)
-        except Exception:
-            for hook, with_kwargs, _ in always:
-                extra = (kwargs,) if with_kwargs else ()
-                hook(self, args, *extra, None)
-            raise
-
-    def register_forward_pre_hook(
-        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """`hook(module, args) -> None or changed args` runs before `forward`."""
-        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
-
-    def register_forward_hook(
-        self,
-        hook: Hook,
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """`hook(module, args, output) -> None or changed output` runs after `forward`."""
-        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
-
-    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(module, grad_output) -> None or changed grad_output` runs before its backward."""
-        return add_hook(self._backward_pre_hooks, hook, prepend)
-
-    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(module, grad_input, grad_output) -> None or changed grad_input` runs after it."""
-        return add_hook(self._backward_hooks, hook, prepend)
-
     # Walking the tree
 
     def named_modules(
@@ -272,9 +229,9 @@ class Module(ModuleState, ModuleConversion):
                 below = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, below, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it; shared ones once, unless `remove_duplicate` is False."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -291,7 +248,11 @@ class Module(ModuleState, ModuleConversion):
             yield module
 
     def _named_members(
-        self, table: str, prefix: str, recurse: bool, remove_duplicate: bool
+        self,
+        get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         places = (
@@ -300,7 +261,7 @@ class Module(ModuleState, ModuleConversion):
             else iter([(prefix, self)])
         )
         for place, module in places:
-            for name, member in getattr(module, table).items():
+            for name, member in get_members_fn(module):
                 if member is None or id(member) in seen:
                     continue
                 if remove_duplicate:
@@ -311,7 +272,9 @@ class Module(ModuleState, ModuleConversion):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Every parameter with its dotted name; shared ones once."""
-        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(
+            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+        )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter; what an optimizer takes."""
@@ -322,7 +285,9 @@ class Module(ModuleState, ModuleConversion):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Every buffer with its dotted name."""
-        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Every buffer."""
@@ -448,26 +413,3 @@ def _indent_after_first(text: str) -> str:
 
 def _type_name(value: object) -> str:
     return "plugrad.Tensor" if type(value) is Tensor else type(value).__name__
-
-
-def _run_forward_pre_hook(
-    module: Module,
-    hook: Hook,
-    with_kwargs: bool,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if not with_kwargs:
-        changed = hook(module, args)
-        if changed is None:
-            return args, kwargs
-        return (changed if isinstance(changed, tuple) else (changed,)), kwargs
-    changed = hook(module, args, kwargs)
-    if changed is None:
-        return args, kwargs
-    if not (isinstance(changed, tuple) and len(changed) == 2):
-        raise RuntimeError(
-            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-            f"but got {changed}."
-        )
-    return changed[0], changed[1]

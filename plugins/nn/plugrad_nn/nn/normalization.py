@@ -150,7 +150,12 @@ class BatchNorm(NormBase):
 
 
 class BatchNorm1d(BatchNorm):
-    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C) or (N, C, L)."""
+    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C) or (N, C, L).
+
+    >>> import plugrad
+    >>> plugrad.nn.BatchNorm1d(3)(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 3, 8])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in (2, 3):
@@ -158,7 +163,12 @@ class BatchNorm1d(BatchNorm):
 
 
 class BatchNorm2d(BatchNorm):
-    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C, H, W)."""
+    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.BatchNorm2d(3)(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 3, 8, 6])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 4:
@@ -166,7 +176,12 @@ class BatchNorm2d(BatchNorm):
 
 
 class BatchNorm3d(BatchNorm):
-    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C, D, H, W)."""
+    """Batch normalisation (Ioffe and Szegedy 2015) of (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.BatchNorm3d(3)(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 3, 8, 6, 4])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 5:
@@ -174,7 +189,12 @@ class BatchNorm3d(BatchNorm):
 
 
 class LayerNorm(_Affine):
-    """Normalises over the last dimensions, of shape `normalized_shape` (Ba et al. 2016)."""
+    """Normalises over the last dimensions, of shape `normalized_shape` (Ba et al. 2016).
+
+    >>> import plugrad
+    >>> plugrad.nn.LayerNorm(5)(plugrad.ones(3, 5)).shape
+    plugrad.Size([3, 5])
+    """
 
     def __init__(
         self,
@@ -214,6 +234,10 @@ class RMSNorm(Module):
         elementwise_affine: learn a scale, which starts at one.
 
     Source: Zhang and Sennrich 2019.
+
+    >>> import plugrad
+    >>> plugrad.nn.RMSNorm(5)(plugrad.ones(3, 5)).shape
+    plugrad.Size([3, 5])
     """
 
     weight: Parameter | None
@@ -261,6 +285,10 @@ class GroupNorm(_Affine):
         eps: added to the variance.
         affine: learn a scale, which starts at one, and a shift, which starts at zero, per channel.
         bias: with False, no shift.
+
+    >>> import plugrad
+    >>> plugrad.nn.GroupNorm(2, 4)(plugrad.ones(3, 4, 5)).shape
+    plugrad.Size([3, 4, 5])
     """
 
     def __init__(
@@ -312,7 +340,12 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """In training, zeroes elements with probability `p` and scales the others by 1 / (1 - p)."""
+    """In training, zeroes elements with probability `p` and scales the others by 1 / (1 - p).
+
+    >>> import plugrad
+    >>> plugrad.nn.Dropout(0.4)(plugrad.ones(2, 3)).shape
+    plugrad.Size([2, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, SupportsIndex
 
 import plugrad
 from plugrad import Tensor
@@ -54,8 +54,10 @@ class Parameter(Tensor):
         plain = Tensor._make_subclass(Tensor, self, self.requires_grad)
         return f"Parameter containing:\n{plain!r}"
 
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad)
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        # What the user has attached is the third part of what a plain tensor gives.
+        attached = super().__reduce_ex__(protocol)[2]
+        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad), attached
 
 
 def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:

@@ -61,25 +61,45 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest value of each window of a signal (N, C, L), and on request where it was."""
+    """The largest value of each window of a signal (N, C, L), and on request where it was.
+
+    >>> import plugrad
+    >>> plugrad.nn.MaxPool1d(2)(plugrad.ones(1, 3, 8)).shape
+    plugrad.Size([1, 3, 4])
+    """
 
     _pool = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
-    """The largest value of each window of an image (N, C, H, W), and on request where it was."""
+    """The largest value of each window of an image (N, C, H, W), and on request where it was.
+
+    >>> import plugrad
+    >>> plugrad.nn.MaxPool2d(2)(plugrad.ones(1, 3, 8, 6)).shape
+    plugrad.Size([1, 3, 4, 3])
+    """
 
     _pool = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
-    """The largest value of each window of a volume (N, C, D, H, W), and on request where it was."""
+    """The largest value of each window of a volume (N, C, D, H, W), and on request where it was.
+
+    >>> import plugrad
+    >>> plugrad.nn.MaxPool3d(2)(plugrad.ones(1, 3, 8, 6, 4)).shape
+    plugrad.Size([1, 3, 4, 3, 2])
+    """
 
     _pool = staticmethod(F.max_pool3d)
 
 
 class AvgPool1d(Module):
-    """The mean of each window of a signal (N, C, L)."""
+    """The mean of each window of a signal (N, C, L).
+
+    >>> import plugrad
+    >>> plugrad.nn.AvgPool1d(2)(plugrad.ones(1, 3, 8)).shape
+    plugrad.Size([1, 3, 4])
+    """
 
     def __init__(
         self,
@@ -157,13 +177,23 @@ class _AvgPool(Module):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of an image (N, C, H, W)."""
+    """The mean of each window of an image (N, C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.AvgPool2d(2)(plugrad.ones(1, 3, 8, 6)).shape
+    plugrad.Size([1, 3, 4, 3])
+    """
 
     _pool = staticmethod(F.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of a volume (N, C, D, H, W)."""
+    """The mean of each window of a volume (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.AvgPool3d(2)(plugrad.ones(1, 3, 8, 6, 4)).shape
+    plugrad.Size([1, 3, 4, 3, 2])
+    """
 
     _pool = staticmethod(F.avg_pool3d)
 
@@ -189,7 +219,12 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The means of `output_size` windows that together cover a signal (N, C, L)."""
+    """The means of `output_size` windows that together cover a signal (N, C, L).
+
+    >>> import plugrad
+    >>> plugrad.nn.AdaptiveAvgPool1d(2)(plugrad.ones(1, 3, 8)).shape
+    plugrad.Size([1, 3, 2])
+    """
 
     _pool = staticmethod(F.adaptive_avg_pool1d)
 
@@ -199,13 +234,22 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
     Args:
         output_size: one integer or (height, width); None keeps the input's.
+
+    >>> import plugrad
+    >>> plugrad.nn.AdaptiveAvgPool2d(2)(plugrad.ones(1, 3, 8, 6)).shape
+    plugrad.Size([1, 3, 2, 2])
     """
 
     _pool = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The means of `output_size` windows that together cover a volume (N, C, D, H, W)."""
+    """The means of `output_size` windows that together cover a volume (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.AdaptiveAvgPool3d(2)(plugrad.ones(1, 3, 8, 6, 4)).shape
+    plugrad.Size([1, 3, 2, 2, 2])
+    """
 
     _pool = staticmethod(F.adaptive_avg_pool3d)
 
@@ -235,18 +279,33 @@ class _AdaptiveMaxPool(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The maxima of `output_size` windows that together cover a signal (N, C, L)."""
+    """The maxima of `output_size` windows that together cover a signal (N, C, L).
+
+    >>> import plugrad
+    >>> plugrad.nn.AdaptiveMaxPool1d(2)(plugrad.ones(1, 3, 8)).shape
+    plugrad.Size([1, 3, 2])
+    """
 
     _pool = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The maxima of `output_size` windows that together cover an image (N, C, H, W)."""
+    """The maxima of `output_size` windows that together cover an image (N, C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.AdaptiveMaxPool2d(2)(plugrad.ones(1, 3, 8, 6)).shape
+    plugrad.Size([1, 3, 2, 2])
+    """
 
     _pool = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The maxima of `output_size` windows that together cover a volume (N, C, D, H, W)."""
+    """The maxima of `output_size` windows that together cover a volume (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.AdaptiveMaxPool3d(2)(plugrad.ones(1, 3, 8, 6, 4)).shape
+    plugrad.Size([1, 3, 2, 2, 2])
+    """
 
     _pool = staticmethod(F.adaptive_max_pool3d)

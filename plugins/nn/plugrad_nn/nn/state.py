@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
@@ -90,20 +91,32 @@ class ModuleState:
         if self._has_extra_state():
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
+    @property
+    def _non_persistent_buffers_set(self) -> set[str]:
+        # PyTorch's name, which packages read and change.
+        return self._non_persistent_buffers
+
     def state_dict(
-        self,
-        *,
-        destination: Any = None,
-        prefix: str = "",
-        keep_vars: bool = False,
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
         """All parameters and persistent buffers by dotted name, as references (not copies).
+
+        By position, arguments are deprecated.
 
         Args:
             destination: the mapping to write into; a new one by default.
             prefix: put before every name.
             keep_vars: give the parameters themselves instead of detached tensors.
         """
+        if args:
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            given = [destination, prefix, keep_vars]
+            given[: len(args)] = args
+            destination, prefix, keep_vars = given
         result: Any = StateDict() if destination is None else destination
         version = {"version": self._version}
         if hasattr(result, "_metadata"):

@@ -9,7 +9,7 @@ from plugrad.plugins.arguments import explain_constructors
 from plugrad_nn.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from plugrad_nn.optim import lr_scheduler, swa_utils
+    from plugrad_nn.optim import functional, lr_scheduler, swa_utils
     from plugrad_nn.optim.adadelta import Adadelta
     from plugrad_nn.optim.adafactor import Adafactor
     from plugrad_nn.optim.adagrad import Adagrad
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from plugrad_nn.optim.rprop import Rprop
     from plugrad_nn.optim.sgd import SGD
     from plugrad_nn.optim.sparse_adam import SparseAdam
+    from plugrad_nn.optim.swapping import swap_in_optimizer_params_and_state
 
 __all__ = [
     "ASGD",
@@ -42,11 +43,17 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "SparseAdam",
+    "functional",
     "lr_scheduler",
     "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]
 
-_MODULES = {"AdamW": "adam", "SparseAdam": "sparse_adam"}
+_MODULES = {
+    "AdamW": "adam",
+    "SparseAdam": "sparse_adam",
+    "swap_in_optimizer_params_and_state": "swapping",
+}
 
 explain_constructors((Optimizer,))
 
@@ -56,8 +63,9 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: Any = import_module(f"{__name__}.{_MODULES.get(name, name.lower())}")
-    if name != name.lower():
+    if name in _MODULES or name != name.lower():
         found = getattr(found, name)
+    if isinstance(found, type):
         explain_constructors((found,))
     globals()[name] = found
     return found

@@ -134,10 +134,10 @@ def _kind(p: Any, moments: dict[type, Any]) -> type:
 CROSSED: Final[dict[type, tuple[Any, tuple[type, ...]]]] = {
     Normal: (
         to_normal,
-        (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform),
+        (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform),
     ),
-    Exponential: (to_exponential, (Beta, ContinuousBernoulli, Gamma, Pareto)),
-    Gamma: (to_gamma, (Beta, Exponential, Pareto)),
+    Exponential: (to_exponential, (Beta, ContinuousBernoulli, Gamma)),
+    Gamma: (to_gamma, (Beta, Exponential)),
     Gumbel: (to_gumbel, (Exponential, Gamma, Normal, Uniform)),
     ContinuousBernoulli: (to_continuous_bernoulli, (Beta, Uniform)),
     Uniform: (to_uniform, (Beta, ContinuousBernoulli)),
@@ -148,6 +148,13 @@ CROSSED: Final[dict[type, tuple[Any, tuple[type, ...]]]] = {
 
 # Uniform numbers may all be positive.
 PARTLY: Final[dict[type, Cross]] = {Exponential: to_exponential, Gamma: to_gamma}
+
+# How large the exponent of Pareto's has to be for the moment that is asked for.
+OF_PARETO: Final[dict[type, tuple[Cross, float]]] = {
+    Exponential: (to_exponential, 1.0),
+    Gamma: (to_gamma, 1.0),
+    Normal: (to_normal, 2.0),
+}
 
 INFINITE: Final[dict[type, tuple[type, ...]]] = {
     Beta: (Pareto,),
@@ -169,6 +176,16 @@ def _of_uniform(cross: Cross) -> Cross:
     return divergence
 
 
+def _of_pareto(cross: Cross, least: float) -> Cross:
+    def divergence(p: Pareto, q: Any) -> Tensor:
+        # An infinite moment would have nan for a gradient, in what is not chosen as well.
+        exists = p.alpha > least
+        tame = Pareto(p.scale, plugrad.where(exists, p.alpha, least + 1), validate_args=False)
+        return plugrad.where(exists, cross(tame, q), math.inf)
+
+    return divergence
+
+
 def register() -> None:
     """Make them known."""
     for type_q, (cross, kinds) in CROSSED.items():
@@ -176,6 +193,8 @@ def register() -> None:
             register_kl(type_p, type_q)(cross)
     for type_q, cross in PARTLY.items():
         register_kl(Uniform, type_q)(_of_uniform(cross))
+    for type_q, (cross, least) in OF_PARETO.items():
+        register_kl(Pareto, type_q)(_of_pareto(cross, least))
     register_kl(Uniform, Pareto)(uniform_to_pareto)
     for type_p, others in INFINITE.items():
         for type_q in others:

@@ -14,8 +14,9 @@ __all__ = ["kl_divergence", "register_kl"]
 
 Divergence = Callable[[Any, Any], Tensor]
 
-_registered: Final[dict[tuple[type, type], Divergence]] = {}
-_found: Final[dict[tuple[type, type], Divergence | None]] = {}
+# PyTorch's names, which packages use.
+_KL_REGISTRY: Final[dict[tuple[type, type], Divergence]] = {}
+_KL_MEMOIZE: Final[dict[tuple[type, type], Divergence | None]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence]:
@@ -31,8 +32,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(function: Divergence) -> Divergence:
-        _registered[type_p, type_q] = function
-        _found.clear()
+        _KL_REGISTRY[type_p, type_q] = function
+        _KL_MEMOIZE.clear()
         return function
 
     return decorator
@@ -59,13 +60,13 @@ class _Match:
 
 def _find(type_p: type, type_q: type) -> Divergence | None:
     matches = [
-        pair for pair in _registered if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])
+        pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])
     ]
     if not matches:
         return None
     left = min(_Match(*pair) for pair in matches).types
     right = min(_Match(*reversed(pair)) for pair in matches).types
-    by_p, by_q = _registered[left[0], left[1]], _registered[right[1], right[0]]
+    by_p, by_q = _KL_REGISTRY[left[0], left[1]], _KL_REGISTRY[right[1], right[0]]
     if by_p is not by_q:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
@@ -87,9 +88,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     tensor(0.5000)
     """
     pair = type(p), type(q)
-    if pair not in _found:
-        _found[pair] = _find(*pair)
-    function = _found[pair]
+    if pair not in _KL_MEMOIZE:
+        _KL_MEMOIZE[pair] = _find(*pair)
+    function = _KL_MEMOIZE[pair]
     if function is None:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "

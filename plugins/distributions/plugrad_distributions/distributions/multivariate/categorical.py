@@ -166,7 +166,12 @@ class _OfCategorical(Distribution):
 
 
 class OneHotCategorical(_OfCategorical):
-    """One-hot vectors: the categories of `Categorical` as vectors with a single 1."""
+    """One-hot vectors: the categories of `Categorical` as vectors with a single 1.
+
+    >>> import plugrad
+    >>> plugrad.distributions.OneHotCategorical(plugrad.tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
+    """
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -227,6 +232,10 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """One-hot vectors whose gradient is that of the probabilities.
 
     Source: Bengio et al., Estimating or Propagating Gradients Through Stochastic Neurons, 2013.
+
+    >>> import plugrad
+    >>> plugrad.distributions.OneHotCategoricalStraightThrough(plugrad.tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
     """
 
     has_rsample = True
@@ -239,6 +248,10 @@ class Multinomial(_OfCategorical):
     """How often each category occurs in `total_count` draws.
 
     `log_prob` takes vectors of counts; `total_count` is one number for the whole batch.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Multinomial(6, plugrad.tensor([0.5, 0.5])).mean
+    tensor([3., 3.])
     """
 
     total_count: int

@@ -24,6 +24,10 @@ class LKJCholesky(Family):
 
     Source: Lewandowski, Kurowicka and Joe, Generating random correlation matrices based on vines
     and extended onion method, Journal of Multivariate Analysis 100 (2009).
+
+    >>> import plugrad
+    >>> plugrad.distributions.LKJCholesky(3, 0.5).sample().shape
+    plugrad.Size([3, 3])
     """
 
     arg_constraints = {"concentration": constraints.positive}
@@ -94,6 +98,11 @@ class Wishart(ByMatrix, ExponentialFamily):
     x x^T of normal vectors with one covariance. `df` has to be greater than n - 1.
 
     Source: Sawyer, Wishart Distributions and Inverse-Wishart Sampling, 2007.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Wishart(plugrad.tensor(3.0), plugrad.eye(2)).mean
+    tensor([[3., 0.],
+            [0., 3.]])
     """
 
     support = constraints.positive_definite

@@ -196,6 +196,13 @@ class LowRankMultivariateNormal(Family):
     capacitance I + W^T D^-1 W, which is (rank, rank).
 
     Source: the matrix determinant lemma and the Woodbury identity.
+
+    >>> import plugrad
+    >>> loc, factor, diagonal = plugrad.zeros(2), plugrad.ones(2, 1), plugrad.ones(2)
+    >>> normal = plugrad.distributions.LowRankMultivariateNormal(loc, factor, diagonal)
+    >>> normal.covariance_matrix
+    tensor([[2., 1.],
+            [1., 2.]])
     """
 
     arg_constraints = {

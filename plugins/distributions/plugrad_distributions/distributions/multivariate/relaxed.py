@@ -93,7 +93,13 @@ class _Relaxed(OfParameters):
 
 class RelaxedBernoulli(_Relaxed):
     """Numbers between 0 and 1 that approach Bernoulli's as the temperature approaches 0; samples
-    are differentiable."""
+    are differentiable.
+
+    >>> import plugrad
+    >>> temperature, probs = plugrad.tensor(0.5), plugrad.tensor([0.2, 0.8])
+    >>> plugrad.distributions.RelaxedBernoulli(temperature, probs).rsample().shape
+    plugrad.Size([2])
+    """
 
     arg_constraints = {
         "probs": constraints.unit_interval,
@@ -183,7 +189,13 @@ class ExpRelaxedCategorical(Distribution):
 
 class RelaxedOneHotCategorical(_Relaxed):
     """Vectors of the simplex that approach one-hot ones as the temperature approaches 0; samples
-    are differentiable."""
+    are differentiable.
+
+    >>> import plugrad
+    >>> temperature, probs = plugrad.tensor(0.5), plugrad.tensor([0.2, 0.8])
+    >>> plugrad.distributions.RelaxedOneHotCategorical(temperature, probs).rsample().shape
+    plugrad.Size([2])
+    """
 
     arg_constraints = {
         "probs": constraints.simplex,
@@ -205,7 +217,12 @@ class RelaxedOneHotCategorical(_Relaxed):
 
 
 class LogisticNormal(OfParameters):
-    """Vectors of the simplex, made of normal vectors of one dimension less by breaking sticks."""
+    """Vectors of the simplex, made of normal vectors of one dimension less by breaking sticks.
+
+    >>> import plugrad
+    >>> plugrad.distributions.LogisticNormal(plugrad.zeros(2), plugrad.ones(2)).sample().shape
+    plugrad.Size([3])
+    """
 
     arg_constraints = {
         "loc": constraints.real,

@@ -33,6 +33,10 @@ class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution, in proportion to the product of x**(concentration - 1).
 
     `concentration` is (*batch, n).
+
+    >>> import plugrad
+    >>> plugrad.distributions.Dirichlet(plugrad.tensor([1.0, 2.0, 1.0])).mean
+    tensor([0.2500, 0.5000, 0.2500])
     """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}

@@ -185,7 +185,14 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other, the first one of the list first."""
+    """Transforms one after the other, the first one of the list first.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> parts = [transforms.ExpTransform(), transforms.AffineTransform(1.0, 2.0)]
+    >>> transforms.ComposeTransform(parts)(plugrad.tensor([0.0]))
+    tensor([3.])
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         if cache_size:
@@ -288,7 +295,14 @@ identity_transform = ComposeTransform([])
 
 class IndependentTransform(Transform):
     """A transform whose last batch dimensions count as one event: determinants are products over
-    them."""
+    them.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transform = transforms.IndependentTransform(transforms.ExpTransform(), 1)
+    >>> transform.log_abs_det_jacobian(plugrad.ones(2), plugrad.ones(2).exp())
+    tensor(2.)
+    """
 
     def __init__(
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
@@ -344,7 +358,14 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dimensions in another shape of as many elements."""
+    """The last dimensions in another shape of as many elements.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.ReshapeTransform((2,), (2, 1))(plugrad.tensor([0.0, 1.0]))
+    tensor([[0.],
+            [1.]])
+    """
 
     bijective = True
 

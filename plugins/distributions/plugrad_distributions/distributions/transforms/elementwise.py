@@ -34,7 +34,13 @@ class _SameClass(Transform):
 
 
 class ExpTransform(_SameClass):
-    """y = exp(x)"""
+    """y = exp(x)
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.ExpTransform()(plugrad.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -52,7 +58,13 @@ class ExpTransform(_SameClass):
 
 
 class PowerTransform(Transform):
-    """y = x**exponent"""
+    """y = x**exponent
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.PowerTransform(2.0)(plugrad.tensor([1.0, 3.0]))
+    tensor([1., 9.])
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -99,7 +111,13 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(_SameClass):
-    """y = 1 / (1 + exp(-x)), kept away from 0 and 1 by the precision of the dtype."""
+    """y = 1 / (1 + exp(-x)), kept away from 0 and 1 by the precision of the dtype.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.SigmoidTransform()(plugrad.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -120,7 +138,13 @@ class SigmoidTransform(_SameClass):
 
 
 class SoftplusTransform(_SameClass):
-    """y = log(1 + exp(x)); x where it is above 20."""
+    """y = log(1 + exp(x)); x where it is above 20.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.SoftplusTransform()(plugrad.tensor([0.0, 1.0]))
+    tensor([0.6931, 1.3133])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -138,7 +162,13 @@ class SoftplusTransform(_SameClass):
 
 
 class TanhTransform(_SameClass):
-    """y = tanh(x). The inverse has few exact digits near -1 and 1: use a cache there."""
+    """y = tanh(x). The inverse has few exact digits near -1 and 1: use a cache there.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.TanhTransform()(plugrad.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -157,7 +187,13 @@ class TanhTransform(_SameClass):
 
 
 class AbsTransform(_SameClass):
-    """y = |x|; its inverse gives the value that is not negative."""
+    """y = |x|; its inverse gives the value that is not negative.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.AbsTransform()(plugrad.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -170,7 +206,13 @@ class AbsTransform(_SameClass):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x, where the last `event_dim` dimensions are one value."""
+    """y = loc + scale x, where the last `event_dim` dimensions are one value.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.AffineTransform(1.0, 2.0)(plugrad.tensor([-1.0, 2.0]))
+    tensor([-1.,  5.])
+    """
 
     bijective = True
 
@@ -243,7 +285,15 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = the probability of what is at most x, by a distribution of numbers."""
+    """y = the probability of what is at most x, by a distribution of numbers.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> normal = plugrad.distributions.Normal(0.0, 1.0)
+    >>> layer = transforms.CumulativeDistributionTransform(normal)
+    >>> layer(plugrad.tensor([0.0]))
+    tensor([0.5000])
+    """
 
     bijective = True
     codomain = constraints.unit_interval

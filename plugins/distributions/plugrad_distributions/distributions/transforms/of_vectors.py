@@ -36,7 +36,13 @@ def _longer(shape: Any, by: int) -> Size:
 
 
 class SoftmaxTransform(_SameClass):
-    """Vectors to the simplex by softmax, which forgets their sum; back by the logarithm."""
+    """Vectors to the simplex by softmax, which forgets their sum; back by the logarithm.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.SoftmaxTransform()(plugrad.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -59,6 +65,11 @@ class StickBreakingTransform(_SameClass):
     of what is left of a stick is broken off.
 
     Source: Stan Reference Manual, unit simplex.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.StickBreakingTransform()(plugrad.tensor([0.0, 1.0]))
+    tensor([0.3333, 0.4874, 0.1793])
     """
 
     domain = constraints.real_vector
@@ -98,7 +109,14 @@ def _sigmoid(x: Tensor) -> Tensor:
 
 
 class LowerCholeskyTransform(_SameClass):
-    """Matrices to lower triangular ones with a positive diagonal, by its exponential."""
+    """Matrices to lower triangular ones with a positive diagonal, by its exponential.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.LowerCholeskyTransform()(plugrad.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -111,7 +129,14 @@ class LowerCholeskyTransform(_SameClass):
 
 
 class PositiveDefiniteTransform(_SameClass):
-    """Matrices to positive definite ones, by their Cholesky factor."""
+    """Matrices to positive definite ones, by their Cholesky factor.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.PositiveDefiniteTransform()(plugrad.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -131,6 +156,12 @@ class CorrCholeskyTransform(Transform):
 
     Source: Lewandowski, Kurowicka and Joe, 2009; Stan Reference Manual, Cholesky factors of
     correlation matrices.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> transforms.CorrCholeskyTransform()(plugrad.tensor([0.5]))
+    tensor([[1.0000, 0.0000],
+            [0.4621, 0.8868]])
     """
 
     domain = constraints.real_vector
@@ -204,7 +235,14 @@ class _OfParts(Transform):
 
 
 class CatTransform(_OfParts):
-    """Transforms of parts with `lengths` along a dimension, by default of length 1 each."""
+    """Transforms of parts with `lengths` along a dimension, by default of length 1 each.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> parts = [transforms.ExpTransform(), transforms.AffineTransform(1.0, 2.0)]
+    >>> transforms.CatTransform(parts, dim=0, lengths=[1, 2])(plugrad.ones(3))
+    tensor([2.7183, 3.0000, 3.0000])
+    """
 
     def __init__(
         self,
@@ -278,7 +316,15 @@ class CatTransform(_OfParts):
 
 
 class StackTransform(_OfParts):
-    """Transforms of the slices along a dimension."""
+    """Transforms of the slices along a dimension.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import transforms
+    >>> parts = [transforms.ExpTransform(), transforms.AffineTransform(1.0, 2.0)]
+    >>> transforms.StackTransform(parts)(plugrad.ones(2, 3))
+    tensor([[2.7183, 2.7183, 2.7183],
+            [3.0000, 3.0000, 3.0000]])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)

@@ -50,7 +50,12 @@ def log_bessel(x: Tensor, order: int = 0) -> Tensor:
 
 
 class VonMises(Family):
-    """The von Mises distribution: the normal one of angles, from -pi to pi, in radians."""
+    """The von Mises distribution: the normal one of angles, from -pi to pi, in radians.
+
+    >>> import plugrad
+    >>> plugrad.distributions.VonMises(0.0, 2.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.9067)
+    """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real

@@ -131,7 +131,12 @@ class Bernoulli(Odds, ExponentialFamily):
 
 
 class Geometric(Odds):
-    """How many failures come before the first success, which has probability `probs`."""
+    """How many failures come before the first success, which has probability `probs`.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Geometric(0.5).log_prob(plugrad.tensor(2.0))
+    tensor(-2.0794)
+    """
 
     arg_constraints = _BY_ODDS
     support = constraints.nonnegative_integer
@@ -184,7 +189,12 @@ class Geometric(Odds):
 
 
 class Binomial(Odds):
-    """How many of `total_count` trials succeed, each with probability `probs`."""
+    """How many of `total_count` trials succeed, each with probability `probs`.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Binomial(5, 0.5).log_prob(plugrad.tensor(2.0))
+    tensor(-1.1632)
+    """
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, **_BY_ODDS}
     has_enumerate_support = True
@@ -260,7 +270,12 @@ class Binomial(Odds):
 
 
 class NegativeBinomial(Odds):
-    """How many trials succeed, each with probability `probs`, before `total_count` have failed."""
+    """How many trials succeed, each with probability `probs`, before `total_count` have failed.
+
+    >>> import plugrad
+    >>> plugrad.distributions.NegativeBinomial(5, 0.5).log_prob(plugrad.tensor(2.0))
+    tensor(-2.1440)
+    """
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
@@ -321,7 +336,12 @@ class NegativeBinomial(Odds):
 
 
 class Poisson(ExponentialFamily):
-    """How many events occur where `rate` of them are expected."""
+    """How many events occur where `rate` of them are expected.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Poisson(2.0).log_prob(plugrad.tensor(2.0))
+    tensor(-1.3069)
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

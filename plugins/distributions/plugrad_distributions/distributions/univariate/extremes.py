@@ -23,7 +23,12 @@ __all__ = ["GeneralizedPareto", "Gumbel", "Pareto", "Weibull"]
 
 
 class Gumbel(OfParameters):
-    """The Gumbel distribution: of the largest of many numbers."""
+    """The Gumbel distribution: of the largest of many numbers.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Gumbel(0.0, 1.0).log_prob(plugrad.tensor(0.5))
+    tensor(-1.1065)
+    """
 
     arg_constraints = {
         "loc": constraints.real,
@@ -73,7 +78,12 @@ class Gumbel(OfParameters):
 
 
 class Pareto(OfParameters):
-    """Numbers above `scale`, of which those above x are in proportion to x**-alpha."""
+    """Numbers above `scale`, of which those above x are in proportion to x**-alpha.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Pareto(0.25, 2.0).log_prob(plugrad.tensor(0.5))
+    tensor(0.)
+    """
 
     arg_constraints = {
         "alpha": constraints.positive,
@@ -111,7 +121,12 @@ class Pareto(OfParameters):
 
 
 class Weibull(OfParameters):
-    """The Weibull distribution with a scale and a concentration (shape)."""
+    """The Weibull distribution with a scale and a concentration (shape).
+
+    >>> import plugrad
+    >>> plugrad.distributions.Weibull(1.0, 2.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.2500)
+    """
 
     arg_constraints = {
         "scale": constraints.positive,
@@ -158,6 +173,10 @@ class GeneralizedPareto(Family):
 
     Source: Hosking and Wallis, Parameter and Quantile Estimation for the Generalized Pareto
     Distribution, Technometrics 29 (1987).
+
+    >>> import plugrad
+    >>> plugrad.distributions.GeneralizedPareto(0.0, 1.0, 0.2).log_prob(plugrad.tensor(0.5))
+    tensor(-0.5719)
     """
 
     arg_constraints = {

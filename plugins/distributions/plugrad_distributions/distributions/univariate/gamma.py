@@ -15,7 +15,12 @@ __all__ = ["Chi2", "Exponential", "FisherSnedecor", "Gamma"]
 
 
 class Exponential(ExponentialFamily):
-    """The exponential distribution, rate exp(-rate x)."""
+    """The exponential distribution, rate exp(-rate x).
+
+    >>> import plugrad
+    >>> plugrad.distributions.Exponential(2.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.3069)
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
@@ -72,7 +77,12 @@ class Exponential(ExponentialFamily):
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution with a concentration (shape) and a rate (the inverse of the scale)."""
+    """The gamma distribution with a concentration (shape) and a rate (the inverse of the scale).
+
+    >>> import plugrad
+    >>> plugrad.distributions.Gamma(2.0, 3.0).log_prob(plugrad.tensor(0.5))
+    tensor(0.0041)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
@@ -137,7 +147,12 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The chi-squared distribution: the sum of `df` squares of normal numbers."""
+    """The chi-squared distribution: the sum of `df` squares of normal numbers.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Chi2(3.0).log_prob(plugrad.tensor(0.5))
+    tensor(-1.5155)
+    """
 
     arg_constraints = {"df": constraints.positive}
     event_dims = {"concentration": 0, "rate": 0}
@@ -153,7 +168,12 @@ class Chi2(Gamma):
 
 class FisherSnedecor(Family):
     """The F distribution: the quotient of two chi-squared numbers, each over its degrees of freedom
-    `df1` and `df2`."""
+    `df1` and `df2`.
+
+    >>> import plugrad
+    >>> plugrad.distributions.FisherSnedecor(3.0, 4.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.5709)
+    """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

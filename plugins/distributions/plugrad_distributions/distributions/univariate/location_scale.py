@@ -90,7 +90,12 @@ class Normal(ExponentialFamily):
 
 
 class Laplace(Family):
-    """The Laplace distribution, exp(-|x - loc| / scale) / (2 scale)."""
+    """The Laplace distribution, exp(-|x - loc| / scale) / (2 scale).
+
+    >>> import plugrad
+    >>> plugrad.distributions.Laplace(0.0, 1.0).log_prob(plugrad.tensor(0.5))
+    tensor(-1.1931)
+    """
 
     arg_constraints = _LOCATION_AND_SCALE
     support = constraints.real
@@ -143,7 +148,12 @@ class Laplace(Family):
 
 
 class Cauchy(Family):
-    """The Cauchy distribution: the quotient of two normal numbers; it has no mean."""
+    """The Cauchy distribution: the quotient of two normal numbers; it has no mean.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Cauchy(0.0, 1.0).log_prob(plugrad.tensor(0.5))
+    tensor(-1.3679)
+    """
 
     arg_constraints = _LOCATION_AND_SCALE
     support = constraints.real
@@ -189,7 +199,12 @@ class Cauchy(Family):
 
 
 class StudentT(Family):
-    """Student's t distribution with `df` degrees of freedom, moved and stretched."""
+    """Student's t distribution with `df` degrees of freedom, moved and stretched.
+
+    >>> import plugrad
+    >>> plugrad.distributions.StudentT(3.0).log_prob(plugrad.tensor(0.5))
+    tensor(-1.1610)
+    """
 
     arg_constraints = {"df": constraints.positive, **_LOCATION_AND_SCALE}
     support = constraints.real
@@ -251,6 +266,10 @@ class Uniform(Family):
     """Equal density from `low`, which may occur, to before `high`.
 
     With `validate_args`, `low` has to be less than `high`.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Uniform(0.0, 2.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.6931)
     """
 
     has_rsample = True

@@ -47,7 +47,12 @@ class OfParameters(TransformedDistribution):
 
 
 class LogNormal(OfParameters):
-    """The exponential of a normal number with mean `loc` and standard deviation `scale`."""
+    """The exponential of a normal number with mean `loc` and standard deviation `scale`.
+
+    >>> import plugrad
+    >>> plugrad.distributions.LogNormal(0.0, 1.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.4660)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
@@ -86,7 +91,12 @@ class LogNormal(OfParameters):
 
 
 class HalfNormal(OfParameters):
-    """The absolute value of a normal number with mean 0 and standard deviation `scale`."""
+    """The absolute value of a normal number with mean 0 and standard deviation `scale`.
+
+    >>> import plugrad
+    >>> plugrad.distributions.HalfNormal(1.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.3508)
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -139,7 +149,12 @@ def _log_half(self: HalfNormal | HalfCauchy, value: Tensor) -> Tensor:
 
 
 class HalfCauchy(OfParameters):
-    """The absolute value of a Cauchy number with location 0; it has no mean."""
+    """The absolute value of a Cauchy number with location 0; it has no mean.
+
+    >>> import plugrad
+    >>> plugrad.distributions.HalfCauchy(1.0).log_prob(plugrad.tensor(0.5))
+    tensor(-0.6747)
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -183,7 +198,12 @@ class HalfCauchy(OfParameters):
 
 
 class InverseGamma(OfParameters):
-    """The reciprocal of a gamma number with a concentration and a rate."""
+    """The reciprocal of a gamma number with a concentration and a rate.
+
+    >>> import plugrad
+    >>> plugrad.distributions.InverseGamma(2.0, 1.0).log_prob(plugrad.tensor(0.5))
+    tensor(0.0794)
+    """
 
     arg_constraints = {
         "concentration": constraints.positive,
@@ -234,7 +254,12 @@ class InverseGamma(OfParameters):
 
 class Kumaraswamy(OfParameters):
     """The Kumaraswamy distribution: numbers x from 0 to 1 of which the fraction
-    1 - (1 - x**concentration1)**concentration0 is below x."""
+    1 - (1 - x**concentration1)**concentration0 is below x.
+
+    >>> import plugrad
+    >>> plugrad.distributions.Kumaraswamy(2.0, 3.0).log_prob(plugrad.tensor(0.5))
+    tensor(0.5232)
+    """
 
     arg_constraints = {
         "concentration1": constraints.positive,

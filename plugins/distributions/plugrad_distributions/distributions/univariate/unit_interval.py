@@ -18,7 +18,12 @@ __all__ = ["Beta", "ContinuousBernoulli"]
 
 class Beta(ExponentialFamily):
     """The beta distribution, in proportion to x**(concentration1 - 1) (1 - x)**(concentration0 -
-    1)."""
+    1).
+
+    >>> import plugrad
+    >>> plugrad.distributions.Beta(2.0, 3.0).log_prob(plugrad.tensor(0.5))
+    tensor(0.4055)
+    """
 
     arg_constraints = {
         "concentration1": constraints.positive,
@@ -92,6 +97,10 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     of their series.
 
     Source: Loaiza-Ganem and Cunningham, The continuous Bernoulli, NeurIPS 2019.
+
+    >>> import plugrad
+    >>> plugrad.distributions.ContinuousBernoulli(0.3).log_prob(plugrad.tensor(0.5))
+    tensor(-0.0297)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.nn.attention.bias import CausalBias
 from plugrad_nn.nn.overridable import overridable
 
 
@@ -16,7 +17,7 @@ def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None = None,
+    attn_mask: Tensor | CausalBias | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
@@ -29,10 +30,16 @@ def scaled_dot_product_attention(
         key: (*, S, E).
         value: (*, S, Ev); the result is (*, L, Ev).
         attn_mask: boolean, which pairs take part, or a floating tensor that is added; (*, L, S).
+            Or one of `nn.attention.bias`.
         is_causal: whether row i takes part in the columns up to i only.
         scale: 1 / sqrt(E) by default.
         enable_gqa: whether several heads of the query share one of key and value.
     """
+    if isinstance(attn_mask, CausalBias):
+        if is_causal:
+            raise ValueError("CausalBias should not be used with causal=True")
+        is_causal = attn_mask.is_upper_left
+        attn_mask = None if is_causal else attn_mask.materialize(query.device)
     return plugrad.scaled_dot_product_attention(
         query,
         key,

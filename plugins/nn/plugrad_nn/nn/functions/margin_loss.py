@@ -8,6 +8,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.nn.functions.linear_cross_entropy_options import LinearCrossEntropyOptions
 from plugrad_nn.nn.overridable import overridable
 
 _NUMBERS = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
@@ -322,7 +323,7 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options: Any = None,
+    options: LinearCrossEntropyOptions | None = None,
 ) -> Tensor:
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
 
@@ -335,6 +336,11 @@ def linear_cross_entropy(
         ignore_index: targets with this value count for nothing; -100 by default.
         options: how PyTorch cuts the batch to save memory; taken, and without effect.
     """
+    if options is not None and not isinstance(options, LinearCrossEntropyOptions):
+        raise TypeError(
+            "linear_cross_entropy(): argument 'options' must be LinearCrossEntropyOptions or None, "
+            f"not {type(options).__name__}"
+        )
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
     if linear_weight.dim() < 2:

@@ -124,14 +124,24 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of images (N, C, H, W) with learned filters."""
+    """Transposed convolution of images (N, C, H, W) with learned filters.
+
+    >>> import plugrad
+    >>> plugrad.nn.ConvTranspose2d(3, 5, 2, stride=2)(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 5, 16, 12])
+    """
 
     _spatial = 2
     _convolve = staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of volumes (N, C, D, H, W) with learned filters."""
+    """Transposed convolution of volumes (N, C, D, H, W) with learned filters.
+
+    >>> import plugrad
+    >>> plugrad.nn.ConvTranspose3d(3, 5, 2, stride=2)(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 5, 16, 12, 8])
+    """
 
     _spatial = 3
     _convolve = staticmethod(F.conv_transpose3d)

@@ -71,19 +71,34 @@ class _InstanceNorm(NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation (Ulyanov et al. 2016) of (N, C, L) or (C, L)."""
+    """Instance normalisation (Ulyanov et al. 2016) of (N, C, L) or (C, L).
+
+    >>> import plugrad
+    >>> plugrad.nn.InstanceNorm1d(3)(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 3, 8])
+    """
 
     _spatial = 1
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation (Ulyanov et al. 2016) of (N, C, H, W) or (C, H, W)."""
+    """Instance normalisation (Ulyanov et al. 2016) of (N, C, H, W) or (C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.InstanceNorm2d(3)(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 3, 8, 6])
+    """
 
     _spatial = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation (Ulyanov et al. 2016) of (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance normalisation (Ulyanov et al. 2016) of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.InstanceNorm3d(3)(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 3, 8, 6, 4])
+    """
 
     _spatial = 3
 
@@ -92,6 +107,10 @@ class LocalResponseNorm(Module):
     """x / (k + alpha * mean of the squares of `size` channels around it) ** beta; (N, C, ...).
 
     Source: Krizhevsky et al. 2012.
+
+    >>> import plugrad
+    >>> plugrad.nn.LocalResponseNorm(2)(plugrad.ones(1, 4, 3, 3)).shape
+    plugrad.Size([1, 4, 3, 3])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
@@ -115,6 +134,10 @@ class CrossMapLRN2d(LocalResponseNorm):
     `size` all the same. The first channel is added to the sums of all channels that are further
     away: PyTorch never takes it out of its running sum. Gradients are those of that result, which
     PyTorch's are not.
+
+    >>> import plugrad
+    >>> plugrad.nn.CrossMapLRN2d(2)(plugrad.ones(1, 4, 3, 3)).shape
+    plugrad.Size([1, 4, 3, 3])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
@@ -135,6 +158,10 @@ class SyncBatchNorm(BatchNorm):
     """Batch normalisation of (N, C, ...) over the batches of all processes; here there is one.
 
     `process_group` is taken, and without effect.
+
+    >>> import plugrad
+    >>> plugrad.nn.SyncBatchNorm(3)(plugrad.ones(2, 3, 4)).shape
+    plugrad.Size([2, 3, 4])
     """
 
     def __init__(

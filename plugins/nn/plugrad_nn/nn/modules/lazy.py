@@ -196,19 +196,34 @@ class _LazyConv(_LazyConvolution):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """`Conv1d` whose `in_channels` is that of the first input."""
+    """`Conv1d` whose `in_channels` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyConv1d(5, 3, padding=1)(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 5, 8])
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """`Conv2d` whose `in_channels` is that of the first input."""
+    """`Conv2d` whose `in_channels` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyConv2d(5, 3, padding=1)(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 5, 8, 6])
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """`Conv3d` whose `in_channels` is that of the first input."""
+    """`Conv3d` whose `in_channels` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyConv3d(5, 3, padding=1)(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 5, 8, 6, 4])
+    """
 
     cls_to_become = Conv3d
 
@@ -245,19 +260,34 @@ class _LazyConvTranspose(_LazyConvolution, _ConvTranspose):
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """`ConvTranspose1d` whose `in_channels` is that of the first input."""
+    """`ConvTranspose1d` whose `in_channels` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyConvTranspose1d(5, 2, stride=2)(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 5, 16])
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """`ConvTranspose2d` whose `in_channels` is that of the first input."""
+    """`ConvTranspose2d` whose `in_channels` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyConvTranspose2d(5, 2, stride=2)(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 5, 16, 12])
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """`ConvTranspose3d` whose `in_channels` is that of the first input."""
+    """`ConvTranspose3d` whose `in_channels` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyConvTranspose3d(5, 2, stride=2)(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 5, 16, 12, 8])
+    """
 
     cls_to_become = ConvTranspose3d
 
@@ -303,36 +333,66 @@ class _LazyNorm(LazyModuleMixin, NormBase):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """`BatchNorm1d` whose `num_features` is that of the first input."""
+    """`BatchNorm1d` whose `num_features` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyBatchNorm1d()(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 3, 8])
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """`BatchNorm2d` whose `num_features` is that of the first input."""
+    """`BatchNorm2d` whose `num_features` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyBatchNorm2d()(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 3, 8, 6])
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """`BatchNorm3d` whose `num_features` is that of the first input."""
+    """`BatchNorm3d` whose `num_features` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyBatchNorm3d()(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 3, 8, 6, 4])
+    """
 
     cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """`InstanceNorm1d` whose `num_features` is that of the first input."""
+    """`InstanceNorm1d` whose `num_features` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyInstanceNorm1d()(plugrad.ones(2, 3, 8)).shape
+    plugrad.Size([2, 3, 8])
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """`InstanceNorm2d` whose `num_features` is that of the first input."""
+    """`InstanceNorm2d` whose `num_features` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyInstanceNorm2d()(plugrad.ones(2, 3, 8, 6)).shape
+    plugrad.Size([2, 3, 8, 6])
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """`InstanceNorm3d` whose `num_features` is that of the first input."""
+    """`InstanceNorm3d` whose `num_features` is that of the first input.
+
+    >>> import plugrad
+    >>> plugrad.nn.LazyInstanceNorm3d()(plugrad.ones(2, 3, 8, 6, 4)).shape
+    plugrad.Size([2, 3, 8, 6, 4])
+    """
 
     cls_to_become = InstanceNorm3d

@@ -9,6 +9,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
+from plugrad_nn.nn.functions.linear_cross_entropy_options import LinearCrossEntropyOptions
 from plugrad_nn.nn.linear import Linear
 from plugrad_nn.nn.loss import _Loss, _WeightedLoss
 from plugrad_nn.nn.modules.pairs import PairwiseDistance
@@ -21,6 +22,10 @@ class PoissonNLLLoss(_Loss):
         log_input: the input is the logarithm of the rate.
         full: add Stirling's approximation of log(target!).
         eps: added to the rate before its logarithm is taken.
+
+    >>> import plugrad
+    >>> plugrad.nn.PoissonNLLLoss()(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]))
+    tensor(1.0537)
     """
 
     def __init__(
@@ -49,7 +54,13 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Negative log-likelihood of targets under normal distributions; `full` adds log(2 pi) / 2."""
+    """Negative log-likelihood of targets under normal distributions; `full` adds log(2 pi) / 2.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.GaussianNLLLoss()
+    >>> layer(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]), plugrad.ones(2))
+    tensor(1.2500)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -78,7 +89,12 @@ class _MarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """x where the target is 1, max(0, margin - x) where it is -1."""
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    >>> import plugrad
+    >>> plugrad.nn.HingeEmbeddingLoss()(plugrad.tensor([0.5, 2.0]), plugrad.tensor([-1.0, 1.0]))
+    tensor(1.2500)
+    """
 
     def __init__(
         self,
@@ -94,7 +110,13 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[1.0, 0.0], [1.0, 1.0]])
+    >>> plugrad.nn.CosineEmbeddingLoss()(x, x.flip(1), plugrad.tensor([1.0, -1.0]))
+    tensor(1.)
+    """
 
     def __init__(
         self,
@@ -112,7 +134,13 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """max(0, margin - y * (x1 - x2)): where y is 1, x1 is to be the greater, where -1, x2."""
+    """max(0, margin - y * (x1 - x2)): where y is 1, x1 is to be the greater, where -1, x2.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.MarginRankingLoss(0.5)
+    >>> layer(plugrad.tensor([1.0, 2.0]), plugrad.tensor([0.0, 4.0]), plugrad.tensor([1.0, -1.0]))
+    tensor(0.)
+    """
 
     def __init__(
         self,
@@ -128,28 +156,50 @@ class MarginRankingLoss(_MarginLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The hinge loss of several classes of each sample; input and target (N, C) or (C)."""
+    """The hinge loss of several classes of each sample; input and target (N, C) or (C).
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.MultiLabelMarginLoss()
+    >>> layer(plugrad.tensor([0.5, 1.0, 0.0]), plugrad.tensor([1, -1, 0]))
+    tensor(0.1667)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-y * x)) for targets y of 1 and -1."""
+    """log(1 + exp(-y * x)) for targets y of 1 and -1.
+
+    >>> import plugrad
+    >>> plugrad.nn.SoftMarginLoss()(plugrad.tensor([0.0, 2.0]), plugrad.tensor([-1.0, 1.0]))
+    tensor(0.4100)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of the binary cross-entropy with logits; input, target (N, C)."""
+    """The mean over classes of the binary cross-entropy with logits; input, target (N, C).
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.MultiLabelSoftMarginLoss()
+    >>> layer(plugrad.zeros(1, 3), plugrad.tensor([[0.0, 1.0, 1.0]]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The mean over classes of max(0, margin - x[y] + x[c]) ** p; input (N, C), target (N)."""
+    """The mean over classes of max(0, margin - x[y] + x[c]) ** p; input (N, C), target (N).
+
+    >>> import plugrad
+    >>> plugrad.nn.MultiMarginLoss()(plugrad.tensor([[0.5, 1.0, 0.0]]), plugrad.tensor([1]))
+    tensor(0.1667)
+    """
 
     def __init__(
         self,
@@ -186,6 +236,11 @@ class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of the difference.
 
     `swap` takes the distance between positive and negative where it is the smaller one.
+
+    >>> import plugrad
+    >>> anchor, near, far = plugrad.zeros(1, 2), plugrad.ones(1, 2), 2 * plugrad.ones(1, 2)
+    >>> plugrad.nn.TripletMarginLoss(2.0)(anchor, near, far)
+    tensor(0.5858)
     """
 
     def __init__(
@@ -219,7 +274,13 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with any distance, by default `PairwiseDistance()`."""
+    """`TripletMarginLoss` with any distance, by default `PairwiseDistance()`.
+
+    >>> import plugrad
+    >>> anchor, near, far = plugrad.zeros(1, 2), plugrad.ones(1, 2), 2 * plugrad.ones(1, 2)
+    >>> plugrad.nn.TripletMarginWithDistanceLoss(margin=2.0)(anchor, near, far)
+    tensor(0.5858)
+    """
 
     distance_function: Any
 
@@ -257,6 +318,11 @@ class CTCLoss(_Loss):
     Args:
         blank: the class that stands for nothing.
         zero_infinity: zero for infinite losses, of targets too long for their input.
+
+    >>> import plugrad
+    >>> log_probs = plugrad.zeros(4, 1, 3).log_softmax(2)
+    >>> plugrad.nn.CTCLoss()(log_probs, plugrad.tensor([[1, 2]]), (4,), (2,))
+    tensor(0.8432)
     """
 
     def __init__(
@@ -289,6 +355,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         num_classes: C.
         out_features: as many predictions for each sample.
         options: how PyTorch cuts the batch to save memory; taken, and without effect.
+
+    >>> import plugrad
+    >>> plugrad.nn.LinearCrossEntropyLoss(4, 3)(plugrad.ones(2, 4), plugrad.tensor([0, 2])).shape
+    plugrad.Size([])
     """
 
     linear: Linear
@@ -306,7 +376,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
-        options: Any = None,
+        options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(

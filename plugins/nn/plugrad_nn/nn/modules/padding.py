@@ -51,13 +51,23 @@ class ReflectionPad1d(_ReflectionPad):
 
 
 class ReflectionPad2d(_ReflectionPad):
-    """Continues an image (N, C, H, W) or (C, H, W) as mirrors at its ends would."""
+    """Continues an image (N, C, H, W) or (C, H, W) as mirrors at its ends would.
+
+    >>> import plugrad
+    >>> plugrad.nn.ReflectionPad2d(1)(plugrad.ones(1, 2, 8, 6)).shape
+    plugrad.Size([1, 2, 10, 8])
+    """
 
     _spatial = 2
 
 
 class ReflectionPad3d(_ReflectionPad):
-    """Continues a volume (N, C, D, H, W) or (C, D, H, W) as mirrors at its ends would."""
+    """Continues a volume (N, C, D, H, W) or (C, D, H, W) as mirrors at its ends would.
+
+    >>> import plugrad
+    >>> plugrad.nn.ReflectionPad3d(1)(plugrad.ones(1, 2, 8, 6, 4)).shape
+    plugrad.Size([1, 2, 10, 8, 6])
+    """
 
     _spatial = 3
 
@@ -78,13 +88,23 @@ class ReplicationPad1d(_ReplicationPad):
 
 
 class ReplicationPad2d(_ReplicationPad):
-    """Repeats the elements at the ends of an image (N, C, H, W) or (C, H, W)."""
+    """Repeats the elements at the ends of an image (N, C, H, W) or (C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.ReplicationPad2d(1)(plugrad.ones(1, 2, 8, 6)).shape
+    plugrad.Size([1, 2, 10, 8])
+    """
 
     _spatial = 2
 
 
 class ReplicationPad3d(_ReplicationPad):
-    """Repeats the elements at the ends of a volume (N, C, D, H, W) or (C, D, H, W)."""
+    """Repeats the elements at the ends of a volume (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.ReplicationPad3d(1)(plugrad.ones(1, 2, 8, 6, 4)).shape
+    plugrad.Size([1, 2, 10, 8, 6])
+    """
 
     _spatial = 3
 
@@ -111,13 +131,23 @@ class CircularPad1d(_CircularPad):
 
 
 class CircularPad2d(_CircularPad):
-    """Continues an image (N, C, H, W) or (C, H, W) with its other ends."""
+    """Continues an image (N, C, H, W) or (C, H, W) with its other ends.
+
+    >>> import plugrad
+    >>> plugrad.nn.CircularPad2d(1)(plugrad.ones(1, 2, 8, 6)).shape
+    plugrad.Size([1, 2, 10, 8])
+    """
 
     _spatial = 2
 
 
 class CircularPad3d(_CircularPad):
-    """Continues a volume (N, C, D, H, W) or (C, D, H, W) with its other ends."""
+    """Continues a volume (N, C, D, H, W) or (C, D, H, W) with its other ends.
+
+    >>> import plugrad
+    >>> plugrad.nn.CircularPad3d(1)(plugrad.ones(1, 2, 8, 6, 4)).shape
+    plugrad.Size([1, 2, 10, 8, 6])
+    """
 
     _spatial = 3
 
@@ -148,13 +178,23 @@ class ConstantPad1d(_ConstantPad):
 
 
 class ConstantPad2d(_ConstantPad):
-    """Puts a number at the ends of the last two dimensions."""
+    """Puts a number at the ends of the last two dimensions.
+
+    >>> import plugrad
+    >>> plugrad.nn.ConstantPad2d(1, 3.5)(plugrad.ones(1, 2, 8, 6)).shape
+    plugrad.Size([1, 2, 10, 8])
+    """
 
     _spatial = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Puts a number at the ends of the last three dimensions."""
+    """Puts a number at the ends of the last three dimensions.
+
+    >>> import plugrad
+    >>> plugrad.nn.ConstantPad3d(1, 3.5)(plugrad.ones(1, 2, 8, 6, 4)).shape
+    plugrad.Size([1, 2, 10, 8, 6])
+    """
 
     _spatial = 3
 
@@ -168,12 +208,27 @@ class _ZeroPad(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
-    """Puts zeros at the ends of the last dimension."""
+    """Puts zeros at the ends of the last dimension.
+
+    >>> import plugrad
+    >>> plugrad.nn.ZeroPad1d(1)(plugrad.ones(1, 2, 8)).shape
+    plugrad.Size([1, 2, 10])
+    """
 
 
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
-    """Puts zeros at the ends of the last two dimensions."""
+    """Puts zeros at the ends of the last two dimensions.
+
+    >>> import plugrad
+    >>> plugrad.nn.ZeroPad2d(1)(plugrad.ones(1, 2, 8, 6)).shape
+    plugrad.Size([1, 2, 10, 8])
+    """
 
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
-    """Puts zeros at the ends of the last three dimensions."""
+    """Puts zeros at the ends of the last three dimensions.
+
+    >>> import plugrad
+    >>> plugrad.nn.ZeroPad3d(1)(plugrad.ones(1, 2, 8, 6, 4)).shape
+    plugrad.Size([1, 2, 10, 8, 6])
+    """

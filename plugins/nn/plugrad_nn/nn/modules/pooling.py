@@ -56,14 +56,26 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """The inverse of `MaxPool2d`: zeros where no maximum was found; input (N, C, H, W)."""
+    """The inverse of `MaxPool2d`: zeros where no maximum was found; input (N, C, H, W).
+
+    >>> import plugrad
+    >>> pool = plugrad.nn.MaxPool2d(2, return_indices=True)
+    >>> plugrad.nn.MaxUnpool2d(2)(*pool(plugrad.ones(1, 2, 8, 6))).shape
+    plugrad.Size([1, 2, 8, 6])
+    """
 
     _spatial = 2
     _unpool = staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """The inverse of `MaxPool3d`: zeros where no maximum was found; input (N, C, D, H, W)."""
+    """The inverse of `MaxPool3d`: zeros where no maximum was found; input (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> pool = plugrad.nn.MaxPool3d(2, return_indices=True)
+    >>> plugrad.nn.MaxUnpool3d(2)(*pool(plugrad.ones(1, 2, 8, 6, 4))).shape
+    plugrad.Size([1, 2, 8, 6, 4])
+    """
 
     _spatial = 3
     _unpool = staticmethod(F.max_unpool3d)
@@ -117,13 +129,23 @@ class LPPool1d(_LPPool):
 
 
 class LPPool2d(_LPPool):
-    """sum(x ** p) ** (1 / p) of each window of an image (N, C, H, W)."""
+    """sum(x ** p) ** (1 / p) of each window of an image (N, C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.LPPool2d(2, 2)(plugrad.ones(1, 3, 8, 6)).shape
+    plugrad.Size([1, 3, 4, 3])
+    """
 
     _pool = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
-    """sum(x ** p) ** (1 / p) of each window of a volume (N, C, D, H, W)."""
+    """sum(x ** p) ** (1 / p) of each window of a volume (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.LPPool3d(2, 2)(plugrad.ones(1, 3, 8, 6, 4)).shape
+    plugrad.Size([1, 3, 4, 3, 2])
+    """
 
     _pool = staticmethod(F.lp_pool3d)
 
@@ -190,14 +212,24 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest values of windows at random distances in an image (N, C, H, W)."""
+    """The largest values of windows at random distances in an image (N, C, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.FractionalMaxPool2d(2, output_ratio=0.5)(plugrad.ones(1, 3, 8, 6)).shape
+    plugrad.Size([1, 3, 4, 3])
+    """
 
     _spatial = 2
     _pool = staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest values of windows at random distances in a volume (N, C, D, H, W)."""
+    """The largest values of windows at random distances in a volume (N, C, D, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.FractionalMaxPool3d(2, output_size=2)(plugrad.ones(1, 3, 8, 6, 4)).shape
+    plugrad.Size([1, 3, 2, 2, 2])
+    """
 
     _spatial = 3
     _pool = staticmethod(F.fractional_max_pool3d)

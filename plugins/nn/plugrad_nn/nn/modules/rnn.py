@@ -40,6 +40,11 @@ class RNNBase(Module):
             `weight_hr_l{k}` (P, H), so have P for H.
 
     All weights start uniform on [-k, k] with k = 1 / sqrt(hidden_size).
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.RNNBase("GRU", 3, 4, bidirectional=True)
+    >>> len(layer.all_weights), layer.weight_ih_l0.shape
+    (2, plugrad.Size([12, 3]))
     """
 
     _kind: ClassVar[str]
@@ -234,6 +239,47 @@ class RNNBase(Module):
                 which = f"hidden[{place}]" if len(states) > 1 else "hidden"
                 raise RuntimeError(f"Expected {which} size {shape}, got {list(state.shape)}")
 
+    # PyTorch's names for these checks; layers that inherit from these call them.
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raises ValueError or RuntimeError for a wrong dtype, rank or width of the input."""
+        self._check_values(input, 3 if batch_sizes is None else 2)
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the hidden states for an input, or one that is packed."""
+        return self._shapes_of_states(self._batch_of(input, batch_sizes))[0]
+
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
+        """Raises RuntimeError for states of another shape."""
+        if tuple(hx.shape) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raises ValueError or RuntimeError for a wrong input or wrong states."""
+        self.check_input(input, batch_sizes)
+        batch = self._batch_of(input, batch_sizes)
+        self._check_shapes_of_states(self._as_states(hidden), batch)
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The states with their batch in another order."""
+        if permutation is None:
+            return hx
+        return self._as_given(
+            tuple(state.index_select(1, permutation) for state in self._as_states(hx))
+        )
+
+    def _batch_of(self, input: Tensor, batch_sizes: Tensor | None) -> int:
+        if batch_sizes is not None:
+            return int(batch_sizes[0])
+        return int(input.shape[0 if self.batch_first else 1])
+
     def extra_repr(self) -> str:
         shown = [f"{self.input_size}, {self.hidden_size}"]
         for name, default in (
@@ -395,6 +441,12 @@ class LSTM(RNNBase):
 
     def _as_given(self, states: State) -> Any:
         return states
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the cell states for an input, or one that is packed."""
+        return self._shapes_of_states(self._batch_of(input, batch_sizes))[1]
 
     def _shapes_of_states(self, batch: int) -> list[tuple[int, int, int]]:
         layers = self.num_layers * self._directions

@@ -22,6 +22,11 @@ class RNNCellBase(Module):
         num_chunks: how many gates of width H a row of the weights holds.
 
     All weights start uniform on [-k, k] with k = 1 / sqrt(hidden_size).
+
+    >>> import plugrad
+    >>> cell = plugrad.nn.RNNCellBase(3, 4, bias=True, num_chunks=2)
+    >>> cell.weight_ih.shape
+    plugrad.Size([8, 3])
     """
 
     weight_ih: Parameter

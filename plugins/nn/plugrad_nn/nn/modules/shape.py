@@ -62,7 +62,12 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of images (N, C, H, W) by the nearest element."""
+    """`Upsample` of images (N, C, H, W) by the nearest element.
+
+    >>> import plugrad
+    >>> plugrad.nn.UpsamplingNearest2d(scale_factor=2)(plugrad.ones(1, 3, 4, 4)).shape
+    plugrad.Size([1, 3, 8, 8])
+    """
 
     def __init__(
         self,
@@ -73,7 +78,12 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bilinear `Upsample` of images (N, C, H, W) that keeps the values at the corners."""
+    """Bilinear `Upsample` of images (N, C, H, W) that keeps the values at the corners.
+
+    >>> import plugrad
+    >>> plugrad.nn.UpsamplingBilinear2d(scale_factor=2)(plugrad.ones(1, 3, 4, 4)).shape
+    plugrad.Size([1, 3, 8, 8])
+    """
 
     def __init__(
         self,
@@ -84,7 +94,12 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class PixelShuffle(Module):
-    """(N, C * r * r, H, W) as (N, C, H * r, W * r), r the `upscale_factor` (Shi et al. 2016)."""
+    """(N, C * r * r, H, W) as (N, C, H * r, W * r), r the `upscale_factor` (Shi et al. 2016).
+
+    >>> import plugrad
+    >>> plugrad.nn.PixelShuffle(2)(plugrad.ones(1, 8, 3, 3)).shape
+    plugrad.Size([1, 2, 6, 6])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -98,7 +113,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The inverse of `PixelShuffle`: (N, C, H * r, W * r) as (N, C * r * r, H, W)."""
+    """The inverse of `PixelShuffle`: (N, C, H * r, W * r) as (N, C * r * r, H, W).
+
+    >>> import plugrad
+    >>> plugrad.nn.PixelUnshuffle(2)(plugrad.ones(1, 2, 6, 6)).shape
+    plugrad.Size([1, 8, 3, 3])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -135,6 +155,10 @@ class Unfold(Module):
 
     Args:
         kernel_size, dilation, padding, stride: of the windows, as of `Conv2d`.
+
+    >>> import plugrad
+    >>> plugrad.nn.Unfold(2)(plugrad.ones(1, 3, 4, 5)).shape
+    plugrad.Size([1, 12, 12])
     """
 
     def __init__(
@@ -161,7 +185,12 @@ class Unfold(Module):
 
 
 class Fold(Unfold):
-    """Columns as `Unfold` gives them, added up where they were: images of `output_size`."""
+    """Columns as `Unfold` gives them, added up where they were: images of `output_size`.
+
+    >>> import plugrad
+    >>> plugrad.nn.Fold((4, 5), 2)(plugrad.ones(1, 12, 12)).shape
+    plugrad.Size([1, 3, 4, 5])
+    """
 
     def __init__(
         self,

@@ -95,7 +95,14 @@ for _name in dir(Tensor):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]  # __repr__
-    """A parameter that has no shape yet; `materialize` makes it a `Parameter`."""
+    """A parameter that has no shape yet; `materialize` makes it a `Parameter`.
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> weight.shape, type(weight).__name__
+    (plugrad.Size([2, 3]), 'Parameter')
+    """
 
     cls_to_become = Parameter
 
@@ -120,7 +127,14 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):
-    """A buffer that has no shape yet; `materialize` makes it a `Buffer`."""
+    """A buffer that has no shape yet; `materialize` makes it a `Buffer`.
+
+    >>> import plugrad
+    >>> sums = plugrad.nn.UninitializedBuffer()
+    >>> sums.materialize((2, 3))
+    >>> sums.shape
+    plugrad.Size([2, 3])
+    """
 
     cls_to_become = Buffer
 

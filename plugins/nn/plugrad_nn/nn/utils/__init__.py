@@ -35,6 +35,8 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format",
+    "convert_conv3d_weight_memory_format",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",
@@ -56,8 +58,18 @@ __all__ = [
 ]
 
 # Loaded at their first use: modules, and functions by their module.
-_MODULES: Final = ("fusion", "parametrizations", "parametrize", "prune", "rnn", "stateless")
+_MODULES: Final = (
+    "fusion",
+    "memory_format",
+    "parametrizations",
+    "parametrize",
+    "prune",
+    "rnn",
+    "stateless",
+)
 _FUNCTIONS: Final = {
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
     "fuse_conv_bn_eval": "fusion",
     "fuse_conv_bn_weights": "fusion",
     "fuse_linear_bn_eval": "fusion",

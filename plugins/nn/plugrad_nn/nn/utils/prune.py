@@ -210,7 +210,12 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but has the mask."""
+    """Prunes nothing, but has the mask.
+
+    >>> import plugrad
+    >>> plugrad.nn.Identity()(plugrad.ones(2)).shape
+    plugrad.Size([2])
+    """
 
     PRUNING_TYPE = "unstructured"
 

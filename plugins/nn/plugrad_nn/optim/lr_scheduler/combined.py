@@ -138,6 +138,15 @@ class ChainedScheduler(_Combined):
 
     Raises:
         ValueError: there are no schedules, or a schedule cannot be in a chain.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> parts = [plugrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)]
+    >>> schedule = plugrad.optim.lr_scheduler.ChainedScheduler(parts)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
     """
 
     def __init__(

@@ -67,6 +67,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Raises:
         ValueError: `T_0`, `T_mult` or `eta_min` is out of its range.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 1.0]
     """
 
     def __init__(

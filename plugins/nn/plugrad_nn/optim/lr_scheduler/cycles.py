@@ -64,6 +64,18 @@ class CyclicLR(_MomentumLR):
         ValueError: there is no such mode, or the optimizer has no momentum.
 
     Source: Smith 2017.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0, momentum=0.9)
+    >>> CyclicLR = plugrad.optim.lr_scheduler.CyclicLR
+    >>> schedule = CyclicLR(optimizer, base_lr=0.1, max_lr=1.0, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.1, 0.55, 1.0]
     """
 
     def __init__(
@@ -168,6 +180,17 @@ class OneCycleLR(_MomentumLR):
             called more often than `total_steps`.
 
     Source: Smith and Topin 2019.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0, momentum=0.9)
+    >>> schedule = plugrad.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.04, 0.8117, 0.2831]
     """
 
     def __init__(

@@ -75,7 +75,19 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """The rate before times `lr_lambda(epoch)`; a list gives one function per group."""
+    """The rate before times `lr_lambda(epoch)`; a list gives one function per group.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def _check_functions(self) -> None:
         for function in self.lr_lambdas:
@@ -94,7 +106,19 @@ class MultiplicativeLR(_FunctionLR):
 
 
 class StepLR(LRScheduler):
-    """Multiplies the rate by `gamma` every `step_size` epochs."""
+    """Multiplies the rate by `gamma` every `step_size` epochs.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 1.0, 0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -116,7 +140,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the rate by `gamma` at each of `milestones`."""
+    """Multiplies the rate by `gamma` at each of `milestones`.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 2], gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(
         self,
@@ -142,7 +178,19 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The initial rate times `factor` until `total_iters` epochs have passed."""
+    """The initial rate times `factor` until `total_iters` epochs have passed.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.5, 0.5, 1.0]
+    """
 
     def __init__(
         self,
@@ -172,7 +220,19 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiplies the rate by what goes from `start_factor` to `end_factor` in equal steps."""
+    """Multiplies the rate by what goes from `start_factor` to `end_factor` in equal steps.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.5, 0.75, 1.0]
+    """
 
     def __init__(
         self,
@@ -215,7 +275,19 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies the rate by `gamma` every epoch."""
+    """Multiplies the rate by `gamma` every epoch.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -231,7 +303,19 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times (1 - epoch / total_iters)**power, 0 from there on."""
+    """The initial rate times (1 - epoch / total_iters)**power, 0 from there on.
+
+    >>> import plugrad
+    >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
+    >>> schedule = plugrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.75, 0.5]
+    """
 
     def __init__(
         self,

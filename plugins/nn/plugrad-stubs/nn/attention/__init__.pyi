@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.nn.attention`. Written by tools/stubs.py.
+from plugrad_nn.nn.attention import *

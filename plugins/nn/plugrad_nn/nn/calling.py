@@ -1,0 +1,173 @@
+"""Calling a module: `forward` between the hooks of the module and those of all modules."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from plugrad import Tensor
+from plugrad.autograd.graph import RemovableHandle
+from plugrad_nn.nn.global_hooks import (
+    BACKWARD,
+    BACKWARD_PRE,
+    FORWARD,
+    FORWARD_PRE,
+    OLD_BACKWARD,
+)
+from plugrad_nn.nn.hooks import MIXED_HOOKS, BackwardHooks, Hook, add_hook
+
+
+class ModuleCalls:
+    """`module(...)` and its hooks. Fields are set up by `Module.__init__`."""
+
+    _forward_pre_hooks: OrderedDict[int, Any]
+    _forward_hooks: OrderedDict[int, Any]
+    _backward_pre_hooks: OrderedDict[int, Any]
+    _backward_hooks: OrderedDict[int, Any]
+    # None until there is a hook of either kind.
+    _is_full_backward_hook: bool | None
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every subclass defines it."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or FORWARD
+            or FORWARD_PRE
+            or BACKWARD
+            or BACKWARD_PRE
+            or OLD_BACKWARD
+        ):
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    # PyTorch's name, which packages call and override.
+    _call_impl = __call__
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        hooks = [*FORWARD.values(), *self._forward_hooks.values()]
+        always = [entry for entry in hooks if entry[2]]
+        try:
+            for hook, with_kwargs in [*FORWARD_PRE.values(), *self._forward_pre_hooks.values()]:
+                args, kwargs = _run_forward_pre_hook(self, hook, with_kwargs, args, kwargs)
+            boundary = None
+            full, old = self._get_backward_hooks()
+            pre = self._get_backward_pre_hooks()
+            if full or pre:
+                boundary = BackwardHooks(self, full, pre)
+                args = boundary.enter(args)
+            result = self.forward(*args, **kwargs)
+            for entry in hooks:
+                hook, with_kwargs, _ = entry
+                if entry in always:
+                    always.remove(entry)
+                extra = (kwargs,) if with_kwargs else ()
+                replaced = hook(self, args, *extra, result)
+                result = result if replaced is None else replaced
+            if boundary is not None:
+                result = boundary.leave(result)
+            if old:
+                _watch_last_operator(self, old, result)
+            return result
+        except Exception:
+            for hook, with_kwargs, _ in always:
+                extra = (kwargs,) if with_kwargs else ()
+                hook(self, args, *extra, None)
+            raise
+
+    def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
+        """Hooks of the whole backward, and those of its last operator."""
+        own = list(self._backward_hooks.values())
+        full, old = list(BACKWARD.values()), list(OLD_BACKWARD.values())
+        return (full, old + own) if self._is_full_backward_hook is False else (full + own, old)
+
+    def _get_backward_pre_hooks(self) -> list[Hook]:
+        return [*BACKWARD_PRE.values(), *self._backward_pre_hooks.values()]
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """`hook(module, args) -> None or changed args` runs before `forward`."""
+        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """`hook(module, args, output) -> None or changed output` runs after `forward`."""
+        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """`hook(module, grad_output) -> None or changed grad_output` runs before its backward."""
+        return add_hook(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """`hook(module, grad_input, grad_output) -> None or changed grad_input` runs after it."""
+        return self._add_backward_hook(hook, True, prepend)
+
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """As `register_full_backward_hook`, which is better: `grad_input` is that of the last
+        operator of `forward`, and not of the module."""
+        return self._add_backward_hook(hook, False, False)
+
+    def _add_backward_hook(self, hook: Hook, full: bool, prepend: bool) -> RemovableHandle:
+        if self._is_full_backward_hook is (not full):
+            raise RuntimeError(MIXED_HOOKS)
+        self._is_full_backward_hook = full
+        return add_hook(self._backward_hooks, hook, prepend)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Does nothing, whatever the options: a module is compiled as part of a step, by
+        `plugrad.compile` of the function that makes the step."""
+
+
+def _watch_last_operator(module: object, hooks: list[Hook], result: Any) -> None:
+    """Run hooks with the gradients of the operator that made the first tensor of a result."""
+    first = result
+    while not isinstance(first, Tensor):
+        if isinstance(first, Mapping):
+            first = next((item for item in first.values() if isinstance(item, Tensor)), None)
+        elif isinstance(first, tuple | list) and first:
+            first = first[0]
+        else:
+            return
+    if first.grad_fn is not None:
+        for hook in hooks:
+            first.grad_fn.register_hook(
+                lambda grad_inputs, grad_outputs, hook=hook: hook(module, grad_inputs, grad_outputs)
+            )
+
+
+def _run_forward_pre_hook(
+    module: ModuleCalls,
+    hook: Hook,
+    with_kwargs: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if not with_kwargs:
+        changed = hook(module, args)
+        if changed is None:
+            return args, kwargs
+        return (changed if isinstance(changed, tuple) else (changed,)), kwargs
+    changed = hook(module, args, kwargs)
+    if changed is None:
+        return args, kwargs
+    if not (isinstance(changed, tuple) and len(changed) == 2):
+        raise RuntimeError(
+            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+            f"but got {changed}."
+        )
+    return changed[0], changed[1]
