@@ -26,6 +26,8 @@ class TorchModule(ModuleType):
         module = self.__name__
         if name == "__all__":
             return names_of(module)
+        if module == name == "torch":  # PyTorch's has itself, too
+            return self
         try:
             found = find(module, name)
         except AttributeError as error:
