@@ -1,7 +1,6 @@
 """adamp: the optimizers AdamP and SGDP."""
 
 from adamp import SGDP, AdamP
-
 from training import fit
 
 

@@ -3,14 +3,15 @@
 import torch
 from einops import einsum, pack, rearrange, reduce, repeat, unpack
 from einops.layers.torch import EinMix, Rearrange, Reduce
-
 from training import train
 
 
 def run():
     x = torch.randn(2, 3, 8, 8, requires_grad=True)
     patches = rearrange(x, "b c (h p) (w q) -> b (h w) (p q c)", p=4, q=4)
-    value = (reduce(patches, "b n d -> b d", "max") * repeat(x[:, :1, 0, :6], "b 1 w -> b (r w)", r=8)).sum()
+    value = (
+        reduce(patches, "b n d -> b d", "max") * repeat(x[:, :1, 0, :6], "b 1 w -> b (r w)", r=8)
+    ).sum()
     value.backward()
     packed, shapes = pack([patches, x.flatten(2)[:, :, :48]], "b * d")
     model = torch.nn.Sequential(
@@ -21,4 +22,11 @@ def run():
     )
     products = einsum(patches, patches, "b i d, b j d -> b i j")
     y = x.detach()
-    return [patches, value, x.grad, unpack(packed, shapes, "b * d"), products, train(model, lambda: model(y).square().sum())]
+    return [
+        patches,
+        value,
+        x.grad,
+        unpack(packed, shapes, "b * d"),
+        products,
+        train(model, lambda: model(y).square().sum()),
+    ]

@@ -2,7 +2,6 @@
 
 import torch
 from ema_pytorch import EMA
-
 from training import small_net, train
 
 

@@ -7,7 +7,12 @@ from entmax import Entmax15Loss, SparsemaxLoss, budget_bisect, entmax15, entmax_
 def run():
     found = []
     alpha = torch.tensor(1.3, requires_grad=True)
-    for function in (sparsemax, entmax15, lambda x: entmax_bisect(x, alpha), lambda x: budget_bisect(x, budget=2)):
+    for function in (
+        sparsemax,
+        entmax15,
+        lambda x: entmax_bisect(x, alpha),
+        lambda x: budget_bisect(x, budget=2),
+    ):
         x = torch.randn(4, 7, requires_grad=True)
         y = function(x)
         y.pow(2).sum().backward()

@@ -2,12 +2,20 @@
 
 import torch
 from performer_pytorch import Performer, PerformerLM
-
 from training import train
 
 
 def run():
-    model = PerformerLM(num_tokens=32, max_seq_len=32, dim=16, depth=2, heads=2, dim_head=8, causal=True, nb_features=12)
+    model = PerformerLM(
+        num_tokens=32,
+        max_seq_len=32,
+        dim=16,
+        depth=2,
+        heads=2,
+        dim_head=8,
+        causal=True,
+        nb_features=12,
+    )
     ids = torch.randint(0, 32, (2, 32))
 
     def loss():

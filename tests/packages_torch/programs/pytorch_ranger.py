@@ -1,7 +1,6 @@
 """pytorch-ranger: the optimizer Ranger."""
 
 from pytorch_ranger import Ranger
-
 from training import fit
 
 

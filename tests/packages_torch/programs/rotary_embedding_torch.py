@@ -11,4 +11,12 @@ def run():
     (rotated[0] @ rotated[1].transpose(-1, -2)).tanh().sum().backward()
     axial = RotaryEmbedding(dim=8, freqs_for="pixel", max_freq=10).get_axial_freqs(4, 4)
     extended = RotaryEmbedding(dim=8, use_xpos=True).rotate_queries_and_keys(q.detach(), k.detach())
-    return [rotated, q.grad, k.grad, list(rotary.parameters())[0].grad, axial, apply_rotary_emb(axial, torch.randn(1, 4, 4, 16)), extended]
+    return [
+        rotated,
+        q.grad,
+        k.grad,
+        next(iter(rotary.parameters())).grad,
+        axial,
+        apply_rotary_emb(axial, torch.randn(1, 4, 4, 16)),
+        extended,
+    ]

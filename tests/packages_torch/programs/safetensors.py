@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from safetensors.torch import load, load_file, load_model, save, save_file, save_model
-
 from training import small_net, train
 
 
@@ -17,7 +16,15 @@ def run():
         save_model(model, file)
         missing = load_model(other, file)
         assert missing == (set(), []) or missing == ([], []), missing
-        tensors = {name: torch.randn(3, 2).to(dtype) for name, dtype in (("a", torch.float64), ("b", torch.bfloat16), ("c", torch.int32), ("d", torch.bool))}
+        tensors = {
+            name: torch.randn(3, 2).to(dtype)
+            for name, dtype in (
+                ("a", torch.float64),
+                ("b", torch.bfloat16),
+                ("c", torch.int32),
+                ("d", torch.bool),
+            )
+        }
         save_file(tensors, file, metadata={"format": "pt"})
         with safe_open(file, framework="pt", device="cpu") as opened:
             piece = opened.get_slice("a")[1:]

@@ -2,7 +2,6 @@
 
 import schedulefree
 import torch
-
 from training import small_net, train
 
 

@@ -2,7 +2,6 @@
 
 import torch
 from torch_ema import ExponentialMovingAverage
-
 from training import small_net, train
 
 

@@ -2,7 +2,6 @@
 
 import torch
 import torchsde
-
 from training import train
 
 
@@ -24,7 +23,11 @@ class Drift(torch.nn.Module):
 
 def run():
     found = []
-    for solve, method in ((torchsde.sdeint, "euler"), (torchsde.sdeint, "milstein"), (torchsde.sdeint_adjoint, "euler")):
+    for solve, method in (
+        (torchsde.sdeint, "euler"),
+        (torchsde.sdeint, "milstein"),
+        (torchsde.sdeint_adjoint, "euler"),
+    ):
         model, start = Drift(), torch.full((4, 3), 0.1)
 
         def loss(solve=solve, method=method, model=model, start=start):

@@ -1,16 +1,15 @@
 """vector-quantize-pytorch: codebooks learnt by running means."""
 
 import torch
-from vector_quantize_pytorch import FSQ, LFQ, ResidualVQ, VectorQuantize
-
 from training import train
+from vector_quantize_pytorch import FSQ, LFQ, ResidualVQ, VectorQuantize
 
 
 def run():
     found = []
     for make in (
         lambda: VectorQuantize(dim=8, codebook_size=16, decay=0.8),
-        lambda: VectorQuantize(dim=8, codebook_size=16, use_cosine_sim=True, learnable_codebook=True, ema_update=False),
+        lambda: VectorQuantize(dim=8, codebook_size=16, learnable_codebook=True, ema_update=False),
         lambda: ResidualVQ(dim=8, num_quantizers=2, codebook_size=16),
     ):
         encoder = torch.nn.Linear(6, 8)

@@ -28,6 +28,27 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     return tuple(part.view(like.shape) for part, like in zip(parts, tensors, strict=True))
 
 
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]:
+    """Lists of the same length, cut into groups by device and dtype of the first list's tensors.
+
+    Each group has its parts of the lists, and where they were if `with_indices`.
+    """
+    groups: dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]] = {}
+    for place, tensors in enumerate(zip(*tensorlistlist, strict=True)):
+        first = tensors[0]
+        if first is None:
+            raise ValueError("tensorlistlist: the first list has a None")
+        key = (first.device, first.dtype)
+        lists, indices = groups.setdefault(key, ([[] for _ in tensorlistlist], []))
+        for group, tensor in zip(lists, tensors, strict=True):
+            group.append(tensor)
+        if with_indices:
+            indices.append(place)
+    return groups
+
+
 def _get_available_device_type() -> str | None:
     """`"cuda"` if there is a GPU, else None."""
     return "cuda" if plugrad.cuda.is_available() else None

@@ -13,16 +13,18 @@ __all__ = [
     "WeakIdKeyDictionary",
     "WeakIdRef",
     "WeakTensorKeyDictionary",
-    "WeakTensorRefKey",
 ]
 
 
-class WeakIdRef(weakref.ref):  # type: ignore[type-arg]  # any object
+class WeakIdRef(weakref.ref[Any]):
     """A weak reference that is equal to another one of the same object, and hashes by its id."""
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
-        super().__init__(key, callback)
-        self._id = id(key)
+    def __new__(cls, key: Any, callback: Any = None) -> WeakIdRef:
+        made = super().__new__(cls, key, callback)
+        made._id = id(key)
+        return made
+
+    _id: int
 
     def __hash__(self) -> int:
         return self._id
@@ -30,9 +32,6 @@ class WeakIdRef(weakref.ref):  # type: ignore[type-arg]  # any object
     def __eq__(self, other: object) -> bool:
         here, there = self(), other() if isinstance(other, WeakIdRef) else None
         return self is other if here is None or there is None else here is there
-
-
-WeakTensorRefKey = WeakIdRef
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
