@@ -117,7 +117,8 @@ def digits(ours: list[Any], theirs: list[Any]) -> float:
             continue
         here, there = here.astype(np.float64), there.astype(np.float64)
         same = (here == there) | (np.isnan(here) & np.isnan(there))
-        differing = np.where(same, 0.0, np.abs(here - there))
+        with np.errstate(invalid="ignore"):  # infinities that are the same
+            differing = np.where(same, 0.0, np.abs(here - there))
         if np.isnan(differing).any():
             raise ValueError(f"array {place}: NaN or infinity where PyTorch has none, or none")
         scale = np.max(np.abs(np.where(np.isfinite(there), there, 0.0)))
@@ -172,7 +173,7 @@ def run_suite(suite: dict[str, Any], version: str, site: Path) -> tuple[int, int
     name = suite["name"]
     left_out = [word for test in suite.get("left_out", {}) for word in ("--deselect", test)]
     if "package" in suite:
-        folder, target = BUILD, ["--pyargs", suite["package"]]
+        folder, target = site, ["--pyargs", suite["package"]]
     else:
         folder, target = unpacked(name, version), list(suite["tests"])
     command = [
@@ -187,7 +188,12 @@ def run_suite(suite: dict[str, Any], version: str, site: Path) -> tuple[int, int
     ]
     command += ["-c", os.devnull, "--rootdir", str(folder), *left_out, *target]
     done = subprocess.run(
-        command, cwd=folder, env=environment(site), capture_output=True, text=True, timeout=1800
+        command,
+        cwd=folder,
+        env=environment(site) | suite.get("environment", {}),
+        capture_output=True,
+        text=True,
+        timeout=1800,
     )
     last = (done.stdout.strip().splitlines() or [""])[-1]
     counts = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed|error)", last)}
