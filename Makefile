@@ -6,11 +6,11 @@ export PLUGRAD_PURE ORACLE BACKENDS MINUTES SEED
 
 WORKSPACE = $(PYTHON) tools/workspace.py
 
-.PHONY: help demo test torture lint docs bench compare packages dist install clean
+.PHONY: help demo test torture lint docs bench compare packages packages-torch dist install clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 	@echo
 	@echo 'PYTHON=python3.12      the interpreter .venv is made with (3.11 or later)'
 	@echo 'PLUGRAD_PURE=1         install the core interpreted, without compiling it'
@@ -43,6 +43,9 @@ compare: ## Measure against JAX, HIPS autograd and others; writes docs/compariso
 
 packages: ## Build wheels, install them far from the checkout, certify the backends there
 	@$(PYTHON) tools/packages.py $(ARGS)
+
+packages-torch: ## Packages from PyPI that were written for PyTorch; writes docs/packages.md with ORACLE=torch
+	@$(WORKSPACE) packages-torch $(ARGS)
 
 dist: ## Build every sdist and wheel into dist/ and check them (docs/releasing.md)
 	@$(PYTHON) tools/dist.py $(ARGS)

@@ -6,12 +6,14 @@ To be run again when plugrad has got names that PyTorch has; a test says so. It 
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import plugrad
 from plugrad_as_torch.layout import TORCH_VERSION, instead, torch_names
 from plugrad_as_torch.lookup import lacks
 
+COUNTED = Path(__file__).with_name("torch_names_counted.toml")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "torch_names.md"
 
 INTRODUCTION = """\
@@ -47,6 +49,47 @@ def _section(module: str, missing: list[str], count: int) -> str:
     return "\n\n".join([*lines, " ".join(f"`{name}`" for name in missing)]) + "\n"
 
 
+def _reason(name: str, reasons: dict[str, str]) -> str:
+    """Why a name is missing: what stands for it, or for the module nearest to it.
+
+    Raises:
+        LookupError: nothing does.
+    """
+    part = name
+    while part:
+        if part in reasons:
+            return reasons[part]
+        part = part.rpartition(".")[0]
+    raise LookupError(f"{name} is missing: say why in {COUNTED.name}")
+
+
+def counted() -> str:
+    """The section about the names that were counted before: how many are there, why others not."""
+    table = tomllib.loads(COUNTED.read_text(encoding="utf-8"))
+    reasons = table.pop("reasons")
+    objects = {"torch.Tensor": plugrad.zeros(1), "torch.Generator": plugrad.Generator()}
+    total = sum(entry["all"] for entry in table.values())
+    groups: dict[str, list[str]] = {}
+    for module, entry in table.items():
+        for name in entry.get("lacked", "").split():
+            full = f"{module}.{name}"
+            there = module in objects and hasattr(objects[module], name)
+            if not there and (module in objects or lacks(full)):
+                groups.setdefault(_reason(full, reasons), []).append(full)
+    missing = sum(map(len, groups.values()))
+    lines = [
+        "## Those that programs use most",
+        f"Of {total} names of tensors, layers, optimizers and functions, {total - missing} are "
+        f"there ({(total - missing) / total:.1%}). These are not:",
+        "| name | why |\n|---|---|\n"
+        + "\n".join(
+            f"| {' '.join(f'`{name}`' for name in names)} | {why} |"
+            for why, names in groups.items()
+        ),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
 def render() -> str:
     """The page as it should be."""
     parts = []
@@ -59,7 +102,7 @@ def render() -> str:
         if missing:
             parts.append(_section(module, missing, len(names)))
     head = INTRODUCTION.format(version=TORCH_VERSION, missing=lacking, all=total)
-    return "\n".join([head, *parts])
+    return "\n".join([head, counted(), *parts])
 
 
 if __name__ == "__main__":

@@ -389,6 +389,12 @@ def compare(arguments: Sequence[str]) -> int:
     return call(PYTHON, "-m", "benchmarks.comparison", page, *arguments)
 
 
+def packages_torch(arguments: Sequence[str]) -> int:
+    """Packages written for PyTorch, on plugrad; with ORACLE=torch their numbers are compared."""
+    Workspace().install_with(["test", "fast", *oracle()])
+    return call(PYTHON, "tools/packages_torch.py", *arguments)
+
+
 def install(arguments: Sequence[str]) -> int:
     say(f"installed, {Workspace().install_with([])}: .venv/bin/plugrad")
     return 0
@@ -406,8 +412,8 @@ def clean(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command
-    for command in (demo, test, torture, lint, docs, bench, compare, install, clean)
+    command.__name__.replace("_", "-"): command
+    for command in (demo, test, torture, lint, docs, bench, compare, packages_torch, install, clean)
 }
 
 if __name__ == "__main__":

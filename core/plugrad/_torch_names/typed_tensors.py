@@ -20,6 +20,7 @@ from plugrad.dtype import (
     float16,
     float32,
     float64,
+    get_default_dtype,
     int8,
     int16,
     int32,
@@ -141,6 +142,8 @@ def dtype_of(type_: Any) -> DType:
         return type_
     if isinstance(type_, _TensorType):
         return type_.dtype
+    if type_ is type(F.empty((0,))):  # Tensor itself means the default
+        return get_default_dtype()
     if isinstance(type_, str):
         wanted = type_.rpartition(".")[2]
         for cls in CLASSES.values():

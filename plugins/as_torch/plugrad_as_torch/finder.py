@@ -26,11 +26,13 @@ class TorchModule(ModuleType):
         module = self.__name__
         if name == "__all__":
             return names_of(module)
+        if module == name == "torch":  # PyTorch's has itself, too
+            return self
         try:
             found = find(module, name)
         except AttributeError as error:
             full = f"{module}.{name}"
-            if name.startswith("__") or not has_module(full) or sys.modules.get(module) is not self:
+            if not has_module(full) or sys.modules.get(module) is not self:
                 raise AttributeError(str(error), name=name, obj=self) from None
             return importlib.import_module(full)
         self.__dict__[name] = found

@@ -70,6 +70,7 @@ def test_type_converts(lib: Any) -> None:
     for wanted in (lib.DoubleTensor, lib.float64, f"{lib.__name__}.DoubleTensor"):
         assert x.type(wanted).dtype is lib.float64
     assert x.type(lib.FloatTensor).data_ptr() == x.data_ptr()
+    assert (x < 0).type(lib.Tensor).dtype is lib.float32
     with pytest.raises(ValueError, match="invalid type: 'NoTensor'"):
         x.type("NoTensor")
     with pytest.raises(TypeError, match="dtype must be a type, str, or dtype object"):

@@ -9,7 +9,12 @@ from typing import Any, TypeAlias
 import plugrad
 from plugrad import Tensor
 
-__all__ = ["ParamsT", "_use_grad_for_differentiable", "required"]
+__all__ = [
+    "ParamsT",
+    "_stack_if_compiling",
+    "_use_grad_for_differentiable",
+    "required",
+]
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
@@ -33,3 +38,8 @@ def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]
             return step(self, *args, **kwargs)
 
     return stepped
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """What it was given, as nothing is compiled."""
+    return x

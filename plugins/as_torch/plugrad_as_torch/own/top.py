@@ -1,12 +1,60 @@
-"""`torch` itself: its version, `compile` and `to_dlpack`."""
+"""`torch` itself: its version, `compile`, and what it alone has."""
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
+import plugrad
 from plugrad_as_torch.layout import TORCH_VERSION
 from plugrad_as_torch.own.compiling import compile
 from plugrad_as_torch.own.dlpack import to_dlpack
 from plugrad_as_torch.own.torch_version import TorchVersion
 
-__all__ = ["__version__", "compile", "to_dlpack"]
+__all__ = [
+    "OutOfMemoryError",
+    "__version__",
+    "compile",
+    "get_device_module",
+    "is_storage",
+    "layout",
+    "to_dlpack",
+]
 
 __version__ = TorchVersion(TORCH_VERSION)
+
+
+class OutOfMemoryError(RuntimeError):
+    """What PyTorch raises when a GPU's memory is full."""
+
+
+class _LayoutType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return instance is plugrad.strided
+
+
+class layout(metaclass=_LayoutType):
+    """The type of `torch.strided`, the layout that all tensors have."""
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether something is a storage."""
+    return isinstance(obj, plugrad.UntypedStorage | plugrad.TypedStorage)
+
+
+def get_device_module(device: Any = None) -> ModuleType:
+    """The module of a device's type: `torch.cuda` of `"cuda"`.
+
+    Raises:
+        RuntimeError: the type has none.
+    """
+    import importlib
+
+    from plugrad_as_torch.lookup import has_module
+
+    if device is None:
+        device = "cuda" if plugrad.cuda.is_available() else "cpu"
+    name = f"torch.{plugrad.device(device).type}"
+    if not has_module(name):
+        raise RuntimeError(f"Invalid device: module 'torch' has no attribute '{name[6:]}'")
+    return importlib.import_module(name)

@@ -38,8 +38,8 @@ class Parameter(Tensor):
         made: Parameter = Tensor._make_subclass(cls, values, requires_grad)
         return made
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
-        """Nothing to do: `__new__` made the tensor; this keeps Tensor's own initialiser out."""
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing to do: `__new__` made the tensor, and that of a subclass may take anything."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:

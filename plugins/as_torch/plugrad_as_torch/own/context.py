@@ -1,0 +1,38 @@
+"""`torch.utils._contextlib`: context managers that are decorators, too."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager"]
+
+
+class _DecoratorContextManager:
+    """A block that may stand in front of a function, which then runs in a block of its own."""
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(orig_func)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return orig_func(*args, **kwargs)
+
+        return inside
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
+        raise NotImplementedError
+
+    def clone(self) -> Any:
+        """Another one of the same kind; to be overridden where `__init__` takes arguments."""
+        return type(self)()
+
+
+class _NoParamDecoratorContextManager(_DecoratorContextManager):
+    """The same, also without parentheses: `@block`."""
+
+    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
+        return super().__new__(cls) if orig_func is None else cls()(orig_func)

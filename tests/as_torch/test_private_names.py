@@ -1,0 +1,206 @@
+"""Names that packages import from inside of PyTorch, and small modules: what they give is
+PyTorch's."""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad_as_torch.lookup import find
+from plugrad_as_torch.own import accelerator, build, cuda_tensors, flat, gaussians, layers, threads
+from plugrad_as_torch.own.futures import Future, collect_all
+from plugrad_as_torch.own.reductions import legacy_get_string
+from plugrad_as_torch.own.timing import Timer
+from plugrad_as_torch.own.weak import WeakTensorKeyDictionary
+
+
+def array(tensor: Any) -> Any:
+    return np.asarray(tensor.numpy())
+
+
+@pytest.mark.parametrize(
+    ("module", "private", "public"),
+    [
+        ("conv", "_ConvNd", "Conv2d"),
+        ("conv", "_ConvTransposeNd", "ConvTranspose1d"),
+        ("batchnorm", "_BatchNorm", "BatchNorm2d"),
+        ("batchnorm", "_NormBase", "BatchNorm2d"),
+        ("instancenorm", "_InstanceNorm", "InstanceNorm1d"),
+        ("dropout", "_DropoutNd", "Dropout2d"),
+        ("loss", "_WeightedLoss", "CrossEntropyLoss"),
+        ("padding", "_ReflectionPadNd", "ReflectionPad2d"),
+        ("padding", "_ConstantPadNd", "ZeroPad2d"),
+        ("pooling", "_MaxPoolNd", "MaxPool1d"),
+        ("pooling", "_AdaptiveAvgPoolNd", "AdaptiveAvgPool2d"),
+        ("rnn", "RNNBase", "LSTM"),
+    ],
+)
+def test_base_classes_have_pytorchs_names(
+    module: str, private: str, public: str, torch_oracle: ModuleType
+) -> None:
+    base = find(f"torch.nn.modules.{module}", private)
+    assert issubclass(find("torch.nn", public), base)
+    theirs = import_module(f"torch.nn.modules.{module}")
+    assert issubclass(getattr(torch_oracle.nn, public), getattr(theirs, private))
+
+
+def test_threads_are_counted_and_set() -> None:
+    before = threads.get_num_threads()
+    try:
+        threads.set_num_threads(1)
+        assert threads.get_num_threads() == 1
+    finally:
+        threads.set_num_threads(before)
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5])
+def test_errors_about_threads_are_pytorchs(wrong: Any, torch_oracle: ModuleType) -> None:
+    for name in ("set_num_threads", "set_num_interop_threads"):
+        with pytest.raises(RuntimeError) as ours:
+            getattr(threads, name)(wrong)
+        if name == "set_num_threads":
+            with pytest.raises(RuntimeError) as theirs:
+                torch_oracle.set_num_threads(wrong)
+            assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.skipif(plugrad.cuda.is_available(), reason="about machines without a GPU")
+def test_without_an_accelerator_there_is_none() -> None:
+    assert accelerator.current_accelerator() is None
+    assert accelerator.device_count() == 0
+    with pytest.raises(RuntimeError, match="when none is available"):
+        accelerator.synchronize()
+    with pytest.raises(TypeError, match=r"type torch.cuda.FloatTensor not available"):
+        cuda_tensors.FloatTensor(2)
+    assert not isinstance(plugrad.zeros(2), cuda_tensors.FloatTensor)
+
+
+def test_flat_tensors_are_taken_apart_again() -> None:
+    parts = [plugrad.randn(2, 3), plugrad.randn(4), plugrad.randn(())]
+    flattened = flat._flatten_dense_tensors(parts)
+    assert flattened.shape == (11,)
+    for part, again in zip(parts, flat._unflatten_dense_tensors(flattened, parts), strict=True):
+        assert plugrad.equal(part, again)
+
+
+def test_tensors_are_grouped_by_dtype() -> None:
+    single, double = plugrad.ones(1), plugrad.ones(1, dtype=plugrad.float64)
+    groups = flat._group_tensors_by_device_and_dtype([[single, double, single], [None] * 3], True)
+    assert [indices for _, indices in groups.values()] == [[0, 2], [1]]
+    assert [len(lists[1]) for lists, _ in groups.values()] == [2, 1]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:1", 3])
+def test_indices_of_devices_are_pytorchs(device: Any, torch_oracle: ModuleType) -> None:
+    theirs = import_module("torch._utils")
+    assert flat._get_device_index(device, allow_cpu=True) == theirs._get_device_index(
+        device, allow_cpu=True
+    )
+
+
+def test_gaussian_functions_are_pytorchs(torch_oracle: ModuleType) -> None:
+    theirs = import_module("torch.distributions.lowrank_multivariate_normal")
+    more = import_module("torch.distributions.multivariate_normal")
+    rng = np.random.default_rng(0)
+    w, d, x = rng.normal(size=(5, 2)), rng.uniform(1, 2, 5), rng.normal(size=(3, 5))
+    precision = w @ w.T + np.diag(d)
+
+    def values(of: Any, low: Any, many: Any) -> list[Any]:
+        factor = low._batch_capacitance_tril(of(w), of(d))
+        return [
+            factor,
+            low._batch_lowrank_logdet(of(w), of(d), factor),
+            low._batch_lowrank_mahalanobis(of(w), of(d), of(x), factor),
+            many._precision_to_scale_tril(of(precision)),
+            many._batch_mahalanobis(of(np.linalg.cholesky(precision)), of(x)),
+            many._batch_mv(of(w.T), of(x)),
+        ]
+
+    ours = values(plugrad.from_numpy, gaussians, gaussians)
+    for here, there in zip(ours, values(torch_oracle.from_numpy, theirs, more), strict=True):
+        np.testing.assert_allclose(array(here), array(there), rtol=1e-12)
+
+
+def test_masks_and_projections_are_pytorchs(torch_oracle: ModuleType) -> None:
+    theirs = torch_oracle.nn.functional
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(4, 2, 3)), rng.normal(size=(9, 3))
+    b, mask = rng.normal(size=9), rng.uniform(size=(4, 4)) > 0.5
+
+    def values(functions: Any, library: Any) -> list[Any]:
+        of = library.from_numpy
+        packed = functions._in_projection_packed(of(x), of(x), of(x), of(w), of(b))
+        added = functions._canonical_mask(of(mask), "attn_mask", None, "", library.float64)
+        return [*packed, added]
+
+    for here, there in zip(values(layers, plugrad), values(theirs, torch_oracle), strict=True):
+        np.testing.assert_allclose(array(here), array(there), rtol=1e-12)
+    assert layers._detect_is_causal_mask(layers._generate_square_subsequent_mask(3), None, 3)
+
+
+@pytest.mark.parametrize("size_average", [None, True, False])
+@pytest.mark.parametrize("reduce", [None, True, False])
+def test_older_flags_mean_pytorchs_reductions(
+    size_average: bool | None, reduce: bool | None, torch_oracle: ModuleType
+) -> None:
+    theirs = import_module("torch.nn._reduction").legacy_get_string
+    ours = legacy_get_string(size_average, reduce, emit_warning=False)
+    assert ours == theirs(size_average, reduce, emit_warning=False)
+
+
+def test_weak_dicts_forget_tensors_that_are_gone() -> None:
+    x, y = plugrad.zeros(2), plugrad.zeros(2)
+    names = WeakTensorKeyDictionary({x: "x", y: "y"})
+    assert names[x] == "x"
+    assert len(names) == 2
+    del x
+    gc.collect()
+    assert [key is y for key in names] == [True]
+
+
+def test_futures_call_what_waits_for_them() -> None:
+    first: Future[int] = Future()
+    doubled = first.then(lambda done: done.value() * 2)
+    both = collect_all([first, doubled])
+    assert not both.done()
+    first.set_result(3)
+    assert [future.wait() for future in both.wait()] == [3, 6]
+    with pytest.raises(RuntimeError, match="only be marked completed once"):
+        first.set_result(4)
+    failing: Future[int] = Future()
+    failing.set_exception(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        failing.wait()
+
+
+def test_a_timer_counts_runs() -> None:
+    calls: list[int] = []
+    found = Timer("calls.append(1)", globals={"calls": calls}).timeit(7)
+    assert len(calls) == 7
+    assert found.number_per_run == 7
+    assert found.median == found.times[0]
+
+
+def test_texts_about_the_build_have_the_versions() -> None:
+    assert plugrad.__version__ in build.show()
+    assert "plugrad-nn" in build.get_pretty_env_info()
+
+
+def test_a_subclass_of_parameter_takes_arguments_of_its_own() -> None:
+    class Named(plugrad.nn.Parameter):
+        name_: str
+
+        def __new__(cls, data: Any, *, name: str) -> Any:
+            made: Any = super().__new__(cls, data)
+            made.name_ = name
+            return made
+
+    parameter = Named(plugrad.ones(2), name="bias")
+    assert parameter.name_ == "bias"
+    assert parameter.requires_grad
