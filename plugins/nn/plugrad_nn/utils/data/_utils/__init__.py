@@ -1,0 +1,11 @@
+"""plugrad.utils.data._utils: the parts that DataLoader is made of, where PyTorch has them."""
+
+from typing import Final
+
+from plugrad_nn.utils.data._utils import collate, fetch, pin_memory, worker
+
+# For how many seconds to wait before looking whether the other side still lives, and for how long
+# a worker may go on with its batch when it was asked to end.
+MP_STATUS_CHECK_INTERVAL: Final = 5.0
+
+__all__ = ["MP_STATUS_CHECK_INTERVAL", "collate", "fetch", "pin_memory", "worker"]
