@@ -26,7 +26,7 @@ from plugrad_nn.multiprocessing.sharing import (
     set_sharing_strategy,
     share_memory,
 )
-from plugrad_nn.multiprocessing.spawn import (
+from plugrad_nn.multiprocessing.processes import (
     ProcessContext,
     ProcessExitedException,
     ProcessRaisedException,

@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import time
+import warnings
 import weakref
 from collections.abc import Sequence
 from multiprocessing import connection
@@ -67,7 +68,10 @@ class _Workers:
         _own_ends.add(ours)
         try:
             process = context.Process(target=run, args=(job, number, theirs), daemon=True)
-            process.start()
+            with warnings.catch_warnings():
+                # JAX warns of what is seen to: a forked worker does without it.
+                warnings.filterwarnings("ignore", "os.fork\\(\\) was called", RuntimeWarning)
+                process.start()
         except BaseException:
             ours.close()
             raise

@@ -14,11 +14,24 @@ from typing import Any, Final
 import numpy as np
 
 import plugrad
+from plugrad.plugins import (
+    BackendNotFoundError,
+    OperatorNotFoundError,
+    PluginError,
+    get_manager,
+)
 from plugrad_nn.utils.data._utils.errors import ExceptionWrapper
 from plugrad_nn.utils.data._utils.transport import WorkerEnd
 from plugrad_nn.utils.data._utils.worker_info import WorkerInfo, become_worker, get_worker_info
 
 __all__ = ["WorkerInfo", "get_worker_info"]
+
+# Plugins whose libraries have threads that a forked child lacks, so that it would wait for ever.
+_NOT_AFTER_FORK: Final = ("cuda", "jax")
+
+_OF_DEVICES: Final = (BackendNotFoundError, OperatorNotFoundError, PluginError)
+
+_imported_in = os.getpid()
 
 # For how many seconds a worker that was told to end may go on with what it does.
 _PATIENCE: Final = 10.0
@@ -76,6 +89,19 @@ def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
     return [int(word) for word in np.random.SeedSequence(entropy).generate_state(4)]
 
 
+def _leave_devices() -> list[str]:
+    """In a forked child, unload backends that would hang here; these."""
+    if os.getpid() == _imported_in:
+        return []
+    plugins = get_manager()
+    left = []
+    for name, plugin in plugins.discovered().items():
+        if name in _NOT_AFTER_FORK and plugin.status == "loaded":
+            plugins.unload(name)
+            left.append(name)
+    return left
+
+
 class _Inbox:
     """What the main process sends, read by a thread: so the main process never waits for a worker
     that waits for it, and a worker notices when the main process has ended."""
@@ -118,6 +144,7 @@ class _Worker:
         self._end = WorkerEnd(connection)
         self._where = f"in DataLoader worker process {worker_id}"
         self._problem: ExceptionWrapper | None = None
+        self._left_behind: list[str] = []
         self._fetcher: Any = None
         # An iterable data set has ended, and what was asked of it beforehand is void.
         self._is_done = False
@@ -139,19 +166,20 @@ class _Worker:
 
     def _prepare(self) -> None:
         job = self._job
+        self._left_behind = _leave_devices()
+        # Other devices are the main process's, which moves what arrives to its default one.
+        plugrad.set_default_device("cpu")
         seed = job.base_seed + self._id
         random.seed(seed)
         plugrad.manual_seed(seed)
         np.random.seed(numpy_seed(job.base_seed, self._id))
-        # Other devices are the main process's.
-        plugrad.set_default_device("cpu")
         info = WorkerInfo(self._id, job.num_workers, seed, job.dataset)
         become_worker(info, self._end.pool.allocate)
         try:
             if job.init_fn is not None:
                 job.init_fn(self._id)
-        except Exception:
-            self._problem = ExceptionWrapper(where=self._where)
+        except Exception as error:
+            self._problem = self._wrapped(error)
             return
         self._make_fetcher()
 
@@ -159,8 +187,18 @@ class _Worker:
         self._is_done = False
         try:
             self._fetcher = self._job.create_fetcher(self._job.dataset)
-        except Exception:
-            self._problem = ExceptionWrapper(where=self._where)
+        except Exception as error:
+            self._problem = self._wrapped(error)
+
+    def _wrapped(self, error: Exception) -> ExceptionWrapper:
+        """The exception that is being handled; one about a device says what to do."""
+        if self._left_behind and isinstance(error, _OF_DEVICES):
+            names = " and ".join(map(repr, self._left_behind))
+            error.add_note(
+                f"A worker process that was forked cannot use {names}: pass "
+                "multiprocessing_context='spawn' to DataLoader, or keep the data set on the CPU."
+            )
+        return ExceptionWrapper(where=self._where)
 
     def _fetch(self, index: Any) -> Any:
         """A batch, or what is sent in its place."""
@@ -174,8 +212,8 @@ class _Worker:
                 self._is_done = True
                 return _IterableDatasetStopIteration(self._id)
             return ExceptionWrapper(where=self._where)
-        except Exception:
-            return ExceptionWrapper(where=self._where)
+        except Exception as error:
+            return self._wrapped(error)
 
     def _send(self, task: int, data: Any) -> None:
         try:
