@@ -79,7 +79,7 @@ def run(job: Job, worker_id: int, connection: Any) -> None:
     try:
         _Worker(job, worker_id, connection).run()
     except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
-        pass  # the main process has it too, or is not there any more
+        pass  # the main process has the interrupt too, or is not there any more
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
@@ -110,6 +110,7 @@ class _Inbox:
         self._connection = connection
         self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._finished = threading.Event()
+        self._closed = threading.Event()
         self.is_closed = False
         threading.Thread(target=self._read, daemon=True, name="plugrad-inbox").start()
 
@@ -117,6 +118,10 @@ class _Inbox:
         """The next message; None if there will be no more."""
         message = self._messages.get()
         return None if self.is_closed else message
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait until there will be no more messages."""
+        self._closed.wait(seconds)
 
     def finish(self) -> None:
         """The worker is about to end."""
@@ -132,6 +137,7 @@ class _Inbox:
         except (EOFError, OSError):
             pass  # the main process has ended
         self.is_closed = True
+        self._closed.set()
         self._messages.put(None)
         if not self._finished.wait(_PATIENCE):
             os._exit(1)
@@ -161,6 +167,10 @@ class _Worker:
                     self._make_fetcher()
                 elif not self._is_done:
                     self._send(task, self._fetch(index))
+        except KeyboardInterrupt:
+            # So the main process sees its own interrupt before it sees that this one has ended.
+            inbox.wait_for_end(1)
+            raise
         finally:
             inbox.finish()
 
