@@ -67,7 +67,8 @@ class SharedMemory(mmap.mmap):
 
     @classmethod
     def named(cls, size: int) -> Self:
-        """New memory that is a file, which the last process that has it removes.
+        """New memory that is a file. The last process that has it removes it, or this one when it
+        ends, since what it has sent may never be received.
 
         Raises OSError if the system has no memory or no descriptor left.
         """
@@ -78,6 +79,7 @@ class SharedMemory(mmap.mmap):
         made = cls._map(_sized(descriptor, padded + _COUNT.itemsize), size, path)
         made.retain()
         made._release_at_end()
+        _unlink_at_exit(path)
         return made
 
     @classmethod
@@ -93,7 +95,7 @@ class SharedMemory(mmap.mmap):
     def from_path(cls, path: str, size: int) -> SharedMemory:
         """A file that another process has retained for this one.
 
-        Raises FileNotFoundError if all who had it have ended meanwhile.
+        Raises FileNotFoundError if the process that made it has ended meanwhile.
         """
         descriptor = os.open(path, os.O_RDWR)
         known = _mapped.get(_identity(descriptor))
@@ -124,7 +126,7 @@ class SharedMemory(mmap.mmap):
     @property
     def can_be_passed(self) -> bool:
         """Whether the memory can be passed on to another process."""
-        return self.descriptor >= 0
+        return self.descriptor >= 0 and (not self.path or os.path.exists(self.path))
 
     def _release_at_end(self) -> None:
         """Give this process's share back when the memory is unmapped, or the process ends; not in
@@ -199,8 +201,30 @@ def _count(descriptor: int, change: int) -> int:
 
 def _release(descriptor: int, path: str) -> None:
     if _count(descriptor, -1) <= 0:
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass  # whoever cleans the folder was faster
+        _unlink(path)
     os.close(descriptor)
+
+
+def _unlink(path: str) -> None:
+    _made.get(os.getpid(), set()).discard(path)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass  # the process that made it has ended
+
+
+# The files that a process has made, by its id: the child of a fork has made none of them.
+_made: dict[int, set[str]] = {}
+
+
+def _unlink_at_exit(path: str) -> None:
+    process = os.getpid()
+    if process not in _made:
+        _made[process] = set()
+        util.Finalize(None, _unlink_made, args=(process,), exitpriority=-100)
+    _made[process].add(path)
+
+
+def _unlink_made(process: int) -> None:
+    for path in list(_made[process]):
+        _unlink(path)

@@ -75,7 +75,7 @@ def rebuild_tensor(
 def reduce_memory(memory: SharedMemory) -> Reduced:
     """Pass memory on by its path, or by its descriptor."""
     if memory.path:
-        memory.retain()
+        memory.retain()  # for the receiver
         return SharedMemory.from_path, (memory.path, memory.size)
     return rebuild_memory, (DupFd(memory.descriptor), memory.size)
 
