@@ -12,6 +12,8 @@ _Data = dict[str, Any]
 
 # The key under which the note is in what a new process is told; multiprocessing ignores it.
 _KEY: Final = "plugrad_as_torch"
+# By which multiprocessing makes what a new process is told.
+_FUNCTION: Final = "get_preparation_data"
 
 
 class _Note:
@@ -40,9 +42,9 @@ def tell_new_processes() -> None:
         return {**own(name), _KEY: _Note()}
 
     _before.append(own)
-    spawn.get_preparation_data = get_preparation_data
+    setattr(spawn, _FUNCTION, get_preparation_data)
 
 
 def tell_no_more() -> None:
     """Undo `tell_new_processes`."""
-    spawn.get_preparation_data = _before.pop()
+    setattr(spawn, _FUNCTION, _before.pop())

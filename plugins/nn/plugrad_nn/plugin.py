@@ -1,4 +1,4 @@
-"""What plugrad-nn adds to plugrad: the namespaces nn, optim, utils and multiprocessing, save and load, the demo."""
+"""What plugrad-nn adds to plugrad: nn, optim, utils, multiprocessing, save and load, the demo."""
 
 from __future__ import annotations
 

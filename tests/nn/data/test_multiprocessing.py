@@ -255,7 +255,7 @@ class TestSpawn:
         context = mp.start_processes(fail_one, (event,), 3, join=False, start_method="fork")
         assert context is not None
         assert len(set(context.pids())) == 3
-        with pytest.raises(mp.ProcessRaisedException, match="(?s)-- Process 1 .*of one") as caught:
+        with pytest.raises(mp.ProcessRaisedException, match=r"(?s)-- Process 1 .*of one") as caught:
             context.join(grace_period=10)
         assert caught.value.error_index == 1
         assert caught.value.pid == context.pids()[1]

@@ -179,7 +179,7 @@ def test_the_message_begins_and_ends_as_pytorchs(torch: Any, kind: str) -> None:
 
 def test_what_cannot_be_pickled_is_an_error_of_its_batch() -> None:
     options: dict[str, Any] = {"num_workers": 1, "collate_fn": lambda samples: lambda: 0}
-    with pytest.raises(Exception, match="(?s)in DataLoader worker process 0.*pickle"):
+    with pytest.raises(Exception, match=r"(?s)in DataLoader worker process 0.*pickle"):
         list(plugrad.utils.data.DataLoader(range(3), **options))
 
 
@@ -197,7 +197,7 @@ def test_an_error_of_worker_init_fn_is_raised_by_the_first_batch() -> None:
         raise ValueError("no start")
 
     loader = plugrad.utils.data.DataLoader(range(3), num_workers=1, worker_init_fn=init)
-    with pytest.raises(ValueError, match="(?s)Caught ValueError in DataLoader.*no start"):
+    with pytest.raises(ValueError, match=r"(?s)Caught ValueError in DataLoader.*no start"):
         list(loader)
 
 
@@ -240,7 +240,7 @@ def test_a_worker_that_another_process_kills_while_it_reads_is_noticed() -> None
 def test_a_worker_that_takes_too_long_is_an_error() -> None:
     batches = iter(plugrad.utils.data.DataLoader(Failing(signal.pause), num_workers=1, timeout=0.5))
     assert [next(batches).item() for _ in range(2)] == [0, 1]
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.5 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
         next(batches)
     os.kill(batches._workers[0].pid, signal.SIGKILL)
 

@@ -18,14 +18,6 @@ import multiprocessing
 from multiprocessing import *  # noqa: F403  # what it has is meant to be here
 from typing import Any
 
-from plugrad_nn.multiprocessing.reductions import init_reductions
-from plugrad_nn.multiprocessing.sharing import (
-    get_all_sharing_strategies,
-    get_sharing_strategy,
-    is_shared,
-    set_sharing_strategy,
-    share_memory,
-)
 from plugrad_nn.multiprocessing.processes import (
     ProcessContext,
     ProcessExitedException,
@@ -34,9 +26,16 @@ from plugrad_nn.multiprocessing.processes import (
     spawn,
     start_processes,
 )
+from plugrad_nn.multiprocessing.reductions import init_reductions
+from plugrad_nn.multiprocessing.sharing import (
+    get_all_sharing_strategies,
+    get_sharing_strategy,
+    is_shared,
+    set_sharing_strategy,
+    share_memory,
+)
 
-__all__ = [  # noqa: PLE0604  # the names that are added are strings too
-    *multiprocessing.__all__,
+__all__ = [
     "ProcessContext",
     "ProcessExitedException",
     "ProcessRaisedException",
@@ -44,10 +43,13 @@ __all__ = [  # noqa: PLE0604  # the names that are added are strings too
     "get_all_sharing_strategies",
     "get_sharing_strategy",
     "init_reductions",
+    "is_shared",
     "set_sharing_strategy",
+    "share_memory",
     "spawn",
     "start_processes",
 ]
+__all__ += multiprocessing.__all__
 
 init_reductions()
 

@@ -3,6 +3,7 @@ files that are passed on by their path."""
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import secrets
@@ -31,7 +32,7 @@ class SharedMemory(mmap.mmap):
     Attributes:
         descriptor: of the memory, in this process; -1 if it was closed.
         path: of the file, or nothing if the memory has none.
-        size: how many bytes are the user's.
+        nbytes: how many bytes are the user's.
 
     >>> from plugrad_nn.multiprocessing.memory import SharedMemory, memory_of
     >>> memory = SharedMemory.anonymous(8)
@@ -43,7 +44,7 @@ class SharedMemory(mmap.mmap):
 
     descriptor: int
     path: str
-    size: int
+    nbytes: int
 
     @classmethod
     def _map(cls, descriptor: int, size: int, path: str = "") -> Self:
@@ -52,7 +53,7 @@ class SharedMemory(mmap.mmap):
         except BaseException:
             os.close(descriptor)
             raise
-        made.descriptor, made.size, made.path = descriptor, size, path
+        made.descriptor, made.nbytes, made.path = descriptor, size, path
         _mapped[_identity(descriptor)] = made
         return made
 
@@ -109,9 +110,9 @@ class SharedMemory(mmap.mmap):
 
     def bytes(self) -> Bytes:
         """The memory as an array, which keeps it mapped."""
-        if not self.size:
+        if not self.nbytes:
             return np.frombuffer(self, np.uint8)[:0]
-        return np.frombuffer(self, np.uint8, self.size)
+        return np.frombuffer(self, np.uint8, self.nbytes)
 
     def retain(self) -> None:
         """Keep the file for one more process."""
@@ -207,10 +208,9 @@ def _release(descriptor: int, path: str) -> None:
 
 def _unlink(path: str) -> None:
     _made.get(os.getpid(), set()).discard(path)
-    try:
+    # Without an error if the process that made it has ended.
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass  # the process that made it has ended
 
 
 # The files that a process has made, by its id: the child of a fork has made none of them.

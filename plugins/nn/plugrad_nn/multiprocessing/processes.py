@@ -137,7 +137,7 @@ class ProcessContext:
             return True
         failed = None
         for sentinel in connection.wait(list(self.sentinels), timeout=timeout):
-            index = self.sentinels.pop(sentinel)  # type: ignore[call-overload]  # a handle
+            index = self.sentinels.pop(sentinel)
             process = self.processes[index]
             process.join()
             if process.exitcode != 0:
@@ -192,9 +192,7 @@ class SpawnContext(ProcessContext):
     """`ProcessContext` by its former name."""
 
     def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
-        warnings.warn(
-            "SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2
-        )
+        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
         super().__init__(processes, error_files)
 
 

@@ -76,8 +76,8 @@ def reduce_memory(memory: SharedMemory) -> Reduced:
     """Pass memory on by its path, or by its descriptor."""
     if memory.path:
         memory.retain()  # for the receiver
-        return SharedMemory.from_path, (memory.path, memory.size)
-    return rebuild_memory, (DupFd(memory.descriptor), memory.size)
+        return SharedMemory.from_path, (memory.path, memory.nbytes)
+    return rebuild_memory, (DupFd(memory.descriptor), memory.nbytes)
 
 
 def rebuild_memory(passed: Any, size: int) -> SharedMemory:

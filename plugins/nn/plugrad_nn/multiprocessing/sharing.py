@@ -136,9 +136,9 @@ def _others(tensor: Tensor, root: NDArray[Any]) -> Iterable[Tensor]:
     """All other tensors whose memory is that of `root`."""
     for found in gc.get_objects():
         # An object may say what it is only after code of its own has run.
-        if issubclass(type(found), Tensor) and found is not tensor and _on_host(found):
-            if owner(host_array(found)) is root:
-                yield found
+        is_other = issubclass(type(found), Tensor) and found is not tensor and _on_host(found)
+        if is_other and owner(host_array(found)) is root:
+            yield found
 
 
 def _move(tensors: list[Tensor], root: NDArray[Any]) -> None:
@@ -154,10 +154,8 @@ def _move(tensors: list[Tensor], root: NDArray[Any]) -> None:
 
 def _bytes_at(root: NDArray[Any], start: int, stop: int) -> Bytes:
     """The memory between two addresses that an array's elements lie between."""
-    spread = np.lib.stride_tricks.as_strided(
-        root[(0,) * root.ndim + (...,)].reshape(1).view(np.uint8), (stop - start,), (1,)
-    )
-    return spread
+    first = root[(0,) * root.ndim + (...,)].reshape(1).view(np.uint8)
+    return np.lib.stride_tricks.as_strided(first, (stop - start,), (1,))
 
 
 def _moved(array: NDArray[Any], memory: Bytes, start: int) -> NDArray[Any]:

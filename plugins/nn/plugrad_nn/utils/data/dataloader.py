@@ -160,12 +160,7 @@ class DataLoader(Generic[T_co]):
                 "drop_last"
             )
         if sampler is None:
-            if is_iterable:
-                sampler = _InfiniteConstantSampler()
-            elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
-            else:
-                sampler = SequentialSampler(dataset)
+            sampler = _default_sampler(dataset, shuffle, generator)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size = batch_size
@@ -298,6 +293,14 @@ def _checked_prefetch(num_workers: int, prefetch_factor: int | None) -> int | No
     if prefetch_factor < 0:
         raise ValueError("prefetch_factor option should be non-negative")
     return prefetch_factor
+
+
+def _default_sampler(dataset: Any, shuffle: bool | None, generator: Any) -> Iterable[Any]:
+    if isinstance(dataset, IterableDataset):
+        return _InfiniteConstantSampler()
+    if shuffle:
+        return RandomSampler(dataset, generator=generator)
+    return SequentialSampler(dataset)
 
 
 def _check_iterable(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:

@@ -130,7 +130,9 @@ def _stacked_in_shared_memory(batch: Sequence[Tensor]) -> Tensor | None:
     return plugrad.from_numpy(out)
 
 
-def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_numpy_array_fn(
+    batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
+) -> Any:
     """Stacks arrays of numbers, as tensors."""
     if batch[0].dtype.kind in _NO_NUMBERS:
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))

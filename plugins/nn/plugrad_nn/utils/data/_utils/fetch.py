@@ -72,7 +72,8 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
         gather = _gatherer(dataset) if auto_collation and collate_fn is default_collate else None
         if gather is not None:
-            self.fetch = gather  # type: ignore[method-assign]  # it does the same in one step
+            # It does the same in one step.
+            setattr(self, "fetch", gather)  # noqa: B010  # mypy forbids the assignment
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         if not self.auto_collation:

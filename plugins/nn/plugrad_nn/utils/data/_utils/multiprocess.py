@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -102,10 +103,9 @@ class _Workers:
         """Ask a process to end, without waiting."""
         end = self.ends[number].connection
         if not end.closed:
-            try:
+            # Without an error if it has ended.
+            with contextlib.suppress(OSError):
                 end.send_bytes(ForkingPickler.dumps(None))
-            except OSError:
-                pass  # it has ended
             end.close()
 
 
@@ -297,10 +297,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             left = _PATIENCE if until is None else min(_PATIENCE, until - time.monotonic())
             found = connection.wait(list(ends), max(0.0, left))
             if found:
-                return [ends[end] for end in found]  # type: ignore[index]  # one of ours
+                return [ends[end] for end in found]
             dead = [worker for worker in workers if not self._workers[worker].is_alive()]
             if dead and not connection.wait(list(ends), 0):
-                self._fail(dead)
+                raise self._failure(dead)
             if until is not None and time.monotonic() >= until:
                 return []
 
@@ -308,14 +308,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         try:
             return self._running.ends[worker].receive()
         except (EOFError, ConnectionResetError):
-            self._fail([worker])
+            error = self._failure([worker])
+            raise error from error.__cause__
         except BaseException:
             # What is half read cannot be read on.
             self._shutdown_workers()
             raise
 
-    def _fail(self, workers: Sequence[int]) -> Any:
-        """Raise the error about workers that have ended by themselves."""
+    def _failure(self, workers: Sequence[int]) -> RuntimeError:
+        """The error about workers that have ended by themselves; the others are ended."""
         dead = [self._workers[worker] for worker in workers]
         for process in dead:
             process.join(_PATIENCE)
@@ -323,7 +324,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         reason = _reason(dead[0])
         pids = ", ".join(str(process.pid) for process in dead)
         self._shutdown_workers()
-        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from reason
+        error = RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
+        error.__cause__ = reason
+        return error
 
     def _shutdown_workers(self) -> None:
         self._finalizer()

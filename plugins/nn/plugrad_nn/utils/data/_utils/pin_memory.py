@@ -37,4 +37,3 @@ def pin_memory(data: Any, device: Any = None) -> Any:
     if isinstance(data, Sequence):
         return like_sequence(data, [pin_memory(value, device) for value in data])
     return data
-

@@ -122,7 +122,7 @@ class Pool:
         if self._users[number]:
             return
         del self._users[number]
-        room = self._memories[number].size
+        room = self._memories[number].nbytes
         self._used_bytes -= room
         self._free.setdefault(room, []).append(number)
         self._free_bytes += room

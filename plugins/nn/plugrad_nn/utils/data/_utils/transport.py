@@ -53,7 +53,8 @@ class _BatchPickler(pickle.Pickler):
         order = None
         if not array.flags.c_contiguous:
             order = tuple(sorted(range(array.ndim), key=lambda dim: -array.strides[dim]))
-        flat = pickle.PickleBuffer(flat_bytes(array))
+        memory: Any = flat_bytes(array)
+        flat = pickle.PickleBuffer(memory)
         return _rebuild, (type(obj), flat, obj.dtype, array.shape, order, obj.requires_grad)
 
 
@@ -128,7 +129,7 @@ class WorkerEnd:
         self._known.update(new)
         for number in used:
             self.pool.sent(number)
-        sizes = [(number, self.pool.memory(number).size) for number in new]
+        sizes = [(number, self.pool.memory(number).nbytes) for number in new]
         self.connection.send_bytes(pickle.dumps((task, sizes, gone, places)))
         memories = [self.pool.memory(number) for number in new]
         _send_descriptors(self.connection, [memory.descriptor for memory in memories])

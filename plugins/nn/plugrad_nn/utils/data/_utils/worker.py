@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import random
@@ -76,10 +77,9 @@ class Job:
 
 def run(job: Job, worker_id: int, connection: Any) -> None:
     """Be a worker process."""
-    try:
+    # The main process has the interrupt too, or is not there any more.
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         _Worker(job, worker_id, connection).run()
-    except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
-        pass  # the main process has the interrupt too, or is not there any more
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
