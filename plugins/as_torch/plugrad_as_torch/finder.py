@@ -129,7 +129,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, _TorchFinder)
     _before.append(set_printed_name("torch"))
-    tell_new_processes()
+    tell_new_processes(install)
 
 
 def uninstall() -> None:

@@ -3,7 +3,6 @@ too, torch means plugrad."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from multiprocessing import spawn
 from typing import Any, Final
@@ -17,29 +16,25 @@ _FUNCTION: Final = "get_preparation_data"
 
 
 class _Note:
-    """Read by the new process before it imports the program, and acted on by being read."""
+    """Calls a function in the new process, which reads it before it imports the program."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return _install_here, ()
-
-
-def _install_here() -> None:
-    from plugrad_as_torch.finder import install
-
-    if "torch" not in sys.modules:
-        install()
+        return self._function, ()
 
 
 # multiprocessing's own function, while there is another one in its place.
 _before: list[Callable[[str], _Data]] = []
 
 
-def tell_new_processes() -> None:
-    """Have each new process install the hook before it imports anything of the program."""
+def tell_new_processes(function: Callable[[], None]) -> None:
+    """Have each new process call a function before it imports anything of the program."""
     own = spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> _Data:
-        return {**own(name), _KEY: _Note()}
+        return {**own(name), _KEY: _Note(function)}
 
     _before.append(own)
     setattr(spawn, _FUNCTION, get_preparation_data)

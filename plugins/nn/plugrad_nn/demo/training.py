@@ -107,7 +107,7 @@ def train(
     on a busy machine for most of the time.
     """
     generator = plugrad.Generator(device="cpu").manual_seed(recipe.seed)
-    loader: DataLoader[tuple[Tensor, ...]] = DataLoader(
+    loader = DataLoader(
         TensorDataset(*training), recipe.batch_size, shuffle=True, generator=generator
     )
     optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)

@@ -7,7 +7,7 @@ import multiprocessing
 import multiprocessing.context
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import plugrad
@@ -19,7 +19,7 @@ from plugrad_nn.utils.data._utils.iteration import (
 )
 from plugrad_nn.utils.data._utils.multiprocess import _MultiProcessingDataLoaderIter
 from plugrad_nn.utils.data._utils.worker_info import get_worker_info
-from plugrad_nn.utils.data.dataset import IterableDataset
+from plugrad_nn.utils.data.dataset import Dataset, IterableDataset
 from plugrad_nn.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -109,7 +109,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
