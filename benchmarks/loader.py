@@ -1,7 +1,7 @@
 """A loader with two worker processes: images of 3 x 224 x 224, from the data set to the batch.
 
-One pass over the data set is measured, by workers that stay. A batch is the user's when it is handed
-out; what is done to it afterwards is not part of this.
+One pass over the data set is measured, by workers that stay. A batch is the user's when it is
+handed out; what is done to it afterwards is not part of this.
 """
 
 from __future__ import annotations

@@ -329,3 +329,19 @@ def test_a_cached_batch_that_is_sent_twice_is_not_overwritten() -> None:
     first = seen[0][1]
     del seen
     assert first.eq(1).all()
+
+
+@pytest.mark.parametrize("strategy", sorted(plugrad.multiprocessing.get_all_sharing_strategies()))
+def test_tensors_of_a_data_set_are_shared_with_workers_that_are_spawned(strategy: str) -> None:
+    data = plugrad.utils.data.TensorDataset(plugrad.arange(6), plugrad.rand(6, 2))
+    before = plugrad.multiprocessing.get_sharing_strategy()
+    plugrad.multiprocessing.set_sharing_strategy(strategy)
+    try:
+        batches = plugrad.utils.data.DataLoader(
+            data, 2, num_workers=2, multiprocessing_context="spawn"
+        )
+        found = plugrad.cat([numbers for numbers, _ in batches])
+    finally:
+        plugrad.multiprocessing.set_sharing_strategy(before)
+    assert found.tolist() == [0, 1, 2, 3, 4, 5]
+    assert all(tensor.is_shared() for tensor in data.tensors)

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
+# What is used here to share memory is Unix's; elsewhere tensors are sent by value.
+CAN_SHARE: Final = os.name == "posix"
 # Descriptors go from process to process over Unix sockets only.
 CAN_PASS_DESCRIPTORS: Final = os.name == "posix" and sys.platform != "darwin"
 

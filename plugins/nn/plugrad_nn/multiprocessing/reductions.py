@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.multiprocessing.memory import SharedMemory, memory_of
+from plugrad_nn.multiprocessing.memory import CAN_SHARE, SharedMemory, memory_of
 from plugrad_nn.multiprocessing.sharing import host_array, placed, share_memory
 from plugrad_nn.nn.parameter import Buffer, Parameter
 
@@ -48,7 +48,7 @@ def reduce_tensor(tensor: Tensor) -> Reduced | Any:
         RuntimeError: it requires grad and is no leaf.
     """
     check_can_leave(tensor)
-    if not lies_on_host(tensor):
+    if not CAN_SHARE or not lies_on_host(tensor):
         return tensor.__reduce_ex__(4)
     array = host_array(share_memory(tensor))
     memory = memory_of(array)

@@ -14,6 +14,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_nn.multiprocessing.memory import (
     CAN_PASS_DESCRIPTORS,
+    CAN_SHARE,
     Bytes,
     SharedMemory,
     memory_of,
@@ -92,7 +93,8 @@ def share_memory(tensor: Tensor) -> Tensor:
     """Move a tensor's memory to where other processes see it; views of it move along.
 
     Raises:
-        NotImplementedError: its device's arrays cannot live in shared memory.
+        NotImplementedError: its device's arrays cannot live in shared memory, or the system is not
+            Unix.
 
     >>> import plugrad
     >>> x = plugrad.zeros(2, 2)
@@ -109,6 +111,11 @@ def share_memory(tensor: Tensor) -> Tensor:
         raise NotImplementedError(
             f"share_memory_(): arrays of device {str(tensor.device)!r} cannot live in memory that "
             "other processes see; move the tensor to the CPU first"
+        )
+    if not CAN_SHARE:
+        raise NotImplementedError(
+            "share_memory_(): plugrad shares memory with other processes on Unix only; here "
+            "tensors are sent to them by value"
         )
     root = owner(host_array(tensor))
     memory = memory_of(root)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-import multiprocessing
-import multiprocessing.context
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import plugrad
 from plugrad_nn.utils.data._utils.collate import default_collate, default_convert
@@ -17,7 +16,6 @@ from plugrad_nn.utils.data._utils.iteration import (
     _DatasetKind,
     _SingleProcessDataLoaderIter,
 )
-from plugrad_nn.utils.data._utils.multiprocess import _MultiProcessingDataLoaderIter
 from plugrad_nn.utils.data._utils.worker_info import get_worker_info
 from plugrad_nn.utils.data.dataset import Dataset, IterableDataset
 from plugrad_nn.utils.data.sampler import (
@@ -26,6 +24,9 @@ from plugrad_nn.utils.data.sampler import (
     Sampler,
     SequentialSampler,
 )
+
+if TYPE_CHECKING:
+    from plugrad_nn.utils.data._utils.multiprocess import _MultiProcessingDataLoaderIter
 
 __all__ = [
     "DataLoader",
@@ -192,6 +193,9 @@ class DataLoader(Generic[T_co]):
     @multiprocessing_context.setter
     def multiprocessing_context(self, multiprocessing_context: Any) -> None:
         if multiprocessing_context is not None:
+            # Programs without worker processes do without it.
+            import multiprocessing.context
+
             if self.num_workers <= 0:
                 raise ValueError(
                     "multiprocessing_context can only be used with multi-process loading "
@@ -217,7 +221,8 @@ class DataLoader(Generic[T_co]):
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         self.check_worker_number_rationality()
-        return _MultiProcessingDataLoaderIter(self)
+        iterator: _BaseDataLoaderIter = _multiprocessing_iterator()(self)
+        return iterator
 
     def __iter__(self) -> _BaseDataLoaderIter:
         if not self.persistent_workers or self.num_workers == 0:
@@ -271,6 +276,18 @@ class DataLoader(Generic[T_co]):
             "even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
             stacklevel=2,
         )
+
+
+def _multiprocessing_iterator() -> Any:
+    """The class of iterators that have workers; it is loaded when there are any."""
+    module = importlib.import_module("plugrad_nn.utils.data._utils.multiprocess")
+    return module._MultiProcessingDataLoaderIter
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":
+        return _multiprocessing_iterator()
+    raise AttributeError(f"module 'plugrad.utils.data.dataloader' has no attribute {name!r}")
 
 
 def _checked_prefetch(num_workers: int, prefetch_factor: int | None) -> int | None:

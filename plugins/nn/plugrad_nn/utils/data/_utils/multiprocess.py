@@ -16,6 +16,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
 import plugrad_nn.multiprocessing
+from plugrad_nn.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from plugrad_nn.utils.data._utils.errors import ExceptionWrapper
 from plugrad_nn.utils.data._utils.iteration import _BaseDataLoaderIter, _DatasetKind
 from plugrad_nn.utils.data._utils.pin_memory import pin_memory
@@ -29,7 +30,7 @@ from plugrad_nn.utils.data._utils.worker import (
 
 # For how many seconds to wait before looking whether workers still live, and for how long one may
 # go on with its batch when it is told to end.
-_PATIENCE: Final = 5.0
+_PATIENCE = MP_STATUS_CHECK_INTERVAL
 
 # So many pieces of shared memory a program that keeps its batches may keep, of all workers of a
 # loader together.

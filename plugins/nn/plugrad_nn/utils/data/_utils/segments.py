@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from typing import Any, Final
@@ -50,10 +51,11 @@ class Pool:
     """A worker's pieces of memory, by number.
 
     A piece is free if neither this process nor the main one has an array in it. Those that are free
-    come to no more bytes than were ever in use at a time.
+    come to no more bytes than were ever in use at a time. Several threads may use a pool.
     """
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         self._memories: dict[int, SharedMemory] = {}
         self._by_address: dict[int, int] = {}
         self._leases = Leases()
@@ -70,25 +72,25 @@ class Pool:
         """Memory for so many bytes; None if they are too few, or the system has none left."""
         if size < SMALLEST or not CAN_PASS_DESCRIPTORS:
             return None
-        self._collect()
-        room = _rounded(size)
-        if room in self._free:
-            number = self._take(room, -1)
-        else:
-            try:
-                made = SharedMemory.anonymous(room)
-            except OSError:
-                return None
-            number = self._next
-            self._memories[number] = made
-            self._next += 1
-        memory = self._memories[number]
-        self._users[number] = 1
-        self._used_bytes += room
-        self._peak = max(self._peak, self._used_bytes)
-        array = self._leases.lease(number, memory)
-        self._by_address[_address(array)] = number
-        return array[:size]
+        with self._lock:
+            self._collect()
+            room = _rounded(size)
+            if room in self._free:
+                number = self._take(room, -1)
+            else:
+                try:
+                    made = SharedMemory.anonymous(room)
+                except OSError:
+                    return None
+                number = self._next
+                self._memories[number] = made
+                self._next += 1
+            self._users[number] = 1
+            self._used_bytes += room
+            self._peak = max(self._peak, self._used_bytes)
+            array = self._leases.lease(number, self._memories[number])
+            self._by_address[_address(array)] = number
+            return array[:size]
 
     def number_of(self, array: Bytes) -> int | None:
         """The piece that an array lies in, if that is one of ours."""
@@ -101,17 +103,20 @@ class Pool:
 
     def sent(self, number: int) -> None:
         """The main process has an array in this piece from now on."""
-        self._users[number] += 1
+        with self._lock:
+            self._users[number] += 1
 
     def released(self, numbers: list[int]) -> None:
         """The main process has no array in these pieces any more."""
-        for number in numbers:
-            self._leave(number)
+        with self._lock:
+            for number in numbers:
+                self._leave(number)
 
     def dropped(self) -> list[int]:
         """The pieces that are gone since the last call."""
-        numbers, self._dropped = self._dropped, []
-        return numbers
+        with self._lock:
+            numbers, self._dropped = self._dropped, []
+            return numbers
 
     def _collect(self) -> None:
         for number in self._leases.ended():
