@@ -79,7 +79,12 @@ def run(job: Job, worker_id: int, connection: Any) -> None:
     """Be a worker process."""
     # The main process has the interrupt too, or is not there any more.
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
-        _Worker(job, worker_id, connection).run()
+        left = _leave_devices()
+        # Other devices are the main process's, which moves what arrives to its default one. A
+        # forked worker may be in a block that says otherwise; threads of its own are in none.
+        plugrad.set_default_device("cpu")
+        with plugrad.device("cpu"):
+            _Worker(job, worker_id, connection, left).run()
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
@@ -144,13 +149,13 @@ class _Inbox:
 
 
 class _Worker:
-    def __init__(self, job: Job, worker_id: int, connection: Any) -> None:
+    def __init__(self, job: Job, worker_id: int, connection: Any, left_behind: list[str]) -> None:
         self._job = job
+        self._left_behind = left_behind
         self._id = worker_id
         self._end = WorkerEnd(connection)
         self._where = f"in DataLoader worker process {worker_id}"
         self._problem: ExceptionWrapper | None = None
-        self._left_behind: list[str] = []
         self._fetcher: Any = None
         # An iterable data set has ended, and what was asked of it beforehand is void.
         self._is_done = False
@@ -176,9 +181,6 @@ class _Worker:
 
     def _prepare(self) -> None:
         job = self._job
-        self._left_behind = _leave_devices()
-        # Other devices are the main process's, which moves what arrives to its default one.
-        plugrad.set_default_device("cpu")
         seed = job.base_seed + self._id
         random.seed(seed)
         plugrad.manual_seed(seed)
