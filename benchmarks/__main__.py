@@ -17,6 +17,7 @@ from benchmarks import (
     deep_graph,
     devices,
     import_time,
+    loader,
     mlp_step,
     network_steps,
     numerics,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "captured_steps": captured_steps.run,
     "transforms": transforms.run,
     "numerics": numerics.run,
+    "loader": loader.run,
 }
 
 

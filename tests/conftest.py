@@ -55,6 +55,9 @@ ONE_CORE = {
     "tests/op_db": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/jax/test_programs.py": "compiled",
+    "tests/nn/data/test_multiprocessing.py": "compiled",
+    "tests/nn/data/test_worker_failures.py": "compiled",
+    "tests/nn/data/test_workers.py": "compiled",
     "tests/nn/test_demo.py": "compiled",
     # Tables that ask Python code, of which no build changes anything.
     "tests/nn/modules/test_wrong_inputs.py": "compiled",

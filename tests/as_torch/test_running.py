@@ -145,3 +145,46 @@ def test_the_pages_program_runs(run: Run, tmp_path: Path) -> None:
     # As PyTorch prints it.
     last = "torch.Size([64, 2]) tensor([ 0.0316, -0.4927], dtype=torch.float64) 0.013\n"
     assert done.stdout.endswith(last)
+
+
+SPAWNING = """
+import multiprocessing
+
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
+
+import torch.multiprocessing as mp
+import torch.multiprocessing.spawn
+
+
+class Names(Dataset):
+    def __getitem__(self, index):
+        return f"{torch.int8} {torch.Tensor.__module__} {get_worker_info().id}"
+
+    def __len__(self):
+        return 2
+
+
+def fill(index, x):
+    x[index] = torch.tensor(index + 1)
+
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn", "forkserver"):
+        print(list(DataLoader(Names(), None, num_workers=2, multiprocessing_context=method)))
+    x = torch.zeros(2).share_memory_()
+    mp.spawn(fill, (x,), nprocs=2)
+    print(x)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply(str, (torch.float16,)))
+"""
+
+
+def test_processes_that_are_started_anew_know_torch_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SPAWNING)
+    done = run("-m", "plugrad.as_torch", "program.py")
+    names = str([f"torch.int8 plugrad {worker}" for worker in range(2)])
+    assert done.stdout == f"{names}\n" * 3 + "tensor([1., 2.])\ntorch.float16\n"
+    assert done.stderr == ""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from plugrad._generated import functions as F
+from plugrad._torch_names.sharing import is_shared, share_memory
 from plugrad.autograd.grad_mode import no_grad
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explain_receivers, explains
@@ -142,21 +143,21 @@ class OlderNames:
         return False
 
     def is_shared(self: Any) -> bool:
-        """Whether other processes see the memory: never, but on a GPU, as in PyTorch."""
-        return bool(self.is_cuda)
+        """Whether other processes see the memory; on a GPU always, as in PyTorch."""
+        return bool(self.is_cuda) or is_shared(self)
 
     def share_memory_(self: Any) -> Any:
-        """Let other processes see the memory; only of a GPU, where there is nothing to do.
+        """Move the memory to where other processes see it, with all views; returns the tensor.
+
+        On a GPU there is nothing to do.
 
         Raises:
-            NotImplementedError: the tensor is not on a GPU.
+            NotImplementedError: the device's arrays cannot live there, or plugrad-nn, which has
+                `plugrad.multiprocessing`, is not installed.
         """
-        if self.is_cuda:
-            return self
-        raise NotImplementedError(
-            "share_memory_(): an array's memory cannot be moved to where other processes see it; "
-            "make the array over multiprocessing.shared_memory and take it with from_numpy()"
-        )
+        if not self.is_cuda:
+            share_memory(self)
+        return self
 
     def storage_type(self: Any) -> Any:
         """The class of `storage()`."""

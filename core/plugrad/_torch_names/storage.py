@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad._printed_name import printed_name
+from plugrad._torch_names.sharing import is_shared, share_memory
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import DType, get_default_dtype, uint8
@@ -71,8 +72,19 @@ class _Storage:
         return -1 if self.device.is_host else self.device.index or 0
 
     def is_shared(self) -> bool:
-        """Whether other processes have the memory: no."""
-        return False
+        """Whether other processes see the memory; on a GPU always, as in PyTorch."""
+        return self.is_cuda or is_shared(self._tensor)
+
+    def share_memory_(self) -> Self:
+        """Move the memory to where other processes see it, with all tensors that are in it.
+
+        Raises NotImplementedError if the device's arrays cannot live there, or plugrad-nn, which
+        has `plugrad.multiprocessing`, is not installed.
+        """
+        if not self.is_cuda:
+            share_memory(self._tensor)
+            self._array = _owner(memory_of(self._tensor))
+        return self
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether it is page-locked memory of the host."""

@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any, Final
 
 from plugrad.plugins.printing import set_printed_name
-from plugrad_as_torch.layout import TORCH_VERSION, torch_names
+from plugrad_as_torch.layout import TORCH_VERSION, layouts, torch_names
 from plugrad_as_torch.lookup import find, has_module, missing, names_of, no_module
+from plugrad_as_torch.spawned import tell_new_processes, tell_no_more
 
 _ORIGIN: Final = "plugrad.as_torch"
 
@@ -41,12 +42,17 @@ class TorchModule(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         # The import system sets a submodule on its parent. Where PyTorch has a function of that
         # name, such as torch.autograd.gradcheck, the attribute is the function.
-        if isinstance(value, TorchModule) and name in torch_names().get(self.__name__, ()):
+        if isinstance(value, TorchModule) and _is_other(self.__name__, name):
             return
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *names_of(self.__name__)})
+
+
+def _is_other(module: str, name: str) -> bool:
+    """Whether a module of PyTorch has something else than a submodule under this name."""
+    return name in torch_names().get(module, ()) or name in layouts()[module].aliases
 
 
 class _Loader(Loader):
@@ -109,7 +115,8 @@ def is_installed() -> bool:
 
 
 def install() -> None:
-    """Let `torch` mean plugrad in this process, and objects print as PyTorch's do.
+    """Let `torch` mean plugrad in this process, and objects print as PyTorch's do. Processes that
+    multiprocessing starts from here on do the same.
 
     Raises:
         RuntimeError: PyTorch itself is imported already.
@@ -124,6 +131,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, _TorchFinder)
     _before.append(set_printed_name("torch"))
+    tell_new_processes(install)
 
 
 def uninstall() -> None:
@@ -133,6 +141,7 @@ def uninstall() -> None:
     """
     if not is_installed():
         return
+    tell_no_more()
     set_printed_name(_before.pop())
     sys.meta_path.remove(_TorchFinder)
     for name, module in list(sys.modules.items()):

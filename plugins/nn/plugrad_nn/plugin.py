@@ -1,4 +1,4 @@
-"""What plugrad-nn adds to plugrad: the namespaces nn, optim and utils, save and load, the demo."""
+"""What plugrad-nn adds to plugrad: nn, optim, utils, multiprocessing, save and load, the demo."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ NAMESPACES: dict[str, str] = {
     "nn": "plugrad_nn.nn",
     "optim": "plugrad_nn.optim",
     "utils": "plugrad_nn.utils",
+    "multiprocessing": "plugrad_nn.multiprocessing",
     "save": "plugrad_nn.serialization:save",
     "load": "plugrad_nn.serialization:load",
 }

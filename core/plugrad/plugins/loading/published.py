@@ -9,6 +9,7 @@ PUBLISHED: Final = {
     "nn": "nn",
     "optim": "nn",
     "utils": "nn",
+    "multiprocessing": "nn",
     "save": "nn",
     "load": "nn",
     "special": "special",

@@ -31,4 +31,4 @@ def load(seed: int) -> tuple[Digits, Digits]:
     generator = plugrad.Generator(device="cpu").manual_seed(seed)
     shares = [1 - HELD_OUT_SHARE, HELD_OUT_SHARE]
     training, held_out = random_split(data, shares, generator=generator)
-    return Digits(*data.batch(training.indices)), Digits(*data.batch(held_out.indices))
+    return Digits(*data[training.indices]), Digits(*data[held_out.indices])

@@ -121,6 +121,13 @@ class ModuleConversion:
         """Moves all members to a GPU, by default the current one."""
         return self._apply(lambda t: t.cuda(device))
 
+    def share_memory(self: T) -> T:
+        """Moves all members, in place, to memory that other processes see.
+
+        Raises NotImplementedError if their device's arrays cannot live there.
+        """
+        return self._apply(lambda t: t.share_memory_())
+
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
     """The device, dtype and `non_blocking` that the arguments of `Module.to` name."""

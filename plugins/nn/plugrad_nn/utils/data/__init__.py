@@ -1,9 +1,20 @@
 """plugrad.utils.data: data sets, samplers and the loader that makes batches of them."""
 
 from plugrad.plugins.arguments import explain_constructors
-from plugrad_nn.utils.data.collate import default_collate
-from plugrad_nn.utils.data.dataloader import DataLoader
-from plugrad_nn.utils.data.dataset import Dataset, Subset, TensorDataset, random_split
+from plugrad_nn.utils.data._utils.collate import default_collate, default_convert
+from plugrad_nn.utils.data._utils.worker_info import get_worker_info
+from plugrad_nn.utils.data.dataloader import DataLoader, _DatasetKind
+from plugrad_nn.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from plugrad_nn.utils.data.distributed import DistributedSampler
 from plugrad_nn.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -15,16 +26,24 @@ from plugrad_nn.utils.data.sampler import (
 
 __all__ = [
     "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
+    "IterableDataset",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "_DatasetKind",
     "default_collate",
+    "default_convert",
+    "get_worker_info",
     "random_split",
 ]
 

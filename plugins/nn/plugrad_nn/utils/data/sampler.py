@@ -30,7 +30,7 @@ class Sampler(Generic[T]):
     """Yields indices (or lists of them, for a batch sampler)."""
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError("Subclasses of Sampler should implement __iter__.")
+        raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
@@ -62,14 +62,18 @@ class RandomSampler(Sampler[int]):
             )
         self.data_source = data_source
         self.replacement = replacement
-        self.num_samples = len(data_source) if num_samples is None else num_samples
+        self._num_samples = num_samples
         self.generator = generator
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
-                if num_samples is not None
-                else "num_samples should be a positive integer value, but got num_samples=0"
+                "num_samples should be a positive integer value, but got "
+                f"num_samples={self.num_samples}"
             )
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has: by default those that there are at the time."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
         size = len(self.data_source)

@@ -1,7 +1,8 @@
-"""Data sets, samplers and the loader (closed forms)."""
+"""The loader in one process, its options, and what it makes batches of (closed forms)."""
 
 from __future__ import annotations
 
+import pickle
 from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from plugrad.utils.data import (
     BatchSampler,
     DataLoader,
     Dataset,
+    IterableDataset,
     RandomSampler,
     SequentialSampler,
     Subset,
@@ -115,13 +117,14 @@ def test_collate_fn_gets_the_list_of_samples() -> None:
 
 
 def test_iterable_data_is_batched() -> None:
-    class Stream:
+    class Stream(IterableDataset[int]):
         def __iter__(self) -> Iterator[int]:
             return iter(range(5))
 
     assert [batch.tolist() for batch in DataLoader(Stream(), batch_size=2)] == [[0, 1], [2, 3], [4]]
-    with pytest.raises(ValueError, match="iterable dataset"):
-        DataLoader(Stream(), shuffle=True)
+    assert list(DataLoader(Stream(), batch_size=None)) == [0, 1, 2, 3, 4]
+    full = [batch.tolist() for batch in DataLoader(Stream(), batch_size=2, drop_last=True)]
+    assert full == [[0, 1], [2, 3]]
 
 
 @pytest.mark.parametrize(
@@ -137,12 +140,82 @@ def test_iterable_data_is_batched() -> None:
             "batch_sampler option is mutually exclusive with",
         ),
         ({"batch_size": None, "drop_last": True}, "batch_size=None option disables auto-batching"),
-        ({"num_workers": 2}, "num_workers"),
+        ({"num_workers": -1}, "num_workers option should be non-negative"),
+        ({"timeout": -1}, "timeout option should be non-negative"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only be specified in multiproc"),
+        ({"num_workers": 1, "prefetch_factor": -1}, "prefetch_factor option should be non-neg"),
+        ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
+        ({"multiprocessing_context": "fork"}, "can only be used with multi-process loading"),
+        (
+            {"num_workers": 1, "multiprocessing_context": "knife"},
+            "should specify a valid start method in .* but got multiprocessing_context='knife'",
+        ),
     ],
 )
 def test_loader_options_that_exclude_each_other(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         DataLoader(numbers(), **options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("shuffle", True), ("sampler", [1]), ("batch_sampler", [[1]])]
+)
+def test_an_iterable_data_set_has_its_own_order(option: str, value: Any) -> None:
+    class Stream(IterableDataset[int]):
+        def __iter__(self) -> Iterator[int]:
+            return iter(())
+
+    with pytest.raises(ValueError, match=f"expected unspecified {option} option, but got {option}"):
+        DataLoader(Stream(), **{option: value})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"],
+)
+def test_what_samplers_were_made_of_is_fixed(name: str) -> None:
+    loader = DataLoader(numbers())
+    with pytest.raises(ValueError, match=f"{name} attribute should not be set after DataLoader is"):
+        setattr(loader, name, getattr(loader, name))
+    loader.num_workers = 1
+    loader.multiprocessing_context = "spawn"
+    with pytest.raises(TypeError, match="should be a valid context object or a string"):
+        loader.multiprocessing_context = 3
+    assert loader.multiprocessing_context.get_start_method() == "spawn"
+
+
+def test_more_workers_than_processors_warn() -> None:
+    with pytest.warns(UserWarning, match="This DataLoader will create 4096 worker processes"):
+        DataLoader(numbers(), num_workers=4096)
+
+
+def test_a_length_that_is_wrong_warns_when_it_is_passed() -> None:
+    class Short(IterableDataset[int]):
+        def __iter__(self) -> Iterator[int]:
+            return iter(range(3))
+
+        def __len__(self) -> int:
+            return 2
+
+    loader = DataLoader(Short(), batch_size=None)
+    assert len(list(loader)) == 3
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match="was reported to be 2.*but 3 samples have been fetched"):
+        list(loader)
+    assert [len(DataLoader(Short(), 3, drop_last=drop)) for drop in (False, True)] == [1, 0]
+
+
+def test_an_iterator_cannot_be_pickled() -> None:
+    with pytest.raises(NotImplementedError, match="cannot be pickled"):
+        pickle.dumps(iter(DataLoader(numbers())))
+
+
+def test_pinning_without_a_device_warns() -> None:
+    if plugrad.cuda.is_available():
+        pytest.skip("there is a device")
+    loader = DataLoader(numbers(4), 2, pin_memory=True)
+    with pytest.warns(UserWarning, match="no accelerator is found"):
+        assert [labels.tolist() for _, labels in loader] == [[0, 1], [2, 3]]
 
 
 def test_random_split_by_sizes_is_a_partition() -> None:
@@ -196,7 +269,7 @@ def test_collate_goes_into_nested_samples() -> None:
     assert batch["b"][1] == ("s", "t")
     assert batch["c"].dtype == plugrad.float32
     assert batch["p"].x.tolist() == [[1.0, 1.0], [0.0, 0.0]]
-    assert batch["p"].name == ["u", "v"]
+    assert batch["p"].name == ("u", "v")
 
 
 def test_collate_refuses_what_it_does_not_know() -> None:

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.multiprocessing.reductions`. Written by tools/stubs.py.
+from plugrad_nn.multiprocessing.reductions import *

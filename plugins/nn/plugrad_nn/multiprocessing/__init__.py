@@ -1,0 +1,59 @@
+"""plugrad.multiprocessing: Python's multiprocessing, with tensors that several processes see.
+
+Once it is imported, a tensor that goes through a queue or a pipe moves to shared memory, and both
+processes see what either writes to it. `spawn` starts processes and raises their errors.
+
+>>> import plugrad.multiprocessing as mp
+>>> queue = mp.SimpleQueue()
+>>> x = plugrad.zeros(2)
+>>> queue.put(x)
+>>> x += 1
+>>> queue.get()
+tensor([1., 1.])
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing import *  # noqa: F403  # what it has is meant to be here
+from typing import Any
+
+from plugrad_nn.multiprocessing.processes import (
+    ProcessContext,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
+from plugrad_nn.multiprocessing.reductions import init_reductions
+from plugrad_nn.multiprocessing.sharing import (
+    get_all_sharing_strategies,
+    get_sharing_strategy,
+    is_shared,
+    set_sharing_strategy,
+    share_memory,
+)
+
+__all__ = [
+    "ProcessContext",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "init_reductions",
+    "is_shared",
+    "set_sharing_strategy",
+    "share_memory",
+    "spawn",
+    "start_processes",
+]
+__all__ += multiprocessing.__all__
+
+init_reductions()
+
+
+def __getattr__(name: str) -> Any:
+    # What is not in `__all__` of multiprocessing, such as its submodules.
+    return getattr(multiprocessing, name)

@@ -1,0 +1,186 @@
+"""Collation: a list of samples becomes one batch, by a table of functions for kinds of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+import plugrad
+from plugrad import Tensor
+from plugrad.plugins.arguments import explains
+from plugrad_nn.utils.data._utils.containers import like_mapping, like_sequence
+from plugrad_nn.utils.data._utils.worker_info import get_worker_info, shared_array
+
+CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
+
+# Kinds of NumPy's dtypes that are no numbers: bytes, text and objects.
+_NO_NUMBERS: Final = "SUO"
+
+default_collate_err_msg_format: Final = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+
+
+@explains
+def default_convert(data: Any) -> Any:
+    """Makes tensors of NumPy's arrays and numbers, also inside of mappings and sequences; the rest
+    stays as it is. It is what a loader does to a sample with `batch_size=None`.
+
+    >>> import numpy as np
+    >>> from plugrad.utils.data import default_convert
+    >>> default_convert({"x": np.array([1, 2]), "name": "a"})
+    {'x': tensor([1, 2]), 'name': 'a'}
+    """
+    if isinstance(data, np.ndarray) and type(data).__module__ == "numpy":
+        return data if data.dtype.kind in _NO_NUMBERS else plugrad.as_tensor(data)
+    if isinstance(data, np.generic) and not isinstance(data, np.str_):
+        return plugrad.as_tensor(data)
+    if isinstance(data, Tensor | str | bytes):
+        return data
+    if isinstance(data, Mapping):
+        return like_mapping(data, {key: default_convert(data[key]) for key in data})
+    if isinstance(data, tuple):
+        converted = [default_convert(value) for value in data]
+        return type(data)(*converted) if _is_named(data) else converted
+    if isinstance(data, Sequence):
+        return like_sequence(data, [default_convert(value) for value in data])
+    return data
+
+
+def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """One batch of a list of samples, which are all like the first.
+
+    Args:
+        batch: the samples.
+        collate_fn_map: functions by the class of sample that they collate, or by a tuple of
+            classes. The class itself comes first, then the first entry that it is a subclass of.
+            They are called as `function(batch, collate_fn_map=...)`. Mappings and sequences that
+            none of them takes are gone into.
+
+    Raises:
+        TypeError: the samples are of a kind that nothing is known about.
+        RuntimeError: the samples are sequences of different lengths.
+    """
+    first = batch[0]
+    if collate_fn_map is not None:
+        function = _function_for(first, collate_fn_map)
+        if function is not None:
+            return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        columns = {key: [sample[key] for sample in batch] for key in first}
+        return like_mapping(
+            first, {key: collate(c, collate_fn_map=collate_fn_map) for key, c in columns.items()}
+        )
+    if _is_named(first):
+        fields = zip(*batch, strict=False)
+        return type(first)(*(collate(c, collate_fn_map=collate_fn_map) for c in fields))
+    if isinstance(first, Sequence):
+        size = len(first)
+        if any(len(sample) != size for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        made = [collate(c, collate_fn_map=collate_fn_map) for c in zip(*batch, strict=True)]
+        return made if isinstance(first, tuple) else like_sequence(first, made)
+    raise TypeError(default_collate_err_msg_format.format(type(first)))
+
+
+def _function_for(sample: Any, functions: CollateMap) -> Callable[..., Any] | None:
+    exact = functions.get(type(sample))
+    if exact is not None:
+        return exact
+    return next((found for kind, found in functions.items() if isinstance(sample, kind)), None)
+
+
+def _is_named(sample: Any) -> bool:
+    return isinstance(sample, tuple) and hasattr(sample, "_fields")
+
+
+def collate_tensor_fn(
+    batch: Sequence[Tensor], *, collate_fn_map: CollateMap | None = None
+) -> Tensor:
+    """Stacks tensors; in a worker process right into shared memory."""
+    if get_worker_info() is not None:
+        stacked = _stacked_in_shared_memory(batch)
+        if stacked is not None:
+            return stacked
+    return plugrad.stack(tuple(batch), dim=0)
+
+
+def _stacked_in_shared_memory(batch: Sequence[Tensor]) -> Tensor | None:
+    """None if the tensors are not plain ones on the host, or do not fit each other."""
+    first = batch[0]
+    shape, dtype = first.shape, first.dtype
+    for tensor in batch:
+        if (
+            type(tensor) is not Tensor
+            or tensor.dtype is not dtype
+            or tensor.shape != shape
+            or tensor.device.type != "cpu"
+            or tensor.requires_grad
+            or tensor.is_conj()
+            or tensor.is_neg()
+        ):
+            return None
+    out = shared_array((len(batch), *shape), dtype.numpy)
+    if out is None:
+        return None
+    for place, tensor in enumerate(batch):
+        out[place] = tensor.numpy()
+    return plugrad.from_numpy(out)
+
+
+def collate_numpy_array_fn(
+    batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
+) -> Any:
+    """Stacks arrays of numbers, as tensors."""
+    if batch[0].dtype.kind in _NO_NUMBERS:
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
+    return collate([plugrad.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(
+    batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
+) -> Tensor:
+    """A tensor of NumPy's numbers, in their dtype."""
+    return plugrad.as_tensor(batch)
+
+
+def collate_float_fn(batch: Sequence[float], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """A float64 tensor of Python's numbers."""
+    return plugrad.tensor(batch, dtype=plugrad.float64)
+
+
+def collate_int_fn(batch: Sequence[int], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """An int64 tensor of Python's integers, or a bool one."""
+    return plugrad.tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Text as it is."""
+    return batch
+
+
+# What `default_collate` goes by; programs add their own classes to it.
+default_collate_fn_map: Final[CollateMap] = {
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+@explains
+def default_collate(batch: Iterable[Any]) -> Any:
+    """Stacks tensors, arrays and numbers; goes into mappings and sequences; leaves text alone.
+
+    `default_collate_fn_map` says what is done to which class of samples.
+
+    >>> from plugrad.utils.data import default_collate
+    >>> default_collate([{"x": 1, "y": ("a", 0.5)}, {"x": 2, "y": ("b", 0.25)}])
+    {'x': tensor([1, 2]), 'y': [('a', 'b'), tensor([0.5000, 0.2500], dtype=plugrad.float64)]}
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)
