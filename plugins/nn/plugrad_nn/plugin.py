@@ -12,6 +12,8 @@ NAMESPACES: dict[str, str] = {
     "nn": "plugrad_nn.nn",
     "optim": "plugrad_nn.optim",
     "utils": "plugrad_nn.utils",
+    "serialization": "plugrad_nn.serialization",
+    "hub": "plugrad_nn.hub",
     "save": "plugrad_nn.serialization:save",
     "load": "plugrad_nn.serialization:load",
 }

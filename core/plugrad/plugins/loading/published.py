@@ -11,6 +11,8 @@ PUBLISHED: Final = {
     "utils": "nn",
     "save": "nn",
     "load": "nn",
+    "serialization": "nn",
+    "hub": "nn",
     "special": "special",
     "as_torch": "as_torch",
 }
