@@ -4,7 +4,6 @@ user allowed."""
 from __future__ import annotations
 
 import codecs
-import pickle
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +12,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad.nn.parameter import Parameter
 from plugrad.plugins.printing import printed_name
-from plugrad_nn.serialization.opcodes import check_key
+from plugrad_nn.serialization.opcodes import NotAllowedError, check_key
 from plugrad_nn.serialization.rebuilding import Rebuilder, rebuild_from_type, refusal, set_state
 from plugrad_nn.serialization.safe_globals import BLOCKED_MODULES, allowed
 from plugrad_nn.serialization.storage_types import (
@@ -170,12 +169,12 @@ class KnownNames:
         """The object behind a name.
 
         Raises:
-            pickle.UnpicklingError: it is not allowed.
+            NotAllowedError: it is not allowed.
             NotImplementedError: it stands for tensors that plugrad does not have.
         """
         full = f"{module}.{name}"
         if module.partition(".")[0] in BLOCKED_MODULES:
-            raise pickle.UnpicklingError(
+            raise NotAllowedError(
                 f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked."
             )
         for table in (self._user, self._functions, TENSOR_NAMES, _CONTAINERS):
@@ -183,13 +182,13 @@ class KnownNames:
                 return table[full]
         if full in _NOT_THERE:
             refusal(_NOT_THERE[full], "another dtype")()
-        raise pickle.UnpicklingError(not_allowed(full))
+        raise NotAllowedError(not_allowed(full))
 
     def call(self, function: Any, args: tuple[Any, ...]) -> Any:
         """What an allowed function or class returns.
 
         Raises:
-            pickle.UnpicklingError: it is not allowed.
+            NotAllowedError: it is not allowed.
         """
         for known in (*self._rebuilding, *self._user.values()):
             if function is known:
@@ -199,25 +198,25 @@ class KnownNames:
         for known, make in _CALLS:
             if function is known:
                 return make(args)
-        raise pickle.UnpicklingError(f"cannot call {_shown(function)}: it was not allowed")
+        raise NotAllowedError(f"cannot call {_shown(function)}: it was not allowed")
 
     def new(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, not yet initialised.
 
         Raises:
-            pickle.UnpicklingError: the class is not allowed.
+            NotAllowedError: the class is not allowed.
         """
         if isinstance(cls, type) and self.is_allowed_type(cls):
             return cls.__new__(cls, *args, **kwargs)
         if cls in (OrderedDict, set) and not args and not kwargs:
             return cls()
-        raise pickle.UnpicklingError(f"cannot make a {_shown(cls)}: it was not allowed")
+        raise NotAllowedError(f"cannot make a {_shown(cls)}: it was not allowed")
 
     def set_state(self, instance: Any, state: Any) -> None:
         """Gives an object its attributes.
 
         Raises:
-            pickle.UnpicklingError: its class is not allowed.
+            NotAllowedError: its class is not allowed.
         """
         cls = type(instance)
         if cls in (Tensor, Parameter):
@@ -227,7 +226,7 @@ class KnownNames:
         elif self.is_allowed_type(cls):
             set_state_of(instance, state)
         else:
-            raise pickle.UnpicklingError(f"cannot set attributes of a {cls.__name__}")
+            raise NotAllowedError(f"cannot set attributes of a {cls.__name__}")
 
     def is_allowed_type(self, cls: type) -> bool:
         """Whether the user allowed a class."""
@@ -235,9 +234,9 @@ class KnownNames:
 
     def _rebuild_from_type(self, func: Any, cls: Any, args: Any, state: Any) -> Tensor:
         if not any(func is known for known in (*self._rebuilding, *self._user.values())):
-            raise pickle.UnpicklingError(f"cannot call {_shown(func)}: it was not allowed")
+            raise NotAllowedError(f"cannot call {_shown(func)}: it was not allowed")
         if cls not in (Tensor, Parameter) and not self.is_allowed_type(cls):
-            raise pickle.UnpicklingError(f"cannot make a {_shown(cls)}: it was not allowed")
+            raise NotAllowedError(f"cannot make a {_shown(cls)}: it was not allowed")
         return rebuild_from_type(func, cls, args, state)
 
 

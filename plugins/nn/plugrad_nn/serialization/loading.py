@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from plugrad.plugins.printing import printed_name
 from plugrad_nn.serialization import legacy, safetensors_files, sharded, torch_zip
+from plugrad_nn.serialization.known_names import KnownNames
 from plugrad_nn.serialization.locations import MapLocation, restore_function
+from plugrad_nn.serialization.opcodes import NotAllowedError
 from plugrad_nn.serialization.paths import PathOrFile, called, length_of, opened, path_of
 from plugrad_nn.serialization.rebuilding import Rebuilder
 
-_ZIP = b"PK\x03\x04"
+_ZIP: Final = b"PK\x03\x04"
 # Where tar files have their mark.
-_TAR = slice(257, 262)
-_HEAD = 512
+_TAR: Final = slice(257, 262)
+_HEAD: Final = 512
 
 
 def load(
@@ -115,8 +117,6 @@ def get_unsafe_globals_in_checkpoint(f: PathOrFile) -> list[str]:
     Raises:
         ValueError, RuntimeError, pickle.UnpicklingError: as `load`.
     """
-    from plugrad_nn.serialization.known_names import KnownNames
-
     with opened(f) as file:
         format_ = format_of(file)
         if format_ == "zip":
@@ -182,6 +182,11 @@ def _check_pickle_module(module: Any, weights_only: bool | None) -> None:
 
 def _explained(name: str, error: pickle.UnpicklingError) -> str:
     library = printed_name()
+    if not isinstance(error, NotAllowedError):
+        return (
+            f"Weights only load failed: {name}: {error}. The file was cut off or changed after it "
+            "was written"
+        )
     return (
         f"Weights only load failed: {name}: {error}\n"
         f"Nothing of the file was executed. If you trust where it comes from, either allow the "
@@ -189,6 +194,3 @@ def _explained(name: str, error: pickle.UnpicklingError) -> str:
         f"them, `{library}.serialization.add_safe_globals` allows them); or call `{library}.load` "
         "with weights_only=False, which lets the file run any program."
     )
-
-
-__all__ = ["format_of", "get_unsafe_globals_in_checkpoint", "load"]

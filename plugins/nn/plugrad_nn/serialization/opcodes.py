@@ -19,20 +19,24 @@ DEEPEST_KEY: Final = 20
 LARGEST_KEY: Final = 100_000
 
 
+class NotAllowedError(pickle.UnpicklingError):
+    """A pickle names or calls what it must not."""
+
+
 class Names(Protocol):
     """What a pickle may name, and what becomes of it."""
 
     def find(self, module: str, name: str) -> Any:
-        """The object behind a name; UnpicklingError if it is not allowed."""
+        """The object behind a name; NotAllowedError if it is not allowed."""
 
     def call(self, function: Any, args: tuple[Any, ...]) -> Any:
-        """What an allowed function or class returns; UnpicklingError for others."""
+        """What an allowed function or class returns; NotAllowedError for others."""
 
     def new(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """An instance of an allowed class, not yet initialised; UnpicklingError for others."""
+        """An instance of an allowed class, not yet initialised; NotAllowedError for others."""
 
     def set_state(self, instance: Any, state: Any) -> None:
-        """Gives an object its attributes; UnpicklingError for classes that are not allowed."""
+        """Gives an object its attributes; NotAllowedError for classes that are not allowed."""
 
     def is_allowed_type(self, cls: type) -> bool:
         """Whether the user allowed a class."""
@@ -76,7 +80,8 @@ class SafeUnpickler:
         """The object.
 
         Raises:
-            pickle.UnpicklingError: the pickle names something that is not allowed, or is damaged.
+            NotAllowedError: the pickle names something that is not allowed.
+            pickle.UnpicklingError: it is damaged.
         """
         try:
             while True:

@@ -13,7 +13,7 @@ import numpy as np
 
 import plugrad
 from plugrad import Tensor
-from plugrad.nn.parameter import Parameter
+from plugrad.nn.parameter import Buffer, Parameter
 from plugrad_nn.nn.state import StateDict
 from plugrad_nn.serialization.locations import location_tag
 from plugrad_nn.serialization.rebuilding import Bytes
@@ -188,7 +188,8 @@ class TorchPickler(pickle._Pickler):
         if cls is Tensor and state is None:
             self._save_call(function, args, tensor)
         else:
-            self._save_call(REBUILD_FROM_TYPE, (function, cls, args, state or {}), tensor)
+            shown = Tensor if cls is Buffer else cls
+            self._save_call(REBUILD_FROM_TYPE, (function, shown, args, state or {}), tensor)
 
     def _save_parameter(self, parameter: Parameter) -> None:
         data = parameter.detach()
@@ -268,8 +269,20 @@ TorchPickler.dispatch.update(
 
 def attributes_of(tensor: Tensor) -> dict[str, Any] | None:
     """What the user has attached to a tensor."""
-    found: dict[str, Any] | None = Tensor.__reduce_ex__(tensor, 2)[2]
-    return found
+    found = {name: value for name, value in vars(tensor).items() if name not in _FIELDS}
+    if isinstance(tensor, Buffer):
+        # PyTorch knows buffers by it.
+        found["_is_buffer"] = True
+    return found or None
+
+
+# Where the core is interpreted, its own fields are in the same dict.
+_FIELDS: Final = frozenset(
+    [
+        *("array", "dtype", "device", "_keyset"),
+        *(name for cls in Tensor.__mro__ for name in vars(cls).get("__annotations__", {})),
+    ]
+)
 
 
 def _lies_there(tensor: Tensor, storage: Any, offset: int, stride: tuple[int, ...]) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import plugrad
 from plugrad import Tensor
-from plugrad.nn.parameter import Parameter
+from plugrad.nn.parameter import Buffer, Parameter
 
 Bytes = npt.NDArray[np.uint8]
 # NumPy's arrays and PyTorch's tensors have no more.
@@ -285,6 +285,9 @@ def rebuild_from_type(func: Any, cls: Any, args: Any, state: Any) -> Tensor:
     _check(isinstance(args, tuple) and callable(func), "expected a function and arguments", args)
     made: Any = func(*args)
     _check(isinstance(made, Tensor), "expected a tensor", made)
+    if isinstance(state, dict) and "_is_buffer" in state and cls is Tensor:
+        cls = Buffer
+        state = {name: value for name, value in state.items() if name != "_is_buffer"}
     if type(made) is not cls:
         made = made.as_subclass(cls)
     if cls.__setstate__ is not Tensor.__setstate__:
