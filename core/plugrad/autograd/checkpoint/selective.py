@@ -266,4 +266,9 @@ def _random_states() -> list[Any]:
 
 
 def _same(before: list[Any], after: list[Any]) -> bool:
-    return all(a.tolist() == b.tolist() for a, b in zip(before, after, strict=True))
+    return [_comparable(state) for state in before] == [_comparable(state) for state in after]
+
+
+def _comparable(state: Any) -> Any:
+    """A backend's random state is a tensor, an array, or something of Python's."""
+    return state.tolist() if hasattr(state, "tolist") else state

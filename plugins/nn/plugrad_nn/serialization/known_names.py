@@ -67,6 +67,7 @@ _CONTAINERS: Final[dict[str, Any]] = {
     "builtins.set": set,
     "builtins.complex": complex,
     "builtins.bytearray": bytearray,
+    "builtins.bytes": bytes,
     "_codecs.encode": _encode,
 }
 _NOT_THERE: Final = {
@@ -147,6 +148,7 @@ _CALLS: Final[list[tuple[Any, Callable[[tuple[Any, ...]], Any]]]] = [
     (Counter, _make_counter),
     (complex, _make_complex),
     (bytearray, _make_bytearray),
+    (bytes, lambda args: bytes(_make_bytearray(args))),
     (_encode, lambda args: _encode(*args)),
     (_get_layout, lambda args: _get_layout(*args)),
 ]

@@ -75,6 +75,8 @@ class SafeUnpickler:
         self._marks: list[list[Any]] = []
         self._memo: dict[int, Any] = {}
         self._protocol = 0
+        # Errors of what is asked for storages are no damage of the pickle.
+        self._is_outside = False
 
     def load(self) -> Any:
         """The object.
@@ -93,6 +95,8 @@ class SafeUnpickler:
                     raise pickle.UnpicklingError(f"Unsupported operand {code}")
                 step(self)
         except _DAMAGE as error:
+            if self._is_outside:
+                raise
             raise pickle.UnpicklingError(
                 f"the pickle is damaged: {type(error).__name__}: {error}"
             ) from error
@@ -201,7 +205,11 @@ class SafeUnpickler:
     def _persistent(self) -> None:
         if self._persistent_load is None:
             raise ValueError("there are no storages in this pickle")
-        self._push(self._persistent_load(self._stack.pop()))
+        identifier = self._stack.pop()
+        self._is_outside = True
+        storage = self._persistent_load(identifier)
+        self._is_outside = False
+        self._push(storage)
 
     # Rest.
 

@@ -3,6 +3,7 @@ by an identifier."""
 
 from __future__ import annotations
 
+import codecs
 import pickle
 import warnings
 from collections import OrderedDict
@@ -149,8 +150,12 @@ class TorchPickler(pickle._Pickler):
             self.write(pickle.GLOBAL + text)  # type: ignore[attr-defined]
         self.memoize(name)  # type: ignore[attr-defined]
 
-    def _save_class(self, cls: type) -> None:
-        self.save_global(cls)
+    def _save_bytes(self, data: bytes) -> None:
+        if data or self.proto >= 3:  # type: ignore[attr-defined]
+            pickle._Pickler.dispatch[bytes](self, data)
+        else:
+            # Else a call of `bytes`, which PyTorch does not allow.
+            self._save_call(codecs.encode, ("", "latin1"), data)
 
     def _save_dtype(self, dtype: plugrad.dtype) -> None:
         self._save_named(("torch", dtype.name), dtype)
@@ -263,6 +268,7 @@ TorchPickler.dispatch.update(
         Tensor: TorchPickler._save_tensor,
         Parameter: TorchPickler._save_parameter,
         StateDict: TorchPickler._save_state_dict,
+        bytes: TorchPickler._save_bytes,
     }
 )
 
