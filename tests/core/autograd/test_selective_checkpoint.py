@@ -156,7 +156,11 @@ def test_a_region_can_be_gone_through_once() -> None:
     ("policy", "error", "message"),
     [
         (3, TypeError, "must be either a function or a list of ops"),
-        ([plugrad.ops.plugrad.mm], ValueError, r"change it to `plugrad\.ops\.plugrad\.mm\.default`"),
+        (
+            [plugrad.ops.plugrad.mm],
+            ValueError,
+            r"change it to `plugrad\.ops\.plugrad\.mm\.default`",
+        ),
         ([plugrad.mm], ValueError, "Expected op in `op_list` to be an OpOverload"),
     ],
 )

@@ -163,7 +163,9 @@ def test_keys_that_take_forever_to_hash_are_refused() -> None:
 
 
 def test_deep_nesting_is_no_crash() -> None:
-    found = plugrad.load(io.BytesIO(with_pickle(b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b".")))
+    found = plugrad.load(
+        io.BytesIO(with_pickle(b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b"."))
+    )
     depth = 1
     while found:
         (found,) = found

@@ -18,8 +18,6 @@ import plugrad
 from plugrad import serialization
 
 
-
-
 def saved(obj: Any, **options: Any) -> io.BytesIO:
     file = io.BytesIO()
     plugrad.save(obj, file, format="pt", **options)

@@ -29,9 +29,7 @@ def write_shards(folder: Path, format_: Any, suffix: str) -> tuple[nn.Module, Pa
     return model, index
 
 
-@pytest.mark.parametrize(
-    ("format_", "suffix"), [("safetensors", "safetensors"), ("pt", "bin")]
-)
+@pytest.mark.parametrize(("format_", "suffix"), [("safetensors", "safetensors"), ("pt", "bin")])
 def test_an_index_stands_for_its_shards(tmp_path: Path, format_: str, suffix: str) -> None:
     model, index = write_shards(tmp_path, format_, suffix)
     state = plugrad.load(str(index), map_location="cpu")

@@ -48,9 +48,11 @@ def test_dtypes_and_shapes_survive(
     torch: Any, name: str, shape: tuple[int, ...], new: bool
 ) -> None:
     def make(library: Any) -> Any:
-        return library.arange(6).reshape(2, 3)[: shape[0] if shape else 2].to(
-            getattr(library, name)
-        ) if shape else library.tensor(1).to(getattr(library, name))
+        return (
+            library.arange(6).reshape(2, 3)[: shape[0] if shape else 2].to(getattr(library, name))
+            if shape
+            else library.tensor(1).to(getattr(library, name))
+        )
 
     for library, found in both_ways(torch, new, make):
         assert found.dtype == getattr(library, name)
@@ -233,9 +235,7 @@ def test_every_protocol_of_pickle_is_read(torch: Any, protocol: int) -> None:
     value = {"w": torch.ones(2), "b": b"\0" * 300, "s": "x" * 300, "n": 2**70}
     for found in (
         plugrad.load(written(torch, value, pickle_protocol=protocol)),
-        plugrad.load(
-            written(plugrad, {**value, "w": plugrad.ones(2)}, pickle_protocol=protocol)
-        ),
+        plugrad.load(written(plugrad, {**value, "w": plugrad.ones(2)}, pickle_protocol=protocol)),
     ):
         assert found["w"].tolist() == [1, 1]
         assert {key: found[key] for key in "bsn"} == {key: value[key] for key in "bsn"}

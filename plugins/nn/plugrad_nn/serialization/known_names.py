@@ -27,7 +27,7 @@ def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     """`_codecs.encode`, by which bytes are written in older protocols."""
     if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8", "ascii"):
         raise ValueError("expected text, and an encoding of text")
-    return codecs.encode(text, encoding)
+    return bytes(codecs.encode(text, encoding))
 
 
 def _get_layout(name: Any) -> str:

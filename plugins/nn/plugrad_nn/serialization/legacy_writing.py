@@ -30,4 +30,4 @@ def write_legacy(obj: Any, protocol: int, file: BinaryIO) -> None:
             bytes_ = bytes_.copy()
             swap_bytes(bytes_, storage.dtype)
         file.write((storage.nbytes // size).to_bytes(8, "little"))
-        file.write(memoryview(bytes_))
+        file.write(bytes_.data)

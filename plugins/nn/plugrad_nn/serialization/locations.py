@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import plugrad
 from plugrad.plugins import BackendNotFoundError, PluginError
 from plugrad.plugins.printing import printed_name
 
-Storage = Any  # plugrad.UntypedStorage or plugrad.TypedStorage
+Storage: TypeAlias = Any  # plugrad.UntypedStorage or plugrad.TypedStorage
 Tagger = Callable[[Storage], str | None]
 Deserializer = Callable[[Storage, str], Storage | None]
-MapLocation = (
+MapLocation: TypeAlias = (
     Callable[[Storage, str], Storage | None] | plugrad.device | str | Mapping[str, str] | None
 )
 
@@ -111,8 +111,7 @@ def restore_function(map_location: MapLocation) -> Callable[[Storage, str], Stor
             return found.untyped_storage()
         if not plugrad.is_storage(found):
             raise TypeError(
-                "load: map_location must return a storage or None, got "
-                f"{type(found).__name__}"
+                f"load: map_location must return a storage or None, got {type(found).__name__}"
             )
         return found
 

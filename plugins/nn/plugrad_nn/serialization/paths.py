@@ -1,4 +1,4 @@
-"""The files that `save` and `load` are given: paths and file objects, and writing all or nothing."""
+"""The files that `save` and `load` are given: paths, file objects, and writing all or nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def opened(f: PathOrFile) -> Iterator[BinaryIO]:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), called(f))
         try:
-            file = open(path, "rb")
+            file = path.open("rb")
         except OSError as error:
             raise type(error)(error.errno, error.strerror, called(f)) from None
         with file:

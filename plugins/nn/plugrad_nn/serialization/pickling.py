@@ -306,9 +306,7 @@ def _lies_there(tensor: Tensor, storage: Any, offset: int, stride: tuple[int, ..
     # An array that others made may have gaps, or lie in another order.
     memory = np.asarray(storage)
     begin = memory.ctypes.data
-    return bool(
-        begin == storage.data_ptr() and begin + offset * size == tensor.data_ptr()
-    )
+    return bool(begin == storage.data_ptr() and begin + offset * size == tensor.data_ptr())
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -323,6 +321,4 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _warn_of_hooks(tensor: Tensor) -> None:
     for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
         if not getattr(hook, "__torch_unserializable__", False):
-            warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.", stacklevel=2
-            )
+            warnings.warn(f"backward hook {hook!r} on tensor will not be serialized.", stacklevel=2)

@@ -151,9 +151,7 @@ class Rebuilder:
         made = plugrad.empty_strided(sizes, strides, dtype=_dtype(dtype), device="meta")
         return _finished(made, requires_grad, None)
 
-    def rebuild_from_numpy(
-        self, data: Any, dtype: Any, device: Any, requires_grad: Any
-    ) -> Tensor:
+    def rebuild_from_numpy(self, data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         """A tensor of a device whose tensors are saved as arrays."""
         _check(isinstance(data, np.ndarray), "expected a NumPy array", data)
         made = plugrad.from_numpy(data).to(_dtype(dtype))
@@ -183,9 +181,7 @@ def swap_bytes(data: Bytes, dtype: plugrad.dtype) -> None:
     numbers[:] = numbers[:, ::-1].copy()
 
 
-def _loaded(
-    restored: Any, given: Any, data: Bytes, dtype: plugrad.dtype | None
-) -> LoadedStorage:
+def _loaded(restored: Any, given: Any, data: Bytes, dtype: plugrad.dtype | None) -> LoadedStorage:
     if restored is given:
         if dtype is None:
             return LoadedStorage(given, None, data, None)
@@ -241,7 +237,9 @@ def _layout(size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     for values, name in ((size, "sizes"), (stride, "strides")):
         fits = isinstance(values, tuple) and all(type(n) is int and 0 <= n < 2**62 for n in values)
         _check(fits, f"expected {name} of at least 0", values)
-    _check(len(size) == len(stride) <= MOST_DIMENSIONS, "sizes and strides do not go together", size)
+    _check(
+        len(size) == len(stride) <= MOST_DIMENSIONS, "sizes and strides do not go together", size
+    )
     # An empty tensor of huge lengths is one that no library can hold.
     _check(math.prod(max(n, 1) for n in size) < 2**62, "too many elements", size)
     return tuple(size), tuple(stride)

@@ -65,17 +65,17 @@ def save(
     if metadata is not None:
         raise ValueError("save: metadata goes with format='safetensors' only")
     protocol = pickle_protocol
-    if isinstance(protocol, bool) or not isinstance(protocol, int) or not (
-        2 <= protocol <= pickle.HIGHEST_PROTOCOL
+    if (
+        isinstance(protocol, bool)
+        or not isinstance(protocol, int)
+        or not (2 <= protocol <= pickle.HIGHEST_PROTOCOL)
     ):
         raise ValueError(
             f"save: pickle_protocol must be from 2 to {pickle.HIGHEST_PROTOCOL}, got {protocol!r}"
         )
     write_to: Callable[[BinaryIO], None]
     if _use_new_zipfile_serialization:
-        write_to = partial(
-            _write_zip, obj, _folder_for(f), protocol, not _disable_byteorder_record
-        )
+        write_to = partial(_write_zip, obj, _folder_for(f), protocol, not _disable_byteorder_record)
     else:
         write_to = partial(legacy_writing.write_legacy, obj, protocol)
     write(f, write_to)

@@ -24,7 +24,7 @@ STORAGES: Final[dict[str, Any]] = {
         "ComplexDoubleStorage",
     )
 }
-NAMES_OF_STORAGES: Final[dict[plugrad.dtype, str]] = {
+NAMES_OF_STORAGES: Final[dict[Any, str]] = {
     storage.dtype: name for name, storage in STORAGES.items()
 }
 QUANTIZED_STORAGES: Final = (

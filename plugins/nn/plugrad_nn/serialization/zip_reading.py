@@ -1,4 +1,4 @@
-"""The records in a zip file of PyTorch's: where they lie, whether they are whole, and their bytes."""
+"""The records in a zip file of PyTorch's: where they lie, if they are whole, and their bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,13 @@ class ZipRecords:
             with zipfile.ZipFile(file) as archive:
                 entries = archive.infolist()
                 start = archive.start_dir
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
+        except (
+            zipfile.BadZipFile,
+            OSError,
+            ValueError,
+            NotImplementedError,
+            struct.error,
+        ) as error:
             self._fail(f"the directory at its end cannot be read: {error}")
         except (EOFError, IndexError, OverflowError, MemoryError) as error:
             self._fail(f"the directory at its end is damaged: {error}")
@@ -147,7 +153,7 @@ class ZipRecords:
         return entry.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
 
     def _fill(self, data: Bytes, name: str) -> None:
-        view = memoryview(data)
+        view = data.data
         done = 0
         into = getattr(self._file, "readinto", None)
         while done < len(view):
@@ -166,7 +172,7 @@ class ZipRecords:
         packed = np.empty(entry.compress_size, np.uint8)
         self._fill(packed, name)
         try:
-            text = machine.decompress(memoryview(packed), entry.file_size + 1)
+            text = machine.decompress(packed.data, entry.file_size + 1)
         except zlib.error as error:
             self._fail(f"record {name!r} cannot be unpacked: {error}")
         if len(text) != entry.file_size:
@@ -175,7 +181,7 @@ class ZipRecords:
 
     def _check_sum(self, entry: zipfile.ZipInfo, data: Bytes, name: str) -> None:
         # 0 stands for a checksum that PyTorch was told not to compute.
-        if entry.CRC and get_crc32_options() and zlib.crc32(memoryview(data)) != entry.CRC:
+        if entry.CRC and get_crc32_options() and zlib.crc32(data.data) != entry.CRC:
             self._fail(f"record {name!r} does not have the checksum that it was written with")
 
     def _fail(self, what: str) -> NoReturn:

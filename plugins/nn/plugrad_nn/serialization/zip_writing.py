@@ -21,7 +21,9 @@ _PART: Final = 1 << 24
 _PADDING_TAG: Final = b"FB"
 
 
-def write_zip(obj: Any, file: BinaryIO, folder: str, protocol: int, byte_order: bool = True) -> None:
+def write_zip(
+    obj: Any, file: BinaryIO, folder: str, protocol: int, byte_order: bool = True
+) -> None:
     """Write an object.
 
     Args:
@@ -46,9 +48,7 @@ def write_zip(obj: Any, file: BinaryIO, folder: str, protocol: int, byte_order: 
                 entry.CRC = 0
 
 
-def pickled(
-    obj: Any, protocol: int, with_views: bool = False
-) -> tuple[bytes, list[SavedStorage]]:
+def pickled(obj: Any, protocol: int, with_views: bool = False) -> tuple[bytes, list[SavedStorage]]:
     """The pickle of an object, and the storages that it refers to."""
     buffer = io.BytesIO()
     pickler = TorchPickler(buffer, protocol, with_views)
@@ -64,7 +64,7 @@ def _parts(storage: SavedStorage) -> Iterator[bytes | memoryview]:
             left -= len(part)
             yield part
     elif storage.nbytes:
-        view = memoryview(storage.bytes())
+        view = storage.bytes().data
         for start in range(0, len(view), _PART):
             yield view[start : start + _PART]
 
