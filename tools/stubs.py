@@ -18,7 +18,7 @@ HEADER = "# For type checkers: `{name}`. Written by tools/stubs.py.\n"
 
 # The folder of a distribution, and the namespaces that its package has.
 NAMESPACES = {
-    "plugins/nn": ("plugrad_nn", ("nn", "optim", "utils")),
+    "plugins/nn": ("plugrad_nn", ("nn", "optim", "utils", "serialization", "hub")),
     "plugins/special": ("plugrad_special", ("special",)),
     "plugins/distributions": ("plugrad_distributions", ("distributions",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),

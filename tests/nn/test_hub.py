@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ from plugrad import hub
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("plugrad_nn.hub._Settings.folder", None)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
-    yield tmp_path / "home" / "hub"
+    return tmp_path / "home" / "hub"
 
 
 def source(tmp_path: Path, name: str = "weights.pth") -> Path:

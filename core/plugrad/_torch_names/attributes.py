@@ -301,19 +301,18 @@ class TensorAttributes:
             RuntimeError: the dtypes differ, the memory holds fewer elements, or the tensor requires
                 grad and grad mode is on.
         """
-        if isinstance(source, TensorBase) and size is not None:
-            given: Any = source
-            if given.dtype is self.dtype:
-                source = given.untyped_storage()
-        if isinstance(source, (TypedStorage, UntypedStorage)):
+        given: Any = source
+        if size is not None and isinstance(source, TensorBase) and given.dtype is self.dtype:
+            given = given.untyped_storage()
+        if isinstance(given, (TypedStorage, UntypedStorage)):
             offset = int_argument(storage_offset, "set_", "storage_offset", 2)
             if size is None:
-                sizes: tuple[int, ...] = (source.nbytes() // self.dtype.itemsize - offset,)
+                sizes: tuple[int, ...] = (given.nbytes() // self.dtype.itemsize - offset,)
             else:
                 sizes = int_list_argument(size, "set_", "size", 3)
             steps = None if stride is None else int_list_argument(stride, "set_", "stride", 4)
-            source = strided_view(source, self.dtype, offset, sizes, steps)
-        set_(self, source)
+            given = strided_view(given, self.dtype, offset, sizes, steps)
+        set_(self, given)
         return self
 
     def _view_func(self: Any, new_base: Any) -> Any:

@@ -1,9 +1,10 @@
-"""plugrad.hub: files from the network or the disk, kept in a folder, and checked by their hashes."""
+"""plugrad.hub: files from the network or the disk, kept in a folder and checked by their hash."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import os
 import re
 import sys
@@ -84,9 +85,9 @@ def download_url_to_file(
         announced = source.headers.get("Content-Length")
         total = int(announced) if announced and announced.isdigit() else None
         folder = os.path.dirname(target) or "."
-        file = tempfile.NamedTemporaryFile(dir=folder, suffix=".partial", delete=False)
+        handle, partial = tempfile.mkstemp(".partial", dir=folder)
         try:
-            with file, _bar(total, progress) as bar:
+            with open(handle, "wb") as file, _bar(total, progress) as bar:
                 digest = hashlib.sha256()
                 done = 0
                 while part := source.read(_PART):
@@ -102,11 +103,11 @@ def download_url_to_file(
             if hash_prefix is not None and not found.startswith(hash_prefix):
                 raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
             # As any new file: a temporary one is its owner's only.
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, target)
+            os.chmod(partial, 0o666 & ~_umask())
+            os.replace(partial, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(file.name)
+                os.unlink(partial)
             raise
 
 
@@ -183,7 +184,7 @@ class _NoBar:
 def _bar(total: int | None, wanted: bool) -> Iterator[Any]:
     """A bar, if one is wanted and tqdm is installed."""
     try:
-        from tqdm import tqdm
+        tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:
         wanted = False
     if not wanted:

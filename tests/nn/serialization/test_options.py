@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import mmap
 import pickle
 import sys
@@ -244,10 +245,10 @@ def test_data_can_be_left_out(new: bool) -> None:
 
 def test_packed_records_are_read() -> None:
     target = io.BytesIO()
-    with zipfile.ZipFile(saved(plugrad.arange(1000.0))) as source:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name in source.namelist():
-                archive.writestr(name, source.read(name))
+    packed = zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(saved(plugrad.arange(1000.0))) as source, packed as archive:
+        for name in source.namelist():
+            archive.writestr(name, source.read(name))
     target.seek(0)
     assert plugrad.load(target).tolist() == list(range(1000))
 
@@ -262,8 +263,6 @@ def test_pickle_module_is_pythons_or_none() -> None:
     with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_modu"):
         plugrad.load(file, pickle_module=pickle, weights_only=True)
     with pytest.raises(ValueError, match="pickle_module must be Python's pickle, got json"):
-        import json
-
         plugrad.load(file, pickle_module=json, weights_only=False)
     with pytest.raises(ValueError, match="pickle_module must be Python's pickle, got int"):
         plugrad.save(1, io.BytesIO(), 3, format="pt")

@@ -113,7 +113,7 @@ def load_legacy(
     file.seek(start)
     storages = _Storages(file, rebuilder, places)
     # Storages are read in between.
-    data = _Reader(file)
+    data: Any = _Reader(file)
     found: Any
     if weights_only:
         names = KnownNames(rebuilder)
@@ -130,8 +130,8 @@ def names_in_legacy(file: BinaryIO, called: str) -> list[str]:
     return list(Scan(file, length_of(file)).names)
 
 
-class _Reader(BinaryIO):  # type: ignore[misc]  # what unpicklers use of a file
-    """A file with a place of its own, which others may move."""
+class _Reader:
+    """What unpicklers use of a file, with a place of its own: others move that of the file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -8,13 +8,12 @@ from typing import Any, TypeAlias
 import plugrad
 from plugrad.plugins import BackendNotFoundError, PluginError
 from plugrad.plugins.printing import printed_name
+from plugrad.types import Device
 
 Storage: TypeAlias = Any  # plugrad.UntypedStorage or plugrad.TypedStorage
 Tagger = Callable[[Storage], str | None]
 Deserializer = Callable[[Storage, str], Storage | None]
-MapLocation: TypeAlias = (
-    Callable[[Storage, str], Storage | None] | plugrad.device | str | Mapping[str, str] | None
-)
+MapLocation: TypeAlias = Callable[[Storage, str], Storage | None] | Device | Mapping[str, str]
 
 _packages: list[tuple[int, Tagger, Deserializer]] = []
 
@@ -109,7 +108,7 @@ def restore_function(map_location: MapLocation) -> Callable[[Storage, str], Stor
             return default_restore_location(storage, location)
         if isinstance(found, plugrad.Tensor):
             return found.untyped_storage()
-        if not plugrad.is_storage(found):
+        if not isinstance(found, plugrad.TypedStorage | plugrad.UntypedStorage):
             raise TypeError(
                 f"load: map_location must return a storage or None, got {type(found).__name__}"
             )

@@ -8,7 +8,7 @@ import pickle
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, ClassVar, Final
 
 import numpy as np
 
@@ -87,7 +87,10 @@ class SavedStorage:
         return found
 
 
-class TorchPickler(pickle._Pickler):
+_PythonPickler: Any = pickle._Pickler
+
+
+class TorchPickler(_PythonPickler):  # type: ignore[misc]  # typeshed has little of it
     """Python's pickler in Python, since the one in C can only write names of things that are there.
 
     Args:
@@ -99,14 +102,15 @@ class TorchPickler(pickle._Pickler):
         storages: those that the pickle refers to, in the order of their first use.
     """
 
-    dispatch: dict[type, Callable[..., Any]] = dict(pickle._Pickler.dispatch)
+    dispatch: ClassVar[dict[type, Callable[..., Any]]] = dict(_PythonPickler.dispatch)
 
     def __init__(self, file: BinaryIO, protocol: int, with_views: bool = False) -> None:
         super().__init__(file, protocol)
         self.storages: list[SavedStorage] = []
         self._by_memory: dict[Any, SavedStorage] = {}
         self._suffix = (None,) if with_views else ()
-        self.dispatch = dict(type(self).dispatch)
+        # Classes of tensors are added to it.
+        self.__dict__["dispatch"] = dict(type(self).dispatch)
 
     def persistent_id(self, obj: Any) -> Any:
         """The identifier of a storage."""
@@ -130,7 +134,7 @@ class TorchPickler(pickle._Pickler):
                     if issubclass(cls, Parameter)
                     else TorchPickler._save_tensor
                 )
-        super().save(obj, save_persistent_id)  # type: ignore[call-arg]  # typeshed lacks it
+        super().save(obj, save_persistent_id)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         """Write a name; that of PyTorch's for what is plugrad's own."""
@@ -141,18 +145,18 @@ class TorchPickler(pickle._Pickler):
             self._save_name(known)
 
     def _save_name(self, name: Name) -> None:
-        if self.proto >= 4:  # type: ignore[attr-defined]  # typeshed lacks it
+        if self.proto >= 4:
             self.save(name.module)
             self.save(name.name)
-            self.write(pickle.STACK_GLOBAL)  # type: ignore[attr-defined]
+            self.write(pickle.STACK_GLOBAL)
         else:
             text = f"{name.module}\n{name.name}\n".encode()
-            self.write(pickle.GLOBAL + text)  # type: ignore[attr-defined]
-        self.memoize(name)  # type: ignore[attr-defined]
+            self.write(pickle.GLOBAL + text)
+        self.memoize(name)
 
     def _save_bytes(self, data: bytes) -> None:
-        if data or self.proto >= 3:  # type: ignore[attr-defined]
-            pickle._Pickler.dispatch[bytes](self, data)
+        if data or self.proto >= 3:
+            _PythonPickler.dispatch[bytes](self, data)
         else:
             # Else a call of `bytes`, which PyTorch does not allow.
             self._save_call(codecs.encode, ("", "latin1"), data)
@@ -162,13 +166,13 @@ class TorchPickler(pickle._Pickler):
 
     def _save_named(self, name: tuple[str, str], obj: Any) -> None:
         """Write a name for an object that is there."""
-        before = len(self.memo)  # type: ignore[attr-defined]
+        before = len(self.memo)
         self._save_name(Name(*name))
         # What was memoized is the object.
-        entry = list(self.memo)[-1] if len(self.memo) > before else None  # type: ignore[attr-defined]
+        entry = list(self.memo)[-1] if len(self.memo) > before else None
         if entry is not None:
-            index, _ = self.memo.pop(entry)  # type: ignore[attr-defined]
-            self.memo[id(obj)] = index, obj  # type: ignore[attr-defined]
+            index, _ = self.memo.pop(entry)
+            self.memo[id(obj)] = index, obj
 
     def _save_size(self, size: plugrad.Size) -> None:
         self._save_call(Name("torch", "Size"), (tuple(size),), size)
@@ -178,13 +182,11 @@ class TorchPickler(pickle._Pickler):
         self._save_call(CLASS_NAMES[plugrad.device], parts, device)
 
     def _save_call(self, function: Any, args: tuple[Any, ...], obj: Any) -> None:
-        self.save_reduce(function, args, obj=obj)  # type: ignore[attr-defined]
+        self.save_reduce(function, args, obj=obj)
 
     def _save_state_dict(self, state: StateDict) -> None:
         """PyTorch's state dicts are ordered dicts, with their metadata as an attribute."""
-        self.save_reduce(  # type: ignore[attr-defined]
-            OrderedDict, (), vars(state), None, iter(state.items()), obj=state
-        )
+        self.save_reduce(OrderedDict, (), vars(state), None, iter(state.items()), obj=state)
 
     def _save_tensor(self, tensor: Tensor) -> None:
         cls = type(tensor)

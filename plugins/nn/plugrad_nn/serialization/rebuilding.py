@@ -124,7 +124,7 @@ class Rebuilder:
         if loaded.swapped and kind.itemsize > 1:
             if loaded.host is None:
                 raise NotImplementedError(
-                    f"load: tensors of dtype {kind} in a file of the other byte order can be loaded "
+                    f"load: tensors of dtype {kind} in a file of the other byte order load "
                     "on the CPU only: use map_location='cpu'"
                 )
             swap_bytes(loaded.host, kind)
@@ -235,7 +235,8 @@ def _tensor_on(
 def _layout(size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths and steps that a tensor can have."""
     for values, name in ((size, "sizes"), (stride, "strides")):
-        fits = isinstance(values, tuple) and all(type(n) is int and 0 <= n < 2**62 for n in values)
+        is_tuple = isinstance(values, tuple)
+        fits = is_tuple and all(type(n) is int and 0 <= n < 2**62 for n in values)
         _check(fits, f"expected {name} of at least 0", values)
     _check(
         len(size) == len(stride) <= MOST_DIMENSIONS, "sizes and strides do not go together", size

@@ -22,7 +22,7 @@ _WITHOUT_EFFECT: Final = {"add_scalar": ("new_style", "double_precision")}
 
 
 def as_numpy(value: Any) -> Any:
-    """The same with arrays in place of tensors, and numbers in place of those without dimensions."""
+    """The same with arrays in place of tensors; those without dimensions become numbers."""
     if isinstance(value, Tensor):
         plain = value.detach()
         if plain.is_floating_point() and plain.dtype.itemsize < 4:
