@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 # Interpreted: the policy is the user's, and it subclasses Enum.
+import contextlib
 import enum
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plugrad.dispatch.backends.active import active_backends, default_device, generator_of
+from plugrad.device import as_device
+from plugrad.dispatch.backends.active import default_device, generator_of
 from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator
@@ -192,13 +194,13 @@ class _Keeping(_Selective):
     ) -> Any:
         if isinstance(self._policy, _OneOf) and op not in self._policy.ops:
             return run()
-        before = _random_states()
+        before = _random_states(args)
         result = run()
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
         decided = self._policy(context, OpOverload(op), *args)
         if isinstance(decided, bool):
             decided = CheckpointPolicy.MUST_SAVE if decided else CheckpointPolicy.PREFER_RECOMPUTE
-        if decided in (*_SAVED, *_OFFLOADED) and _same(before, _random_states()):
+        if decided in (*_SAVED, *_OFFLOADED) and _same(before, _random_states(args)):
             offload = decided in _OFFLOADED
             self.cache.results[op, number] = _map(result, lambda t: _Kept(t, offload), TensorBase)
         return result
@@ -255,13 +257,14 @@ def _map(result: Any, change: Callable[[Any], Any], kind: type) -> Any:
     return result
 
 
-def _random_states() -> list[Any]:
+def _random_states(args: tuple[object, ...]) -> list[Any]:
+    """The random states of the devices that an operator may draw on: others may not be there."""
+    devices = {default_device(), as_device("cpu")}
+    devices.update(value.device for value in args if isinstance(value, TensorBase))
     states = []
-    for device in {default_device(), *(backend.device(None) for backend in active_backends())}:
-        try:
+    for device in devices:
+        with contextlib.suppress(NotImplementedError):
             states.append(generator_of(device).get_state())
-        except NotImplementedError:
-            continue
     return states
 
 
