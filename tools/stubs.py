@@ -18,7 +18,10 @@ HEADER = "# For type checkers: `{name}`. Written by tools/stubs.py.\n"
 
 # The folder of a distribution, and the namespaces that its package has.
 NAMESPACES = {
-    "plugins/nn": ("plugrad_nn", ("multiprocessing", "nn", "optim", "utils")),
+    "plugins/nn": (
+        "plugrad_nn",
+        ("hub", "multiprocessing", "nn", "optim", "serialization", "utils"),
+    ),
     "plugins/special": ("plugrad_special", ("special",)),
     "plugins/distributions": ("plugrad_distributions", ("distributions",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),

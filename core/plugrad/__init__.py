@@ -31,6 +31,21 @@ from plugrad._generated import on_demand as _on_demand
 from plugrad._generated.functions import *
 from plugrad._tensor.classes import Tensor, device
 from plugrad._torch_names.storage import TypedStorage, UntypedStorage
+from plugrad._torch_names.typed_storages import (
+    BFloat16Storage,
+    BoolStorage,
+    ByteStorage,
+    CharStorage,
+    ComplexDoubleStorage,
+    ComplexFloatStorage,
+    DoubleStorage,
+    FloatStorage,
+    HalfStorage,
+    IntStorage,
+    LongStorage,
+    ShortStorage,
+    is_storage,
+)
 from plugrad._torch_names.typed_tensors import (
     BFloat16Tensor,
     BoolTensor,

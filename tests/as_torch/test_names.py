@@ -76,7 +76,9 @@ def test_the_tables_name_what_pytorch_has(torch_oracle: ModuleType) -> None:
     unknown = []
     # These two share a module of ours with torch.cuda.amp.
     shared = {"torch.cuda.amp.autocast_mode", "torch.cuda.amp.grad_scaler"}
-    for module in sorted(layouts().keys() - shared):
+    # PyTorch has it only together with the package tensorboard.
+    optional = {"torch.utils.tensorboard", "torch.utils.tensorboard.writer"}
+    for module in sorted(layouts().keys() - shared - optional):
         there: object = torch_oracle
         for part in module.split(".")[1:]:
             there = getattr(there, part, None) or importlib.import_module(module)

@@ -8,7 +8,12 @@ import warnings
 from typing import Any
 
 from plugrad._generated import functions as F
-from plugrad._torch_names.storage import TypedStorage, UntypedStorage, storage_of
+from plugrad._torch_names.storage import (
+    TypedStorage,
+    UntypedStorage,
+    storage_of,
+    strided_view,
+)
 from plugrad._torch_names.typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.variable.resizing import resize_, set_
 from plugrad.device import as_device
@@ -26,6 +31,7 @@ from plugrad.tensor.calls.annotations import explain_receivers, explains
 from plugrad.tensor.calls.arguments import (
     MISSING,
     gather_varargs,
+    int_argument,
     int_list_argument,
     optional_memory_format_argument,
 )
@@ -278,13 +284,35 @@ class TensorAttributes:
         return self
 
     @explains
-    def set_(self: Any, source: TensorBase | None = None) -> Any:
-        """Share another tensor's memory; without one, be empty.
+    def set_(
+        self: Any,
+        source: TensorBase | TypedStorage | UntypedStorage | None = None,
+        storage_offset: int = 0,
+        size: Any = None,
+        stride: Any = None,
+    ) -> Any:
+        """Share the memory of another tensor or of a storage; without one, be empty.
+
+        Args:
+            storage_offset, size, stride: which elements of the memory, in elements of this dtype;
+                by default a tensor's own, or a storage's from the first to the last one.
 
         Raises:
-            RuntimeError: the dtypes differ, or the tensor requires grad and grad mode is on.
+            RuntimeError: the dtypes differ, the memory holds fewer elements, or the tensor requires
+                grad and grad mode is on.
         """
-        set_(self, source)
+        given: Any = source
+        if size is not None and isinstance(source, TensorBase) and given.dtype is self.dtype:
+            given = given.untyped_storage()
+        if isinstance(given, (TypedStorage, UntypedStorage)):
+            offset = int_argument(storage_offset, "set_", "storage_offset", 2)
+            if size is None:
+                sizes: tuple[int, ...] = (given.nbytes() // self.dtype.itemsize - offset,)
+            else:
+                sizes = int_list_argument(size, "set_", "size", 3)
+            steps = None if stride is None else int_list_argument(stride, "set_", "stride", 4)
+            given = strided_view(given, self.dtype, offset, sizes, steps)
+        set_(self, given)
         return self
 
     def _view_func(self: Any, new_base: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 # Interpreted: it is asked for seldom.
+import mmap
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -15,6 +17,7 @@ from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT
 from plugrad.dtype import DType, get_default_dtype, uint8
 from plugrad.tensor.aliasing.functionalize import group_of, memory_of
+from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.arguments import type_name
 from plugrad.tensor.creation.from_data import as_tensor
@@ -105,6 +108,19 @@ class _Storage:
                 f"to {size} elements; make a new tensor"
             )
         return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The elements as a NumPy array, which shares the memory where `_elements` does."""
+        array = host_array(self._elements())
+        if dtype is None and not copy:
+            return array
+        return np.array(array, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.__array__().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.__array__().__dlpack_device__()
 
     def tolist(self) -> list[Any]:
         """The elements, as a list of numbers."""
@@ -284,6 +300,35 @@ class UntypedStorage(_Storage):
         part._window = slice(offset + start, offset + max(start, stop))
         return part
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, which are read when they are used.
+
+        Args:
+            filename: the path.
+            shared: whether writes go to the file, which is made and grows as needed.
+            nbytes: how many bytes of it; without `shared`, the file has them.
+
+        Raises:
+            RuntimeError: the file is shorter.
+            OSError: it cannot be opened.
+        """
+        if shared:
+            with open(filename, "ab") as file:
+                file.truncate(max(nbytes, file.tell()))
+        length = os.path.getsize(filename)
+        if nbytes < 0 or nbytes > length:
+            raise RuntimeError(
+                f"from_file(): expected between 0 and {length} bytes, as {filename!r} has, got "
+                f"{nbytes}"
+            )
+        if not nbytes:
+            return cls()
+        with open(filename, "r+b" if shared else "rb") as file:
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            data = mmap.mmap(file.fileno(), nbytes, access=access)
+        return storage_of(share_numpy(np.frombuffer(data, np.uint8), CPU))
+
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
@@ -355,6 +400,33 @@ def storage_of(tensor: Any) -> UntypedStorage:
     made = UntypedStorage.__new__(UntypedStorage)
     _Storage.__init__(made, tensor, uint8, slice(None))
     return made
+
+
+def strided_view(
+    storage: Any, dtype: DType, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...] | None
+) -> Any:
+    """A tensor on part of a storage's memory.
+
+    Raises:
+        RuntimeError: the storage does not hold that many elements of the dtype.
+    """
+    flat = _flat(storage._tensor)
+    bytes_ = flat if flat.dtype is uint8 else flat.view(uint8)
+    if storage._window != slice(None):
+        bytes_ = bytes_[storage._window]
+    if strides is None:
+        strides = contiguous_strides(sizes)
+    last = 0 if 0 in sizes else sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    needed = 0 if 0 in sizes else (offset + last + 1) * dtype.itemsize
+    if needed > storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset}, "
+            f"and itemsize {dtype.itemsize} requiring a storage size of {needed} are out of bounds "
+            f"for storage of size {storage.nbytes()}"
+        )
+    whole = bytes_[: storage.nbytes() // dtype.itemsize * dtype.itemsize]
+    elements = whole if dtype is uint8 else whole.view(dtype)
+    return elements.as_strided(sizes, strides, offset)
 
 
 def _as_elements(data: Any, dtype: DType) -> Any:

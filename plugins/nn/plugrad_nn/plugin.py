@@ -13,6 +13,8 @@ NAMESPACES: dict[str, str] = {
     "optim": "plugrad_nn.optim",
     "utils": "plugrad_nn.utils",
     "multiprocessing": "plugrad_nn.multiprocessing",
+    "serialization": "plugrad_nn.serialization",
+    "hub": "plugrad_nn.hub",
     "save": "plugrad_nn.serialization:save",
     "load": "plugrad_nn.serialization:load",
 }

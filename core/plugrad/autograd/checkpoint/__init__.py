@@ -10,6 +10,11 @@ from typing import Any
 
 from plugrad.autograd.checkpoint.operator_log import OperatorLog, log_operators
 from plugrad.autograd.checkpoint.recomputation import CheckpointError, Region
+from plugrad.autograd.checkpoint.selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 from plugrad.autograd.engine.callbacks import is_checkpoint_valid
 from plugrad.autograd.function import Function
 from plugrad.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -27,9 +32,12 @@ from plugrad.tensor.calls.arguments import int_argument
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",

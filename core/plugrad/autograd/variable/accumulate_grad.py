@@ -175,7 +175,7 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
 
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase, fits: bool) -> TensorBase:
-    """A copy whose elements lie in memory as the variable's do, and as the gradient's if it fits."""
+    """A copy whose elements lie in memory as the variable's do; the gradient's may do so, too."""
     if grad._keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
         # Nobody writes to its array, so that a tensor of its own will do.
         return make_tensor(grad.array, grad.dtype, grad.device, grad._keyset)

@@ -12,12 +12,15 @@ PUBLISHED: Final = {
     "multiprocessing": "nn",
     "save": "nn",
     "load": "nn",
+    "serialization": "nn",
+    "hub": "nn",
+    "distributions": "distributions",
     "special": "special",
     "as_torch": "as_torch",
 }
 
 # The plugins that this project publishes; they claim what stands above and their own names.
-OURS: Final = frozenset({"as_torch", "cpu", "cuda", "jax", "nn", "special"})
+OURS: Final = frozenset({"as_torch", "cpu", "cuda", "distributions", "jax", "nn", "special"})
 
 
 def distribution_of(plugin: str) -> str:

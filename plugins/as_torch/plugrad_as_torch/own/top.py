@@ -1,4 +1,4 @@
-"""`torch` itself: its version, `compile`, and what it alone has."""
+"""`torch` itself: its version, `compile`, `save`, and what it alone has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import plugrad
 from plugrad_as_torch.layout import TORCH_VERSION
 from plugrad_as_torch.own.compiling import compile
 from plugrad_as_torch.own.dlpack import to_dlpack
+from plugrad_as_torch.own.files import save
 from plugrad_as_torch.own.torch_version import TorchVersion
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "get_device_module",
     "is_storage",
     "layout",
+    "save",
     "to_dlpack",
 ]
 

@@ -1,5 +1,5 @@
-"""plugrad.utils: the home of plugrad.utils.data, .checkpoint and .hooks, where PyTorch has them."""
+"""plugrad.utils: the home of plugrad.utils.data, .checkpoint, .hooks and .tensorboard."""
 
-from plugrad_nn.utils import checkpoint, data, hooks
+from plugrad_nn.utils import checkpoint, data, hooks, tensorboard
 
-__all__ = ["checkpoint", "data", "hooks"]
+__all__ = ["checkpoint", "data", "hooks", "tensorboard"]

@@ -124,3 +124,64 @@ def test_a_write_to_memory_that_cannot_be_written_to_reaches_all_views(immutable
     row.storage()[1] = 5.0
     assert (x.tolist(), row.tolist()) == ([2.0, 5.0, 2.0], [2.0, 5.0])
     assert x.untyped_storage().cpu().nbytes() == 12
+
+
+def test_set_takes_a_storage(lib: Any) -> None:
+    base = lib.arange(6.0)
+    x = lib.empty(0).set_(base.untyped_storage(), 1, (2, 2), (2, 1))
+    assert (x.tolist(), x.stride(), x.storage_offset()) == ([[1, 2], [3, 4]], (2, 1), 1)
+    x.add_(10)
+    assert base.tolist() == [0, 11, 12, 13, 14, 5]
+    assert lib.empty(0).set_(base.untyped_storage()).tolist() == base.tolist()
+    whole = lib.zeros(4, dtype=lib.int64)
+    assert lib.empty(0, dtype=lib.int64).set_(whole, 1, (2,)).tolist() == [0, 0]
+
+
+def test_set_beyond_the_storage_is_refused() -> None:
+    # PyTorch makes the storage larger, which an array's cannot be.
+    storage = plugrad.zeros(6).untyped_storage()
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 24"):
+        plugrad.empty(0).set_(storage, 1, (5, 2), (2, 1))
+
+
+def test_a_storage_is_an_array_of_numpy() -> None:
+    x = plugrad.arange(3.0)
+    np.asarray(x.storage())[1] = 7
+    assert x.tolist() == [0, 7, 2]
+    assert np.asarray(x.untyped_storage()).nbytes == 12
+    part = plugrad.asarray(x.untyped_storage()[4:8], dtype=plugrad.uint8)
+    part.zero_()
+    assert x.tolist() == [0, 0, 2]
+
+
+def test_storages_of_other_devices_are_set_and_shared(second_backend: str) -> None:
+    base = plugrad.arange(4.0, device="second")
+    x = plugrad.empty(0, device="second").set_(base.untyped_storage(), 2, (2,))
+    x.add_(1)
+    assert base.tolist() == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_file_is_memory(lib: Any, tmp_path: Any, shared: bool) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(range(8)))
+    storage = lib.UntypedStorage.from_file(str(path), shared=shared, nbytes=4)
+    assert storage.tolist() == [0, 1, 2, 3]
+    storage[0] = 9
+    assert path.read_bytes()[0] == (9 if shared else 0)
+    if shared:
+        grown = lib.UntypedStorage.from_file(str(tmp_path / "new"), shared=True, nbytes=3)
+        assert grown.tolist() == [0, 0, 0]
+    else:
+        with pytest.raises(RuntimeError):
+            lib.UntypedStorage.from_file(str(path), shared=False, nbytes=9)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_storages_are_named_by_dtype(lib: Any) -> None:
+    storage = lib.tensor([1.0, 2.0]).storage()
+    assert isinstance(storage, lib.FloatStorage)
+    assert not isinstance(storage, lib.DoubleStorage)
+    assert lib.LongStorage([1, 2]).tolist() == [1, 2]
+    assert lib.ComplexFloatStorage.dtype is lib.complex64
+    assert [lib.is_storage(x) for x in (storage, storage.untyped(), lib.ones(1))] == [1, 1, 0]

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.serialization.known_names`. Written by tools/stubs.py.
+from plugrad_nn.serialization.known_names import *
