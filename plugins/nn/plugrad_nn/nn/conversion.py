@@ -109,10 +109,6 @@ class ModuleConversion:
         """
         return self._apply(lambda t: plugrad.empty_like(t, device=device), recurse)
 
-    def share_memory(self: T) -> T:
-        """Puts all members into memory that other processes can share, if they are on the CPU."""
-        return self._apply(lambda t: t.share_memory_())
-
     def cpu(self: T) -> T:
         """Moves all members to the CPU."""
         return self._apply(lambda t: t.to("cpu"))
