@@ -209,7 +209,7 @@ def main(names: list[str]) -> int:
     page = HEAD
     programs = tomllib.loads((HOME / "suites.toml").read_text())
     distributions: dict[str, str] = programs.get("distributions", {})
-    for program in sorted((HOME / "programs").glob("*.py")):
+    for program in sorted((HOME / "programs").glob("*/*.py"), key=lambda path: path.stem):
         if names and program.stem not in names:
             continue
         package = distributions.get(program.stem, program.stem.replace("_", "-"))

@@ -9,6 +9,7 @@ import importlib
 import random
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ def main(name: str, file: str) -> None:
     from training import numbers
 
     warnings.simplefilter("ignore")
-    program: Any = importlib.import_module(f"programs.{name}")
+    (path,) = Path(__file__).parent.glob(f"programs/*/{name}.py")
+    program: Any = importlib.import_module(f"programs.{path.parent.name}.{name}")
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
