@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from collections.abc import Callable
+from multiprocessing import resource_sharer, util
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any, Final
 
@@ -19,6 +22,10 @@ NON_LEAF: Final = (
     "support crossing process boundaries.  If you just want to transfer the data, call detach() "
     "on the tensor before serializing (e.g., putting it on the queue)."
 )
+
+
+# For how many seconds a process that ends waits for what it has sent to be received.
+_PATIENCE: Final = 5.0
 
 
 def check_can_leave(tensor: Tensor) -> None:
@@ -90,3 +97,22 @@ def init_reductions() -> None:
     for cls in (Tensor, Parameter, Buffer):
         ForkingPickler.register(cls, reduce_tensor)
     ForkingPickler.register(SharedMemory, reduce_memory)
+    _arrange_wait()
+    # A child that is forked has forgotten what is arranged for the end.
+    util.register_after_fork(ForkingPickler, _arrange_wait)
+
+
+def _arrange_wait(_: object = None) -> None:
+    # After queues, which send what is left at priority -5.
+    util.Finalize(None, _wait_for_receivers, exitpriority=-50)
+
+
+def _wait_for_receivers() -> None:
+    """Wait, at the end of a process that another one has started, until descriptors that it has
+    sent are received, which takes a thread of its: a result may be the last thing that it does."""
+    waiting: Any = getattr(getattr(resource_sharer, "_resource_sharer", None), "_cache", None)
+    if multiprocessing.parent_process() is None:
+        return
+    end = time.monotonic() + _PATIENCE
+    while waiting and time.monotonic() < end:
+        time.sleep(0.005)
