@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import time
 from collections.abc import Callable
-from multiprocessing import resource_sharer, util
-from multiprocessing.reduction import DupFd, ForkingPickler
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.multiprocessing.descriptors import passed
 from plugrad_nn.multiprocessing.memory import CAN_SHARE, SharedMemory, memory_of
 from plugrad_nn.multiprocessing.sharing import host_array, placed, share_memory
 from plugrad_nn.nn.parameter import Buffer, Parameter
@@ -22,10 +20,6 @@ NON_LEAF: Final = (
     "support crossing process boundaries.  If you just want to transfer the data, call detach() "
     "on the tensor before serializing (e.g., putting it on the queue)."
 )
-
-
-# For how many seconds a process that ends waits for what it has sent to be received.
-_PATIENCE: Final = 5.0
 
 
 def check_can_leave(tensor: Tensor) -> None:
@@ -84,12 +78,12 @@ def reduce_memory(memory: SharedMemory) -> Reduced:
     if memory.path:
         memory.retain()  # for the receiver
         return SharedMemory.from_path, (memory.path, memory.nbytes)
-    return rebuild_memory, (DupFd(memory.descriptor), memory.nbytes)
+    return rebuild_memory, (passed(memory.descriptor), memory.nbytes)
 
 
-def rebuild_memory(passed: Any, size: int) -> SharedMemory:
+def rebuild_memory(sent: Any, size: int) -> SharedMemory:
     """Memory whose descriptor another process has passed on."""
-    return SharedMemory.from_descriptor(passed.detach(), size)
+    return SharedMemory.from_descriptor(sent.detach(), size)
 
 
 def init_reductions() -> None:
@@ -97,22 +91,3 @@ def init_reductions() -> None:
     for cls in (Tensor, Parameter, Buffer):
         ForkingPickler.register(cls, reduce_tensor)
     ForkingPickler.register(SharedMemory, reduce_memory)
-    _arrange_wait()
-    # A child that is forked has forgotten what is arranged for the end.
-    util.register_after_fork(ForkingPickler, _arrange_wait)
-
-
-def _arrange_wait(_: object = None) -> None:
-    # After queues, which send what is left at priority -5.
-    util.Finalize(None, _wait_for_receivers, exitpriority=-50)
-
-
-def _wait_for_receivers() -> None:
-    """Wait, at the end of a process that another one has started, until descriptors that it has
-    sent are received, which takes a thread of its: a result may be the last thing that it does."""
-    waiting: Any = getattr(getattr(resource_sharer, "_resource_sharer", None), "_cache", None)
-    if multiprocessing.parent_process() is None:
-        return
-    end = time.monotonic() + _PATIENCE
-    while waiting and time.monotonic() < end:
-        time.sleep(0.005)
