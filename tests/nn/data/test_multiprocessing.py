@@ -222,6 +222,9 @@ def test_a_pipe_and_a_pool_share_too(strategy: str) -> None:
     there.close()
     with mp.get_context("spawn").Pool(1) as pool:
         assert pool.apply(plugrad.Tensor.add_, (x, 1)).tolist() == [5.0, 5.0]
+        # What is left else is killed, and cannot give its share of the memory back.
+        pool.close()
+        pool.join()
     assert x.tolist() == [5.0, 5.0]
 
 
