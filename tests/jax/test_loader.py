@@ -59,7 +59,7 @@ def test_batches_that_are_kept_are_not_overwritten() -> None:
 
 def test_a_forked_worker_says_that_it_cannot_use_jax() -> None:
     loader = DataLoader(OnDevice(), 2, num_workers=1, multiprocessing_context="fork", timeout=60)
-    with pytest.raises(RuntimeError, match="forked cannot use 'jax': pass multiprocessing_context"):
+    with pytest.raises(RuntimeError, match=r"forked cannot use .*'jax': pass multi"):
         list(loader)
     # It is the worker that has left JAX.
     assert float(plugrad.ones(3, device="jax").sum()) == 3

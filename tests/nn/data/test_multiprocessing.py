@@ -191,6 +191,26 @@ def test_both_sides_of_a_queue_see_writes(method: str, strategy: str) -> None:
         used.join_thread()
 
 
+def put_and_end(queue: Any) -> None:
+    queue.put(plugrad.arange(3))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_process_does_last_may_be_to_send(method: str) -> None:
+    context = mp.get_context(method)
+    queue = context.Queue()
+    child = context.Process(target=put_and_end, args=(queue,))
+    child.start()
+    while not queue._reader.poll(60):  # type: ignore[attr-defined]  # it is there; nothing is read
+        pass
+    assert child.is_alive()
+    assert queue.get().tolist() == [0, 1, 2]
+    child.join(60)
+    assert child.exitcode == 0
+    queue.close()
+    queue.join_thread()
+
+
 def test_a_pipe_and_a_pool_share_too(strategy: str) -> None:
     here, there = mp.Pipe()
     x = plugrad.zeros(2)
@@ -202,6 +222,9 @@ def test_a_pipe_and_a_pool_share_too(strategy: str) -> None:
     there.close()
     with mp.get_context("spawn").Pool(1) as pool:
         assert pool.apply(plugrad.Tensor.add_, (x, 1)).tolist() == [5.0, 5.0]
+        # What is left else is killed, and cannot give its share of the memory back.
+        pool.close()
+        pool.join()
     assert x.tolist() == [5.0, 5.0]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from multiprocessing.reduction import DupFd, ForkingPickler
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
 import plugrad
 from plugrad import Tensor
+from plugrad_nn.multiprocessing.descriptors import passed
 from plugrad_nn.multiprocessing.memory import CAN_SHARE, SharedMemory, memory_of
 from plugrad_nn.multiprocessing.sharing import host_array, placed, share_memory
 from plugrad_nn.nn.parameter import Buffer, Parameter
@@ -77,12 +78,12 @@ def reduce_memory(memory: SharedMemory) -> Reduced:
     if memory.path:
         memory.retain()  # for the receiver
         return SharedMemory.from_path, (memory.path, memory.nbytes)
-    return rebuild_memory, (DupFd(memory.descriptor), memory.nbytes)
+    return rebuild_memory, (passed(memory.descriptor), memory.nbytes)
 
 
-def rebuild_memory(passed: Any, size: int) -> SharedMemory:
+def rebuild_memory(sent: Any, size: int) -> SharedMemory:
     """Memory whose descriptor another process has passed on."""
-    return SharedMemory.from_descriptor(passed.detach(), size)
+    return SharedMemory.from_descriptor(sent.detach(), size)
 
 
 def init_reductions() -> None:
