@@ -7,7 +7,7 @@ import pytest
 
 from plugrad_as_torch.layout import Layout, layouts
 from plugrad_as_torch.layout import _table as table
-from plugrad_as_torch.lookup import has_module, lacks
+from plugrad_as_torch.lookup import find, has_module, lacks
 
 # An operator or a class that has come since leaves its row behind: the row changes nothing, as what
 # works is found first, and tells its reader what is not so.
@@ -37,3 +37,9 @@ def test_what_to_use_instead_is_for_what_is_missing() -> None:
     # A module's note stands for what is missing in it, so modules that are there may have one.
     names = [name for name in table()["instead"] if not has_module(name)]
     assert [name for name in names if not lacks(name)] == []
+
+
+def test_hub_load_is_not_the_function_that_reads_files() -> None:
+    assert lacks("torch.hub.load") == "torch.hub.load"
+    with pytest.raises(NotImplementedError, match=r"torch\.hub\.load is not in plugrad yet"):
+        find("torch.hub", "load")("owner/repository", "model")
