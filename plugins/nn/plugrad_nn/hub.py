@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from plugrad_nn.serialization import load
+from plugrad_nn import serialization
 from plugrad_nn.serialization.locations import MapLocation
 
 __all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
@@ -151,7 +151,7 @@ def load_state_dict_from_url(
         download_url_to_file(url, path, found.group(1) if found else None, progress)
     if _is_wrapped(path):
         return _load_wrapped(path, map_location, weights_only)
-    return load(path, map_location, weights_only=weights_only)
+    return serialization.load(path, map_location, weights_only=weights_only)
 
 
 def _is_wrapped(path: str) -> bool:
@@ -172,7 +172,7 @@ def _load_wrapped(path: str, map_location: MapLocation, weights_only: bool) -> A
             raise RuntimeError(f"{members[0].filename!r} in {path} is not the name of a file")
         with tempfile.TemporaryDirectory() as folder:
             inside = archive.extract(members[0], folder)
-            return load(inside, map_location, weights_only=weights_only)
+            return serialization.load(inside, map_location, weights_only=weights_only)
 
 
 class _NoBar:
