@@ -41,7 +41,7 @@ x = plugrad.randn(4, 2)
 model(x).square().mean().backward()
 clip_grad_norm_(model.parameters(), 1.0)
 optimizer.step()
-assert_type(DataLoader(TensorDataset(x, x)), DataLoader)
+assert_type(DataLoader(TensorDataset(x, x)), DataLoader[tuple[Tensor, ...]])
 
 assert_type(x * 2 + 1, Tensor)
 assert_type(x.sum(0, keepdim=True), Tensor)

@@ -24,7 +24,8 @@ PAGES = sorted({*(ROOT / "docs").glob("*.md"), *BACKENDS.glob("*.md")})
 # The README of each distribution, and of the folders beside them.
 FOLDER_READMES = sorted({*ROOT.glob("[a-z]*/README.md"), *ROOT.glob("[a-z]*/[a-z]*/README.md")})
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# One failure hides no other, and what follows a failure may wait for ever.
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.FAIL_FAST
 
 
 @dataclass(frozen=True)

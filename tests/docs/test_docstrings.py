@@ -20,7 +20,8 @@ PACKAGES = ("plugrad", "plugrad_distributions", "plugrad_nn")
 CLASSES = ("nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions")
 # What others are made of.
 BASES = {"LRScheduler", "_LRScheduler", "Distribution", "ExponentialFamily", "Transform"}
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# One failure hides no other, and what follows a failure may wait for ever.
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.FAIL_FAST
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
 
 

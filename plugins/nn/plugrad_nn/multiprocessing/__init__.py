@@ -3,6 +3,7 @@
 Once it is imported, a tensor that goes through a queue or a pipe moves to shared memory, and both
 processes see what either writes to it. `spawn` starts processes and raises their errors.
 
+>>> import plugrad
 >>> import plugrad.multiprocessing as mp
 >>> queue = mp.SimpleQueue()
 >>> x = plugrad.zeros(2)
