@@ -13,6 +13,7 @@ processes see what either writes to it. `spawn` starts processes and raises thei
 tensor([1., 1.])
 """
 
+# ruff: noqa: F405  # what a star import brings
 from __future__ import annotations
 
 import multiprocessing
@@ -50,7 +51,16 @@ __all__ = [
     "spawn",
     "start_processes",
 ]
-__all__ += multiprocessing.__all__
+# Those of Python's; written out, since type checkers read no other module's `__all__`.
+__all__ += [
+    "Array", "AuthenticationError", "Barrier", "BoundedSemaphore", "BufferTooShort", "Condition",
+    "Event", "JoinableQueue", "Lock", "Manager", "Pipe", "Pool", "Process", "ProcessError",
+    "Queue", "RLock", "RawArray", "RawValue", "Semaphore", "SimpleQueue", "TimeoutError", "Value",
+    "active_children", "allow_connection_pickling", "cpu_count", "current_process",
+    "freeze_support", "get_all_start_methods", "get_context", "get_logger", "get_start_method",
+    "log_to_stderr", "parent_process", "reducer", "set_executable", "set_forkserver_preload",
+    "set_start_method",
+]  # fmt: skip
 
 init_reductions()
 

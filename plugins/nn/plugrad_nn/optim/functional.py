@@ -87,7 +87,10 @@ _TABLE: Final[dict[str, tuple[str, str, str]]] = {
         "weight_decay momentum lr dampening nesterov maximize",
     ),
 }
-__all__ = list(_TABLE)
+__all__ = [
+    "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop",
+    "sgd",
+]  # fmt: skip
 
 # Options of classes that are pairs, and the arguments of functions for them.
 _PAIRS: Final = {
