@@ -33,6 +33,10 @@ def dtype_of(tensor: torch.Tensor) -> plugrad.dtype:
     return getattr(plugrad, dtype_name(tensor.dtype))
 
 
+# Of `LinearCrossEntropyOptions`.
+_CHUNKS = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
+
+
 class Samples:
     """Turns PyTorch's values into ours; what is one tensor there is one tensor here."""
 
@@ -50,6 +54,10 @@ class Samples:
             return plugrad.strided
         if isinstance(value, torch.device):
             return plugrad.device(value.type)
+        if isinstance(value, torch.nn.LinearCrossEntropyOptions):
+            return plugrad.nn.LinearCrossEntropyOptions(
+                **{name: self.of(getattr(value, name)) for name in _CHUNKS}
+            )
         if isinstance(value, torch.Size):
             return plugrad.Size(value)
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
