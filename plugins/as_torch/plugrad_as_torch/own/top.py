@@ -17,7 +17,6 @@ __all__ = [
     "__version__",
     "compile",
     "get_device_module",
-    "is_storage",
     "layout",
     "save",
     "to_dlpack",
@@ -37,11 +36,6 @@ class _LayoutType(type):
 
 class layout(metaclass=_LayoutType):
     """The type of `torch.strided`, the layout that all tensors have."""
-
-
-def is_storage(obj: Any) -> bool:
-    """Whether something is a storage."""
-    return isinstance(obj, plugrad.UntypedStorage | plugrad.TypedStorage)
 
 
 def get_device_module(device: Any = None) -> ModuleType:
