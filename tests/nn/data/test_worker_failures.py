@@ -297,6 +297,22 @@ def test_ctrl_c_ends_program_and_workers(program: Program) -> None:
     program.assert_gone(pids)
 
 
+STARTING = """
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
+for batch in DataLoader(Images(), 4, num_workers=1):
+    pass
+"""
+
+
+def test_ctrl_c_while_a_worker_starts_ends_it_quietly(program: Program) -> None:
+    """Before Python has come to the worker's own code, which could catch it."""
+    process = program.start(STARTING)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "DataLoader worker (pid(s)" in told
+    assert "KeyboardInterrupt" not in told
+
+
 def test_workers_end_when_the_program_is_killed(program: Program) -> None:
     process = program.start(WAITING)
     assert process.stdout is not None

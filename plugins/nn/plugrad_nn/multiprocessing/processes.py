@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from typing import Any
 
+from plugrad_nn.multiprocessing.interrupts import held_while_starting, quiet_in_process
+
 
 class ProcessException(Exception):
     """A process of `spawn` has failed.
@@ -71,15 +73,14 @@ class ProcessExitedException(ProcessException):
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: str) -> None:
     """What a process does: its error goes to a file, since nobody reads a pipe meanwhile."""
-    _end_with_parent()
-    try:
-        fn(index, *args)
-    except KeyboardInterrupt:
-        pass  # the caller has it too
-    except Exception:
-        with open(error_file, "wb") as file:
-            pickle.dump(traceback.format_exc(), file)
-        sys.exit(1)
+    with quiet_in_process():  # the caller has the interrupt too
+        _end_with_parent()
+        try:
+            fn(index, *args)
+        except Exception:
+            with open(error_file, "wb") as file:
+                pickle.dump(traceback.format_exc(), file)
+            sys.exit(1)
 
 
 def _end_with_parent() -> None:
@@ -232,8 +233,9 @@ def start_processes(
         process = mp.Process(  # type: ignore[attr-defined]  # every context has it
             target=_run, args=(fn, index, args, path), daemon=daemon
         )
-        process.start()
-        processes.append(process)
+        with held_while_starting(mp):
+            process.start()
+            processes.append(process)
     context = ProcessContext(processes, files)
     if not join:
         return context

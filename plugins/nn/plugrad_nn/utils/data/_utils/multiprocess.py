@@ -16,6 +16,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
 import plugrad_nn.multiprocessing
+from plugrad_nn.multiprocessing.interrupts import held_while_starting
 from plugrad_nn.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from plugrad_nn.utils.data._utils.errors import ExceptionWrapper
 from plugrad_nn.utils.data._utils.iteration import _BaseDataLoaderIter, _DatasetKind
@@ -70,17 +71,17 @@ class _Workers:
         _own_ends.add(ours)
         try:
             process = context.Process(target=run, args=(job, number, theirs), daemon=True)
-            with warnings.catch_warnings():
+            with held_while_starting(context), warnings.catch_warnings():
                 # JAX warns of what is seen to: a forked worker does without it.
                 warnings.filterwarnings("ignore", "os.fork\\(\\) was called", RuntimeWarning)
                 process.start()
-        except BaseException:
+                self.processes.append(process)
+                self.ends.append(MainEnd(ours, max(16, _MOST_KEPT // job.num_workers)))
+        except Exception:
             ours.close()
             raise
         finally:
             theirs.close()
-        self.processes.append(process)
-        self.ends.append(MainEnd(ours, max(16, _MOST_KEPT // job.num_workers)))
 
     def stop(self) -> None:
         """End all processes, first by asking."""

@@ -21,6 +21,7 @@ from plugrad.plugins import (
     PluginError,
     get_manager,
 )
+from plugrad_nn.multiprocessing.interrupts import quiet_in_process
 from plugrad_nn.utils.data._utils.errors import ExceptionWrapper
 from plugrad_nn.utils.data._utils.transport import WorkerEnd
 from plugrad_nn.utils.data._utils.worker_info import WorkerInfo, become_worker, get_worker_info
@@ -78,7 +79,10 @@ class Job:
 def run(job: Job, worker_id: int, connection: Any) -> None:
     """Be a worker process."""
     # The main process has the interrupt too, or is not there any more.
-    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+    with (
+        quiet_in_process(hold_afterwards=True),
+        contextlib.suppress(BrokenPipeError, ConnectionResetError),
+    ):
         left = _leave_devices()
         # Other devices are the main process's, which moves what arrives to its default one. A
         # forked worker may be in a block that says otherwise; threads of its own are in none.

@@ -1,0 +1,53 @@
+"""Ctrl-C while a process starts or ends, when nobody could catch the KeyboardInterrupt.
+
+A terminal interrupts all processes of a program. The first one tells the user; the others are to
+end quietly. Python runs code of its own before and after a process's function, and prints a
+traceback if the interrupt comes there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+_CAN_HOLD = hasattr(signal, "pthread_sigmask")
+
+
+@contextlib.contextmanager
+def held_while_starting(context: Any) -> Iterator[None]:
+    """Hold interrupts back while a process starts; it starts with them held back, too.
+
+    Args:
+        context: that of multiprocessing which starts the process. One that a server forks does
+            not start from this process: there nothing is held back.
+    """
+    if not _CAN_HOLD or context.get_start_method() == "forkserver":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def quiet_in_process(hold_afterwards: bool = False) -> Iterator[None]:
+    """In a process that was started so: let interrupts come, and end the block at the first.
+
+    Args:
+        hold_afterwards: hold interrupts back from the end of the block to that of the process.
+            For a process that somebody ends if it does not end by itself.
+    """
+    can_hold = _CAN_HOLD and multiprocessing.parent_process() is not None
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            if can_hold:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            yield
+        finally:
+            if can_hold and hold_afterwards:
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
