@@ -275,7 +275,10 @@ def test_an_error_of_the_program_ends_workers(program: Program) -> None:
     program.assert_gone(out.splitlines()[0])
 
 
+# A signal that comes while Python makes a socket leaves it open.
 WAITING = """
+import warnings
+warnings.simplefilter("ignore", ResourceWarning)
 batches = iter(DataLoader(Images(), 4, num_workers=2))
 next(batches)
 pids(batches)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _CAN_HOLD = hasattr(signal, "pthread_sigmask")
@@ -34,20 +34,19 @@ def held_while_starting(context: Any) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@contextlib.contextmanager
-def quiet_in_process(hold_afterwards: bool = False) -> Iterator[None]:
-    """In a process that was started so: let interrupts come, and end the block at the first.
+def run_quietly(function: Callable[[], None], hold_afterwards: bool = False) -> None:
+    """In a process that was started so: let interrupts come, and end `function` at the first.
 
     Args:
-        hold_afterwards: hold interrupts back from the end of the block to that of the process.
-            For a process that somebody ends if it does not end by itself.
+        hold_afterwards: hold interrupts back from then to the end of the process. For a process
+            that somebody ends if it does not end by itself.
     """
     can_hold = _CAN_HOLD and multiprocessing.parent_process() is not None
     with contextlib.suppress(KeyboardInterrupt):
         try:
             if can_hold:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-            yield
+            function()
         finally:
             if can_hold and hold_afterwards:
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from typing import Any
 
-from plugrad_nn.multiprocessing.interrupts import held_while_starting, quiet_in_process
+from plugrad_nn.multiprocessing.interrupts import held_while_starting, run_quietly
 
 
 class ProcessException(Exception):
@@ -73,7 +73,8 @@ class ProcessExitedException(ProcessException):
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: str) -> None:
     """What a process does: its error goes to a file, since nobody reads a pipe meanwhile."""
-    with quiet_in_process():  # the caller has the interrupt too
+
+    def work() -> None:
         _end_with_parent()
         try:
             fn(index, *args)
@@ -81,6 +82,8 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: 
             with open(error_file, "wb") as file:
                 pickle.dump(traceback.format_exc(), file)
             sys.exit(1)
+
+    run_quietly(work)  # the caller has the interrupt too
 
 
 def _end_with_parent() -> None:

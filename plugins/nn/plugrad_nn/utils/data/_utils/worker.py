@@ -21,7 +21,7 @@ from plugrad.plugins import (
     PluginError,
     get_manager,
 )
-from plugrad_nn.multiprocessing.interrupts import quiet_in_process
+from plugrad_nn.multiprocessing.interrupts import run_quietly
 from plugrad_nn.utils.data._utils.errors import ExceptionWrapper
 from plugrad_nn.utils.data._utils.transport import WorkerEnd
 from plugrad_nn.utils.data._utils.worker_info import WorkerInfo, become_worker, get_worker_info
@@ -78,17 +78,18 @@ class Job:
 
 def run(job: Job, worker_id: int, connection: Any) -> None:
     """Be a worker process."""
+
+    def work() -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            left = _leave_devices()
+            # Other devices are the main process's, which moves what arrives to its default one. A
+            # forked worker may be in a block that says otherwise; its threads are in none.
+            plugrad.set_default_device("cpu")
+            with plugrad.device("cpu"):
+                _Worker(job, worker_id, connection, left).run()
+
     # The main process has the interrupt too, or is not there any more.
-    with (
-        quiet_in_process(hold_afterwards=True),
-        contextlib.suppress(BrokenPipeError, ConnectionResetError),
-    ):
-        left = _leave_devices()
-        # Other devices are the main process's, which moves what arrives to its default one. A
-        # forked worker may be in a block that says otherwise; threads of its own are in none.
-        plugrad.set_default_device("cpu")
-        with plugrad.device("cpu"):
-            _Worker(job, worker_id, connection, left).run()
+    run_quietly(work, hold_afterwards=True)
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
