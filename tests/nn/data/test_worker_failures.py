@@ -22,6 +22,9 @@ import gc, os, signal, sys, threading, time
 import plugrad
 from plugrad.utils.data import DataLoader, Dataset
 
+# What a shell starts in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Images(Dataset):
     def __init__(self, count=10**6, act=lambda index: None):
         self.count, self.act = count, act
