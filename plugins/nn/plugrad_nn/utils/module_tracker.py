@@ -34,7 +34,7 @@ class ModuleTracker:
     >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 1))
     >>> seen = []
     >>> with ModuleTracker() as tracker:
-    ...     handle = model[0].register_forward_hook(
+    ...     handle = model[0].register_forward_pre_hook(
     ...         lambda *args: seen.extend(sorted(tracker.parents))
     ...     )
     ...     y = model(plugrad.ones(1, 2))
