@@ -245,8 +245,12 @@ class Operator:
 
     def resolve_key(self, keyset: i64) -> str:
         """Name of the key whose kernel serves a key set: what a trace prints."""
+        return self.serving_key(keyset).name
+
+    def serving_key(self, keyset: i64) -> DispatchKey:
+        """The key whose kernel serves a key set."""
         key, _ = self._find(keyset)
-        return key.name
+        return key
 
     def _resolve(self, keyset: i64) -> Any:
         # A registration replaces the dict, so what is found is never stored in a newer one.

@@ -25,7 +25,7 @@ from plugrad.library.schemas import (
     written_tensors,
 )
 from plugrad.library.tags import Tag
-from plugrad.ops.namespace import TAGS, OpOverload
+from plugrad.ops.namespace import TAGS, overload_of
 from plugrad.tensor.base import TensorBase, needs_grad
 
 
@@ -249,7 +249,7 @@ def positional_count(op: Operator) -> int:
 
 def missing_formula(op: Operator) -> str:
     return (
-        f"Trying to backward through {OpOverload(op)} but no autograd formula was registered. "
+        f"Trying to backward through {overload_of(op)} but no autograd formula was registered. "
         "Please use register_autograd to add one."
     )
 
@@ -293,11 +293,11 @@ class WritingAutogradKernel:
 def check_rule(op: Operator, allow_view: bool) -> None:
     """RuntimeError if an operator cannot have a gradient rule."""
     schema = op.schema
-    shown = f"{OpOverload(op)} with schema {op.namespace}::{op.schema_text}"
+    shown = f"{overload_of(op)} with schema {op.namespace}::{op.schema_text}"
     if Tag.out in TAGS.get(op.qualified_name, ()):
         raise RuntimeError(
             "Cannot register autograd formula for operator tagged with Tag.out: "
-            f"{OpOverload(op)}. Out variants do not support autograd."
+            f"{overload_of(op)}. Out variants do not support autograd."
         )
     if not is_functional(schema, allow_view=allow_view):
         raise RuntimeError(

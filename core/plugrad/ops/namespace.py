@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Interpreted: it runs seldom, and classes have a __getattr__.
 import inspect
+import weakref
 from typing import Any, Final
 
 from plugrad.dispatch.backends.active import find_key
@@ -19,6 +20,11 @@ from plugrad.ops.arguments import (
     checked_arguments,
     fit_arguments,
 )
+
+# One object for each operator, and for each name, as long as somebody has it: programs compare
+# them by identity.
+_overloads: Final[weakref.WeakValueDictionary[Operator, OpOverload]] = weakref.WeakValueDictionary()
+_packets: Final[weakref.WeakValueDictionary[str, OpOverloadPacket]] = weakref.WeakValueDictionary()
 
 # Tags are for those who look at an operator; its calls do not depend on them.
 TAGS: Final[dict[str, tuple[Any, ...]]] = {}
@@ -116,7 +122,7 @@ class OpOverloadPacket:
     def __init__(self, namespace: str, name: str, overloads: list[Operator]) -> None:
         self.namespace = namespace
         self.name = name
-        self._overloads = [OpOverload(op) for op in overloads]
+        self._overloads = [overload_of(op) for op in overloads]
         self.__name__ = name
         self.__qualname__ = f"{namespace}.{name}"
         self.__module__ = f"plugrad.ops.{namespace}"
@@ -211,7 +217,19 @@ def find_packet(namespace: str, name: str) -> OpOverloadPacket:
     found = [op for op in declared_operators() if op.namespace == namespace and op.name == name]
     if not found:
         raise AttributeError(f"there is no operator {namespace}::{name}")
-    return OpOverloadPacket(namespace, name, found)
+    packet = _packets.get(f"{namespace}::{name}")
+    if packet is None or [each.op for each in packet._overloads] != found:
+        packet = OpOverloadPacket(namespace, name, found)
+        _packets[f"{namespace}::{name}"] = packet
+    return packet
+
+
+def overload_of(op: Operator) -> OpOverload:
+    """What programs see of an operator."""
+    overload = _overloads.get(op)
+    if overload is None:
+        overload = _overloads.setdefault(op, OpOverload(op))
+    return overload
 
 
 def find_overload(qualified_name: str) -> OpOverload:
@@ -219,7 +237,7 @@ def find_overload(qualified_name: str) -> OpOverload:
     op = find_operator(qualified_name.removesuffix(".default"))
     if op is None:
         raise AttributeError(f"there is no operator {qualified_name}")
-    return OpOverload(op)
+    return overload_of(op)
 
 
 def known_namespaces() -> list[str]:

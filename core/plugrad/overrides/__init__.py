@@ -26,6 +26,19 @@ from plugrad.overrides.catalogue import (
     is_tensor_method_or_property,
     resolve_name,
 )
+from plugrad.overrides.dispatch_modes import (
+    BasePlugradDispatchMode,
+    PlugradDispatchMode,
+)
+from plugrad.overrides.dispatch_modes import (
+    dispatch_mode as _get_current_dispatch_mode,  # noqa: F401
+)
+from plugrad.overrides.dispatch_modes import (
+    dispatch_modes as _get_current_dispatch_mode_stack,  # noqa: F401
+)
+from plugrad.overrides.dispatch_modes import (
+    dispatch_modes_off as _disable_current_modes,  # noqa: F401
+)
 from plugrad.overrides.handling import (
     get_overloaded_args as _get_overloaded_args,  # noqa: F401  # PyTorch's name
 )
@@ -59,6 +72,8 @@ has_torch_function_unary = has_plugrad_function_unary
 has_torch_function_variadic = has_plugrad_function_variadic
 handle_torch_function = handle_plugrad_function
 wrap_torch_function = wrap_plugrad_function
+TorchDispatchMode = PlugradDispatchMode
+BaseTorchDispatchMode = BasePlugradDispatchMode
 TorchFunctionMode = PlugradFunctionMode
 BaseTorchFunctionMode = BasePlugradFunctionMode
 DisableTorchFunction = DisablePlugradFunction
@@ -66,13 +81,17 @@ DisableTorchFunctionSubclass = DisablePlugradFunctionSubclass
 _disabled_torch_function_impl = disabled_plugrad_function
 
 __all__ = [
+    "BasePlugradDispatchMode",
     "BasePlugradFunctionMode",
+    "BaseTorchDispatchMode",
     "BaseTorchFunctionMode",
     "DisablePlugradFunction",
     "DisablePlugradFunctionSubclass",
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "PlugradDispatchMode",
     "PlugradFunctionMode",
+    "TorchDispatchMode",
     "TorchFunctionMode",
     "disabled_plugrad_function",
     "get_default_nowrap_functions",

@@ -15,7 +15,7 @@ from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.scope import Scope
-from plugrad.ops.namespace import OpOverload
+from plugrad.ops.namespace import OpOverload, overload_of
 from plugrad.tensor.base import TensorBase, detached, version_of
 
 __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
@@ -197,7 +197,7 @@ class _Keeping(_Selective):
         before = _random_states(args)
         result = run()
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
-        decided = self._policy(context, OpOverload(op), *args)
+        decided = self._policy(context, overload_of(op), *args)
         if isinstance(decided, bool):
             decided = CheckpointPolicy.MUST_SAVE if decided else CheckpointPolicy.PREFER_RECOMPUTE
         if decided in (*_SAVED, *_OFFLOADED) and _same(before, _random_states(args)):

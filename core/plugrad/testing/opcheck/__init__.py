@@ -8,7 +8,7 @@ from typing import Any, Final
 from plugrad.dispatch.operator import Operator
 from plugrad.library import CustomOpDef
 from plugrad.ops.arguments import checked_arguments
-from plugrad.ops.namespace import OpOverload, OpOverloadPacket
+from plugrad.ops.namespace import OpOverload, OpOverloadPacket, overload_of
 from plugrad.testing.opcheck.backends import check_backends
 from plugrad.testing.opcheck.capture import check_capture
 from plugrad.testing.opcheck.fakes import check_fake
@@ -126,7 +126,7 @@ def _overload_of(op: Any) -> OpOverload:
         found: OpOverload = getattr(op, names[0])
         return found
     if isinstance(op, Operator):
-        return OpOverload(op)
+        return overload_of(op)
     if not isinstance(op, OpOverload):
         raise ValueError(
             "opcheck(op, ...): op must be instance of OpOverload, e.g. "

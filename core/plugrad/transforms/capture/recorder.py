@@ -18,7 +18,7 @@ from plugrad.dispatch.operator import Operator
 from plugrad.graph.forward_kernel import ForwardKernel
 from plugrad.levels.dispatching import TransformsKernel
 from plugrad.ops.autocast import AutocastKernel
-from plugrad.ops.namespace import OpOverload
+from plugrad.ops.namespace import overload_of
 from plugrad.tensor.base import TensorBase, needs_grad, version_of
 from plugrad.transforms.capture.errors import CaptureError, at_line, user_line
 from plugrad.transforms.capture.naming import Names
@@ -177,7 +177,7 @@ class Recorder(Names):
                 names.append(own)
         self._note_writes(writes, tainted)
         node = Node(
-            op=OpOverload(op),
+            op=overload_of(op),
             values=_settled(op, refs, results),
             name=name,
             results=tuple(names),
