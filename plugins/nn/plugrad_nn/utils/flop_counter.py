@@ -117,7 +117,7 @@ def matmul_nh_flop(
     a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
     """Those of products of ``(*, m, k)`` and, transposed, ``(*, n, k)``."""
-    return 2 * math.prod(out_shape) * int(a_shape[-1])
+    return 2 * int(math.prod(out_shape)) * int(a_shape[-1])
 
 
 @register_flop_formula(ops._matmul_hn)
@@ -125,7 +125,7 @@ def matmul_hn_flop(
     a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
     """Those of products of, transposed, ``(*, k, m)`` and ``(*, k, n)``."""
-    return 2 * math.prod(out_shape) * int(a_shape[-2])
+    return 2 * int(math.prod(out_shape)) * int(a_shape[-2])
 
 
 @register_flop_formula(ops.linear)
@@ -133,7 +133,7 @@ def linear_flop(
     x_shape: Any, w_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
     """Those of the product of ``(*, in)`` and ``(out, in)``."""
-    return 2 * math.prod(x_shape) * int(w_shape[0])
+    return 2 * int(math.prod(x_shape)) * int(w_shape[0])
 
 
 @register_flop_formula(ops.linear_backward)
@@ -147,7 +147,8 @@ def linear_backward_flop(
     **kwargs: Any,
 ) -> int:
     """A product for the gradient of the input, and one for that of the weight."""
-    return sum(map(bool, output_mask[:2])) * 2 * math.prod(x_shape) * int(w_shape[0])
+    products = sum(map(bool, output_mask[:2]))
+    return 2 * products * int(math.prod(x_shape)) * int(w_shape[0])
 
 
 def conv_flop_count(
@@ -162,7 +163,7 @@ def conv_flop_count(
         transposed: whether it is a transposed convolution.
     """
     spatial = (x_shape if transposed else out_shape)[2:]
-    return 2 * int(x_shape[0]) * math.prod(spatial) * math.prod(w_shape)
+    return int(2 * x_shape[0] * math.prod(spatial) * math.prod(w_shape))
 
 
 @register_flop_formula(ops.convolution)
@@ -202,7 +203,7 @@ def conv_backward_flop(
     As in PyTorch, that of the weight is counted as if all channels were one group.
     """
     count = conv_flop_count(x_shape, w_shape, grad_out_shape, transposed)
-    return (bool(output_mask[0]) + bool(output_mask[1]) * groups) * count
+    return (int(output_mask[0]) + int(output_mask[1]) * groups) * count
 
 
 def sdpa_flop_count(
