@@ -83,7 +83,7 @@ def test_the_command_tells_and_fails(tmp_path: Path) -> None:
     assert told.exit_code == 1
     assert f"torch.{LACKS}" in told.stdout
     assert "use dense tensors" in told.stdout
-    assert "2 files, 1 names that plugrad lacks" in told.stdout
+    assert "2 files, 1 name that plugrad lacks" in told.stdout
     whole = testing.CliRunner().invoke(app, ["check", str(tmp_path / "whole.py")])
-    assert (whole.exit_code, whole.stdout) == (0, "1 files, 0 names that plugrad lacks\n")
+    assert (whole.exit_code, whole.stdout) == (0, "1 file, 0 names that plugrad lacks\n")
     assert testing.CliRunner().invoke(app, ["check", "no_such_thing"]).exit_code == 2

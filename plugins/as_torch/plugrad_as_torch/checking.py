@@ -32,7 +32,7 @@ class Lack:
         parent = self.name.rpartition(".")[0]
         is_listed = is_known(self.name) or not has_module(parent)
         is_private = "._" in self.name
-        return "" if is_listed or is_private else "PyTorch 2.13 does not have it either"
+        return "" if is_listed or is_private else "plugrad's list of PyTorch 2.13 does not have it"
 
 
 def files_of(target: str) -> list[Path]:

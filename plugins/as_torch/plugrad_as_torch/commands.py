@@ -72,7 +72,7 @@ def check(
     if found:
         _show(found)
     names = len({lack.name for lack in found})
-    typer.echo(f"{len(files)} files, {names} names that plugrad lacks")
+    typer.echo(f"{_counted(len(files), 'file')}, {_counted(names, 'name')} that plugrad lacks")
     if found:
         raise typer.Exit(1)
 
@@ -95,6 +95,10 @@ def _show(found: Sequence[Lack]) -> None:
         table.add_row(*(Text(cell) for cell in (_place(lack), lack.name, lack.note)))
     console = Console(highlight=False)
     Console(width=max(console.width, 120), highlight=False).print(table)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _place(lack: Lack) -> str:
