@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -148,3 +149,34 @@ def test_full_backward_hook_does_not_run_in_a_second_backward() -> None:
     (second,) = plugrad.autograd.grad(grad, x)
     assert calls == ["hook"]
     assert second.tolist() == [2.0]
+
+
+def test_packages_find_hooks_by_pytorch_s_names(torch_oracle: ModuleType) -> None:
+    def hook(*args: Any, **kwargs: Any) -> None:
+        pass
+
+    def found(lib: Any) -> list[Any]:
+        module = lib.nn.Module()
+        handles = [
+            module.register_forward_pre_hook(hook, with_kwargs=True),
+            module.register_forward_hook(hook, always_call=True),
+            module.register_full_backward_pre_hook(hook),
+            module.register_full_backward_hook(hook),
+            module.register_state_dict_pre_hook(hook),
+            module._register_state_dict_hook(hook),
+            module.register_load_state_dict_post_hook(hook),
+        ]
+        module.register_buffer("b", lib.ones(1), persistent=False)
+        names = [
+            *("_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks"),
+            *("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
+            *("_backward_pre_hooks", "_backward_hooks", "_state_dict_pre_hooks"),
+            *("_state_dict_hooks", "_load_state_dict_post_hooks"),
+        ]
+        seen = [list(getattr(module, name).values()) for name in names]
+        for handle in handles:
+            handle.remove()
+        left = [len(getattr(module, name)) for name in names]
+        return [*seen, left, module._non_persistent_buffers_set]
+
+    assert found(plugrad) == found(torch_oracle)

@@ -12,7 +12,9 @@ from plugrad_nn.nn.global_hooks import (
     BACKWARD,
     BACKWARD_PRE,
     FORWARD,
+    FORWARD_ALWAYS_CALLED,
     FORWARD_PRE,
+    FORWARD_WITH_KWARGS,
     OLD_BACKWARD,
 )
 from plugrad_nn.nn.hooks import MIXED_HOOKS, BackwardHooks, Hook, add_hook
@@ -22,7 +24,10 @@ class ModuleCalls:
     """`module(...)` and its hooks. Fields are set up by `Module.__init__`."""
 
     _forward_pre_hooks: OrderedDict[int, Any]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
     _forward_hooks: OrderedDict[int, Any]
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
     _backward_pre_hooks: OrderedDict[int, Any]
     _backward_hooks: OrderedDict[int, Any]
     # None until there is a hook of either kind.
@@ -53,10 +58,11 @@ class ModuleCalls:
     _call_impl = __call__
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        hooks = [*FORWARD.values(), *self._forward_hooks.values()]
+        hooks = self._get_forward_hooks()
         always = [entry for entry in hooks if entry[2]]
         try:
-            for hook, with_kwargs in [*FORWARD_PRE.values(), *self._forward_pre_hooks.values()]:
+            for key, hook in [*FORWARD_PRE.items(), *self._forward_pre_hooks.items()]:
+                with_kwargs = key in self._forward_pre_hooks_with_kwargs
                 args, kwargs = _run_forward_pre_hook(self, hook, with_kwargs, args, kwargs)
             boundary = None
             full, old = self._get_backward_hooks()
@@ -83,6 +89,22 @@ class ModuleCalls:
                 hook(self, args, *extra, None)
             raise
 
+    def _get_forward_hooks(self) -> list[tuple[Hook, bool, bool]]:
+        """Hooks of all modules and of this one; whether they get keywords, and always run."""
+        tables = (
+            (FORWARD, FORWARD_WITH_KWARGS, FORWARD_ALWAYS_CALLED),
+            (
+                self._forward_hooks,
+                self._forward_hooks_with_kwargs,
+                self._forward_hooks_always_called,
+            ),
+        )
+        return [
+            (hook, key in with_kwargs, key in always)
+            for table, with_kwargs, always in tables
+            for key, hook in table.items()
+        ]
+
     def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
         """Hooks of the whole backward, and those of its last operator."""
         own = list(self._backward_hooks.values())
@@ -96,7 +118,8 @@ class ModuleCalls:
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """`hook(module, args) -> None or changed args` runs before `forward`."""
-        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+        options = [(self._forward_pre_hooks_with_kwargs, with_kwargs)]
+        return add_hook(self._forward_pre_hooks, hook, prepend, options)
 
     def register_forward_hook(
         self,
@@ -107,7 +130,11 @@ class ModuleCalls:
         always_call: bool = False,
     ) -> RemovableHandle:
         """`hook(module, args, output) -> None or changed output` runs after `forward`."""
-        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+        options = [
+            (self._forward_hooks_with_kwargs, with_kwargs),
+            (self._forward_hooks_always_called, always_call),
+        ]
+        return add_hook(self._forward_hooks, hook, prepend, options)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """`hook(module, grad_output) -> None or changed grad_output` runs before its backward."""

@@ -21,9 +21,11 @@ __all__ = [
 
 Table = OrderedDict[int, Any]
 
-# Entries have the form that those of a module have.
 FORWARD_PRE: Final[Table] = OrderedDict()
 FORWARD: Final[Table] = OrderedDict()
+# Of the hooks in FORWARD, those which get keyword arguments, and those which always run.
+FORWARD_WITH_KWARGS: Final[Table] = OrderedDict()
+FORWARD_ALWAYS_CALLED: Final[Table] = OrderedDict()
 BACKWARD_PRE: Final[Table] = OrderedDict()
 BACKWARD: Final[Table] = OrderedDict()
 OLD_BACKWARD: Final[Table] = OrderedDict()
@@ -55,7 +57,7 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     ReLU()
     >>> handle.remove()
     """
-    return add_hook(FORWARD_PRE, (hook, False))
+    return add_hook(FORWARD_PRE, hook)
 
 
 def register_module_forward_hook(
@@ -67,7 +69,8 @@ def register_module_forward_hook(
         with_kwargs: the hook gets the keyword arguments too, between `args` and `output`.
         always_call: it runs although `forward` or another hook raises.
     """
-    return add_hook(FORWARD, (hook, with_kwargs, always_call))
+    options = [(FORWARD_WITH_KWARGS, with_kwargs), (FORWARD_ALWAYS_CALLED, always_call)]
+    return add_hook(FORWARD, hook, options=options)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import plugrad
@@ -22,12 +22,20 @@ MIXED_GLOBAL_HOOKS: Final = MIXED_HOOKS.replace("on a single Module", "as a glob
 
 def add_hook(
     table: OrderedDict[int, Any],
-    entry: object,
+    hook: object,
     prepend: bool = False,
+    options: Sequence[tuple[dict[int, bool], bool]] = (),
 ) -> RemovableHandle:
-    """Puts `entry` at the end of `table` (or in front of all others) and returns its handle."""
-    handle = RemovableHandle(table)
-    table[handle.id] = entry
+    """Puts `hook` at the end of `table` (or in front of all others) and returns its handle.
+
+    Args:
+        options: tables of those hooks for which something is so, and whether it is for this one.
+    """
+    handle = RemovableHandle(table, extra_dict=[options_of for options_of, _ in options])
+    table[handle.id] = hook
+    for options_of, is_so in options:
+        if is_so:
+            options_of[handle.id] = True
     if prepend:
         table.move_to_end(handle.id, last=False)
     return handle

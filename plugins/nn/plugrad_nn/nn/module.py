@@ -18,6 +18,24 @@ from plugrad_nn.nn.state import ModuleState
 T = TypeVar("T", bound="Module")
 
 
+def _add_fields(fields: dict[str, Any]) -> None:
+    """The tables of a new module, by PyTorch's names, which packages look into."""
+    fields["training"] = True
+    fields["_parameters"] = {}
+    fields["_buffers"] = {}
+    fields["_non_persistent_buffers_set"] = set()
+    fields["_modules"] = {}
+    fields["_forward_pre_hooks"] = OrderedDict()
+    fields["_forward_pre_hooks_with_kwargs"] = OrderedDict()
+    fields["_forward_hooks"] = OrderedDict()
+    fields["_forward_hooks_with_kwargs"] = OrderedDict()
+    fields["_forward_hooks_always_called"] = OrderedDict()
+    fields["_backward_pre_hooks"] = OrderedDict()
+    fields["_backward_hooks"] = OrderedDict()
+    fields["_is_full_backward_hook"] = None
+    fields["_state_hooks"] = {}
+
+
 class Module(ModuleCalls, ModuleState, ModuleConversion):
     """Base class of all layers and models.
 
@@ -51,24 +69,14 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
             )
             raise TypeError(f"{type(self).__name__}.__init__() {given}")
         # Written past __setattr__, which looks these tables up.
-        fields = self.__dict__
-        fields["training"] = True
-        fields["_parameters"] = {}
-        fields["_buffers"] = {}
-        fields["_non_persistent_buffers"] = set()
-        fields["_modules"] = {}
-        fields["_forward_pre_hooks"] = OrderedDict()
-        fields["_forward_hooks"] = OrderedDict()
-        fields["_backward_pre_hooks"] = OrderedDict()
-        fields["_backward_hooks"] = OrderedDict()
-        fields["_is_full_backward_hook"] = None
-        fields["_state_hooks"] = {}
+        _add_fields(self.__dict__)
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A module that was pickled before there were such hooks.
-        self.__dict__.update({"_is_full_backward_hook": None, **state})
+        # A module that was pickled before there were such fields.
+        _add_fields(self.__dict__)
+        self.__dict__.update(state)
 
     def _replicate_for_data_parallel(self) -> Any:
         """A module with the same attributes, and with tables of members of its own."""
@@ -111,9 +119,9 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
             )
         self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
-            self._non_persistent_buffers.discard(name)
+            self._non_persistent_buffers_set.discard(name)
         else:
-            self._non_persistent_buffers.add(name)
+            self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child module under `name`."""
@@ -183,7 +191,7 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         for table in ("_parameters", "_buffers", "_modules"):
             if table != keep:
                 fields[table].pop(name, None)
-        fields["_non_persistent_buffers"].discard(name)
+        fields["_non_persistent_buffers_set"].discard(name)
 
     def __getattr__(self, name: str) -> Any:
         # Parameters first and without a loop: every forward pass reads them.
@@ -201,7 +209,7 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         for table in (self._parameters, self._buffers, self._modules):
             if name in table:
                 del table[name]
-                self._non_persistent_buffers.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         super().__delattr__(name)
 

@@ -57,7 +57,7 @@ class ModuleState:
     _version: ClassVar[int]
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
-    _non_persistent_buffers: set[str]
+    _non_persistent_buffers_set: set[str]
     _modules: dict[str, Any]
     _state_hooks: dict[str, OrderedDict[int, Hook]]
 
@@ -78,7 +78,7 @@ class ModuleState:
         members |= {
             name: buffer
             for name, buffer in self._buffers.items()
-            if name not in self._non_persistent_buffers
+            if name not in self._non_persistent_buffers_set
         }
         return {name: member for name, member in members.items() if member is not None}
 
@@ -90,11 +90,6 @@ class ModuleState:
             destination[prefix + name] = member if keep_vars else member.detach()
         if self._has_extra_state():
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
-
-    @property
-    def _non_persistent_buffers_set(self) -> set[str]:
-        # PyTorch's name, which packages read and change.
-        return self._non_persistent_buffers
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
@@ -277,6 +272,24 @@ class ModuleState:
 
     def _add_state_hook(self, kind: str, hook: Hook) -> RemovableHandle:
         return add_hook(self._state_hooks.setdefault(kind, OrderedDict()), hook)
+
+    # PyTorch's names of these tables, which packages look into.
+
+    @property
+    def _state_dict_pre_hooks(self) -> OrderedDict[int, Hook]:
+        return self._state_hooks.setdefault("state_dict_pre", OrderedDict())
+
+    @property
+    def _state_dict_hooks(self) -> OrderedDict[int, Hook]:
+        return self._state_hooks.setdefault("state_dict_other", OrderedDict())
+
+    @property
+    def _load_state_dict_pre_hooks(self) -> OrderedDict[int, Hook]:
+        return self._state_hooks.setdefault("load_state_dict_pre", OrderedDict())
+
+    @property
+    def _load_state_dict_post_hooks(self) -> OrderedDict[int, Hook]:
+        return self._state_hooks.setdefault("load_state_dict_post", OrderedDict())
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(module, prefix, keep_vars)` runs before the module writes its state."""

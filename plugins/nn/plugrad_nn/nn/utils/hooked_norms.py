@@ -32,7 +32,7 @@ class _Hook:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
     def attach(self, module: Any) -> None:
-        for hook, _ in module._forward_pre_hooks.values():
+        for hook in module._forward_pre_hooks.values():
             if type(hook) is type(self) and hook.name == self.name:
                 raise RuntimeError(
                     f"Cannot register two {self.kind} hooks on the same parameter {self.name}"
@@ -46,7 +46,7 @@ class _Hook:
 
     @classmethod
     def detach(cls, module: Any, name: str, suffixes: str) -> None:
-        for key, (hook, _) in list(module._forward_pre_hooks.items()):
+        for key, hook in list(module._forward_pre_hooks.items()):
             if type(hook) is cls and hook.name == name:
                 with plugrad.no_grad():
                     weight = hook.compute_weight(module, False)

@@ -90,7 +90,7 @@ class BasePruningMethod(ABC):
         made: BasePruningMethod = cls(*args, **kwargs)
         made._tensor_name = name
         if earlier:
-            before = module._forward_pre_hooks.pop(earlier[0])[0]
+            before = module._forward_pre_hooks.pop(earlier[0])
             both = before if isinstance(before, PruningContainer) else PruningContainer(before)
             both.add_pruning_method(made)
             made = both
@@ -148,7 +148,7 @@ class BasePruningMethod(ABC):
 
 
 def _methods_of(module: Any) -> Iterator[tuple[int, BasePruningMethod]]:
-    for key, (hook, _) in list(module._forward_pre_hooks.items()):
+    for key, hook in list(module._forward_pre_hooks.items()):
         if isinstance(hook, BasePruningMethod):
             yield key, hook
 
