@@ -94,7 +94,8 @@ def norm_by_name(
     if p == "nuc":
         # It is loaded on demand.
         nuclear_norm: Any = getattr(F, "nuclear_norm")  # noqa: B009  # the compiler looks for it
-        summed: Any = self if dtype is None else to_dtype(self, dtype)
+        given: Any = self
+        summed = given if dtype is None else given.to(dtype)
         result: Tensor = nuclear_norm(summed, (-2, -1) if dim is None else dim, keepdim)
         return result
     orders = {"fro": 2.0, "inf": math.inf, "-inf": -math.inf}

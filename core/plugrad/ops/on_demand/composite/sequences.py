@@ -37,7 +37,6 @@ from plugrad.ops.on_demand.composite.vectors.unique import unique_dim_on_host as
 from plugrad.ops.on_demand.prepare import sequences as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.promotion import to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -59,7 +58,8 @@ def block_diag(tensors: list[Any]) -> Any:
                 f"device {tensors[0].device} and input {position} is on device {item.device}"
             )
         dtype = promote_types(dtype, item.dtype)
-    blocks: list[Any] = [to_dtype(item, dtype) for item in tensors]
+    # Recorded, unlike the casts of kernels.
+    blocks = [item.to(dtype) for item in tensors]
     matrices = [item if item.ndim == 2 else item.reshape((1, -1)) for item in blocks]
     width = sum(sizes_of(item)[1] for item in matrices)
     rows = []
