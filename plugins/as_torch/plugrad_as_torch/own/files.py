@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import pickle
-from typing import Any, Final
+from collections.abc import Callable
+from typing import IO, Any, Final, TypeAlias
 
 import plugrad
 
-__all__ = ["DEFAULT_PROTOCOL", "SourceChangeWarning", "save"]
+__all__ = ["DEFAULT_PROTOCOL", "FILE_LIKE", "MAP_LOCATION", "SourceChangeWarning", "save"]
 
 DEFAULT_PROTOCOL: Final = 2
+# What `torch.load` takes: where from, and where to.
+FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION: TypeAlias = (
+    Callable[[Any, str], Any] | plugrad.device | str | dict[str, str] | None
+)
 
 
 class SourceChangeWarning(Warning):
