@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable
-from typing import IO, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import plugrad
 
-__all__ = ["DEFAULT_PROTOCOL", "FILE_LIKE", "MAP_LOCATION", "SourceChangeWarning", "save"]
+__all__ = ["DEFAULT_PROTOCOL", "MAP_LOCATION", "SourceChangeWarning", "save"]
 
 DEFAULT_PROTOCOL: Final = 2
-# What `torch.load` takes: where from, and where to.
-FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
-MAP_LOCATION: TypeAlias = (
-    Callable[[Any, str], Any] | plugrad.device | str | dict[str, str] | None
-)
+# Where `torch.load` puts what it reads.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | plugrad.device | str | dict[str, str] | None
 
 
 class SourceChangeWarning(Warning):

@@ -109,8 +109,10 @@ def _key(entry: optree.PyTreeEntry) -> Any:
         return GetAttrKey(entry.field)
     if isinstance(entry, optree.GetAttrEntry):
         return GetAttrKey(entry.name)
-    return MappingKey(entry.entry) if isinstance(entry, optree.MappingEntry) else SequenceKey(
-        entry.entry
+    return (
+        MappingKey(entry.entry)
+        if isinstance(entry, optree.MappingEntry)
+        else SequenceKey(entry.entry)
     )
 
 
