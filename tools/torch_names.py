@@ -1,4 +1,5 @@
-"""Writes the names and operators that PyTorch has, for plugrad-as-torch: `python tools/torch_names.py`.
+"""Writes the names and operators that PyTorch has, for plugrad-as-torch:
+`python tools/torch_names.py`.
 
 It needs PyTorch, of the release that plugrad follows, and is to be run again for another one.
 """
