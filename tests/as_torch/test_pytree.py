@@ -19,7 +19,7 @@ Pair = namedtuple("Pair", "a b")
 TREE = {
     "b": [1, (2, Pair(3, [4]))],
     "a": OrderedDict(z=None),
-    "d": defaultdict(list, q=5),
+    "d": defaultdict(int, q=5),
     "e": deque([6], 3),
 }
 
@@ -46,7 +46,7 @@ def test_paths_are_pytorchs(torch_oracle: ModuleType) -> None:
         ("dict", {"b": 1, "a": 2}),
         ("namedtuple", Pair(1, 2)),
         ("ordereddict", OrderedDict(b=1, a=2)),
-        ("defaultdict", defaultdict(list, b=1)),
+        ("defaultdict", defaultdict(int, b=1)),
         ("deque", deque([1, 2], 4)),
     ],
 )

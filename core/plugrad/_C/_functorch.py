@@ -1,4 +1,4 @@
-"""Names that PyTorch keeps in `torch._C._functorch`: what a tensor is inside of `vmap` and `grad`."""
+"""Names that PyTorch keeps in `torch._C._functorch`: what a tensor is in `vmap` and `grad`."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def tree_is_leaf(tree: Any, is_leaf: _Leaf = None) -> bool:
     >>> tree_is_leaf(None), tree_is_leaf([1])
     (True, False)
     """
-    return optree.tree_is_leaf(tree, is_leaf, none_is_leaf=True, namespace=_NAMESPACE)
+    return bool(optree.tree_is_leaf(tree, is_leaf, none_is_leaf=True, namespace=_NAMESPACE))
 
 
 def treespec_leaf() -> Any:
