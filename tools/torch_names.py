@@ -1,4 +1,5 @@
-"""Writes the names that PyTorch has, for plugrad-as-torch: `python tools/torch_names.py`.
+"""Writes the names and operators that PyTorch has, for plugrad-as-torch:
+`python tools/torch_names.py`.
 
 It needs PyTorch, of the release that plugrad follows, and is to be run again for another one.
 """
@@ -16,7 +17,9 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "plugins" / "as_torch" / "plugrad_as_torch" / "names.json"
+FOLDER = ROOT / "plugins" / "as_torch" / "plugrad_as_torch"
+FILE = FOLDER / "names.json"
+OPERATORS = FOLDER / "operators.json"
 
 # Parts of PyTorch whose modules are listed. Left out are those for other machines and devices, for
 # compilers and exporters, and for quantized, sparse and nested tensors.
@@ -128,7 +131,22 @@ def render() -> str:
     return json.dumps(lines, indent=0) + "\n"
 
 
+def render_operators() -> str:
+    """PyTorch's operators, `torch.ops.aten`, and their overloads."""
+    import torch
+
+    found: dict[str, set[str]] = {}
+    for full in torch._C._dispatch_get_all_op_names():
+        namespace, _, name = full.partition("::")
+        operator, _, overload = name.partition(".")
+        if namespace == "aten":
+            found.setdefault(operator, set()).add(overload or "default")
+    lines = {name: " ".join(sorted(overloads)) for name, overloads in sorted(found.items())}
+    return json.dumps(lines, indent=0) + "\n"
+
+
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         FILE.write_text(render(), encoding="utf-8")
+        OPERATORS.write_text(render_operators(), encoding="utf-8")

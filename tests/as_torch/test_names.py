@@ -131,3 +131,23 @@ def test_trees_are_taken_apart_as_in_pytorch(torch_oracle: ModuleType) -> None:
     doubled = tree_map_only(int, lambda leaf: leaf * 2, tree)
     expected = torch_oracle.utils._pytree.tree_map_only(int, lambda leaf: leaf * 2, tree)
     assert doubled == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("torch.nn.grad", "Tensor"),
+        ("torch.autograd.graph", "output_nr"),
+        ("torch.masked", "iinfo"),
+        ("torch.optim.optimizer", "Tensor"),
+        ("torch.optim.adam", "Tensor"),
+        ("torch.nn.utils.parametrize", "ModuleDict"),
+        ("torch.utils.data.dataloader", "Sampler"),
+    ],
+)
+def test_modules_have_what_pytorchs_import_from_each_other_and_not_what_plugrads_do(
+    module: str, name: str, torch_oracle: ModuleType
+) -> None:
+    assert lacks(f"{module}.{name}") == (
+        "" if hasattr(importlib.import_module(module), name) else f"{module}.{name}"
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from plugrad._C import _autograd, _functions
+from plugrad._C import _autograd, _functions, _functorch
 from plugrad.autograd.engine.callbacks import current_autograd_node as _current_autograd_node
 from plugrad.autograd.engine.callbacks import current_graph_task_id as _current_graph_task_id
 from plugrad.autograd.engine.callbacks import execution_order as _current_graph_task_execution_order
@@ -17,16 +17,19 @@ from plugrad.autograd.engine.callbacks import will_engine_execute_node as _will_
 from plugrad.autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from plugrad.dispatch import dispatch_keys as _dispatch_keys
 from plugrad.errors import LinAlgError as _LinAlgError
+from plugrad.tensor.levels import in_transform as _are_functorch_transforms_active
 
 __all__ = [
     "_LinAlgError",
     "_WeakTensorRef",
+    "_are_functorch_transforms_active",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",
     "_current_graph_task_id",
     "_dispatch_keys",
     "_functions",
+    "_functorch",
     "_set_grad_enabled",
     "_will_engine_execute_node",
     "is_grad_enabled",

@@ -60,7 +60,11 @@ class _Loader(Loader):
         return TorchModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        """There is nothing to run, and names come when they are asked for, except where programs
+        read the module's `__dict__`."""
+        if layouts()[module.__name__].listed:
+            names = names_of(module.__name__)
+            module.__dict__.update({name: find(module.__name__, name) for name in names})
 
 
 class _Metadata(Distribution):

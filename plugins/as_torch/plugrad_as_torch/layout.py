@@ -1,5 +1,5 @@
 """The tables: what PyTorch's modules consist of here (layout.toml), and the names that PyTorch
-itself has (names.json, written by tools/torch_names.py)."""
+itself has (names.json and operators.json, written by tools/torch_names.py)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Layout:
         same: functions and decorators that return what they are given.
         empty: classes without instances.
         later: functions that can be imported, but not called yet.
+        listed: whether programs read the module's `__dict__`, which then has all names.
     """
 
     own: str = ""
@@ -39,6 +40,7 @@ class Layout:
     same: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    listed: bool = False
 
     def names(self) -> set[str]:
         """The names that the table itself has."""
@@ -80,6 +82,13 @@ def torch_names() -> dict[str, frozenset[str]]:
     """The public names that PyTorch has, by the name of the module; `torch.Tensor` is one too."""
     text = (files("plugrad_as_torch") / "names.json").read_text(encoding="utf-8")
     return {module: frozenset(names.split()) for module, names in json.loads(text).items()}
+
+
+@functools.cache
+def torch_operators() -> dict[str, frozenset[str]]:
+    """The operators that PyTorch has in `torch.ops.aten`, and the overloads of each."""
+    text = (files("plugrad_as_torch") / "operators.json").read_text(encoding="utf-8")
+    return {name: frozenset(overloads.split()) for name, overloads in json.loads(text).items()}
 
 
 @functools.cache

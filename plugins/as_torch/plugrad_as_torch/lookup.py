@@ -114,7 +114,7 @@ def _find_working(module: str, name: str) -> Any:
             return getattr(own, name)
     in_source = layout.aliases.get(name, name)
     for number, source in enumerate(layout.sources):
-        if name in layout.aliases or _is_offered(module, name, number == 0):
+        if name in layout.aliases or _is_offered(module, name, source, number == 0):
             found = _from_source(source, in_source)
             if found is not _NOTHING:
                 return found
@@ -125,16 +125,22 @@ def _own(layout: Layout) -> Any:
     return importlib.import_module(f"plugrad_as_torch.own.{layout.own}")
 
 
-def _is_offered(module: str, name: str, is_first: bool) -> bool:
+def _is_offered(module: str, name: str, source: str, is_first: bool) -> bool:
     """Whether a source is asked for a name: PyTorch has it, or it is an internal one. What plugrad
     has beyond PyTorch is left out, since programs ask what is there.
 
-    The first source is asked for what PyTorch has anywhere, as its modules import from each other.
+    The first source is asked for what PyTorch has anywhere, as its modules import from each other:
+    for what the source has of its own, and not for what it imported for itself. The `__all__` of
+    plugrad is for `import *`, and leaves names such as `bool` out.
     """
     if name.startswith("_"):
         return not name.startswith("__")
     names = torch_names()
-    return name in (all_torch_names() if is_first or module not in names else names[module])
+    if name in names.get(module, ()):
+        return True
+    if not (is_first or module not in names) or name not in all_torch_names():
+        return False
+    return source == "plugrad" or name in getattr(_module(source), "__all__", (name,))
 
 
 def _from_source(source: str, name: str) -> Any:

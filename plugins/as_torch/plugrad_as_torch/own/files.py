@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import plugrad
 
-__all__ = ["DEFAULT_PROTOCOL", "SourceChangeWarning", "save"]
+__all__ = ["DEFAULT_PROTOCOL", "MAP_LOCATION", "SourceChangeWarning", "save"]
 
 DEFAULT_PROTOCOL: Final = 2
+# Where `torch.load` puts what it reads.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | plugrad.device | str | dict[str, str] | None
 
 
 class SourceChangeWarning(Warning):

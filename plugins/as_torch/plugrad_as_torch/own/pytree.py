@@ -7,7 +7,41 @@ from typing import Any, Final
 
 import optree
 
+from plugrad_as_torch.own.pytree_nodes import (
+    SUPPORTED_NODES,
+    GetAttrKey,
+    KeyPath,
+    MappingKey,
+    NodeDef,
+    SequenceKey,
+    key_get,
+    key_path,
+    keystr,
+    node_type,
+)
+
 __all__ = [
+    "Context",
+    "GetAttrKey",
+    "KeyPath",
+    "LeafSpec",
+    "MappingKey",
+    "NodeDef",
+    "SUPPORTED_NODES",
+    "SequenceKey",
+    "_get_node_type",
+    "_register_pytree_node",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq_class",
+    "is_structseq_instance",
+    "key_get",
+    "keystr",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
+    "tree_leaves_with_path",
+    "tree_map_with_path",
+    "treespec_leaf",
     "PyTree",
     "TreeSpec",
     "register_pytree_node",
@@ -29,6 +63,7 @@ __all__ = [
 _Leaf = Callable[[Any], bool] | None
 
 PyTree = Any
+Context = Any
 TreeSpec = optree.PyTreeSpec
 
 # optree sorts the keys of dicts; in this namespace it does not.
@@ -65,6 +100,73 @@ tree_iter = tree_leaves
 def tree_structure(tree: Any, is_leaf: _Leaf = None) -> Any:
     """The structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_is_leaf(tree: Any, is_leaf: _Leaf = None) -> bool:
+    """Whether something is a leaf, and not a container of leaves.
+
+    >>> tree_is_leaf(None), tree_is_leaf([1])
+    (True, False)
+    """
+    return bool(optree.tree_is_leaf(tree, is_leaf, none_is_leaf=True, namespace=_NAMESPACE))
+
+
+def treespec_leaf() -> Any:
+    """The structure of a single leaf."""
+    return optree.treespec_leaf(none_is_leaf=True, namespace=_NAMESPACE)
+
+
+class _LeafType(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, TreeSpec) and instance == treespec_leaf()
+
+
+class LeafSpec(metaclass=_LeafType):
+    """The class of the structure of a single leaf, for `isinstance`; calling it gives that."""
+
+    def __new__(cls) -> Any:
+        return treespec_leaf()
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: _Leaf = None
+) -> tuple[list[tuple[KeyPath, Any]], Any]:
+    """The leaves of a tree, each with its path, and its structure.
+
+    >>> tree_flatten_with_path({"a": [5]})[0]
+    [((MappingKey(key='a'), SequenceKey(idx=0)), 5)]
+    """
+    accessors, leaves, spec = optree.tree_flatten_with_accessor(
+        tree, is_leaf, none_is_leaf=True, namespace=_NAMESPACE
+    )
+    paths = (key_path(accessor) for accessor in accessors)
+    return list(zip(paths, leaves, strict=True)), spec
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: _Leaf = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a tree, each with its path."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _Leaf = None
+) -> Any:
+    """The tree of `func(path, leaf, ...)`.
+
+    >>> tree_map_with_path(lambda path, x: keystr(path), {"a": [5]})
+    {'a': ["['a'][0]"]}
+    """
+    leaves, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(rest) for rest in rests]
+    paths, values = [path for path, _ in leaves], [leaf for _, leaf in leaves]
+    return tree_unflatten(map(func, paths, values, *others), spec)
+
+
+is_namedtuple_class = optree.is_namedtuple_class
+is_namedtuple_instance = optree.is_namedtuple_instance
+is_structseq_class = optree.is_structseq_class
+is_structseq_instance = optree.is_structseq_instance
+_get_node_type = node_type
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _Leaf = None) -> Any:
@@ -144,3 +246,9 @@ def register_pytree_node(
         lambda context, leaves: unflatten_fn(list(leaves), context),
         namespace=optree.registry.__GLOBAL_NAMESPACE,
     )
+    SUPPORTED_NODES[cls] = NodeDef(
+        cls, flatten_fn, unflatten_fn, described.get("flatten_with_keys_fn")
+    )
+
+
+_register_pytree_node = register_pytree_node

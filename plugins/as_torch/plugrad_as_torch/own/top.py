@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import plugrad
 from plugrad_as_torch.layout import TORCH_VERSION
@@ -17,12 +17,26 @@ __all__ = [
     "__version__",
     "compile",
     "get_device_module",
+    "is_autocast_enabled",
     "layout",
     "save",
     "to_dlpack",
 ]
 
 __version__ = TorchVersion(TORCH_VERSION)
+
+
+# Types of devices that have autocast in PyTorch, and no backend of plugrad.
+_AUTOCAST_ELSEWHERE: Final = frozenset({"hpu", "ipu", "maia", "mps", "mtia", "xla", "xpu"})
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """`plugrad.is_autocast_enabled`, and False for devices that only PyTorch has.
+
+    >>> is_autocast_enabled("mps")
+    False
+    """
+    return device_type not in _AUTOCAST_ELSEWHERE and plugrad.is_autocast_enabled(device_type)
 
 
 class OutOfMemoryError(RuntimeError):
