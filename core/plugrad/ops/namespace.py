@@ -180,6 +180,14 @@ class OpOverloadPacket:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.overloads()]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OpOverloadPacket):
+            return NotImplemented
+        return self._qualified_op_name == other._qualified_op_name
+
+    def __hash__(self) -> int:
+        return hash(self._qualified_op_name)
+
     def __str__(self) -> str:
         return f"{self.namespace}.{self.name}"
 

@@ -1,4 +1,4 @@
-"""Operators that are made of others cast their operands with a graph: every input gets a gradient."""
+"""Operators that are made of others cast with a graph: every operand gets a gradient."""
 
 from __future__ import annotations
 
