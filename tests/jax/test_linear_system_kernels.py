@@ -17,3 +17,12 @@ def test_factors_of_batches_solve_systems(left: bool, adjoint: bool) -> None:
     matrix = a.mH if adjoint else a
     product = matrix @ x if left else x @ matrix
     plugrad.testing.assert_close(product, b.expand(product.shape), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("device", ["cpu", "jax"])
+def test_info_says_which_matrices_have_no_cholesky_factor(device: str) -> None:
+    values = [[[2.0, 1.0], [1.0, -1.0]], [[4.0, 0.0], [0.0, 1.0]]]
+    for dtype in (plugrad.float32, plugrad.complex64):
+        factor, info = plugrad.linalg.cholesky_ex(plugrad.tensor(values, dtype=dtype).to(device))
+        assert info.tolist() == [2, 0]
+        assert factor[1].tolist() == [[2, 0], [0, 1]]
