@@ -5,7 +5,6 @@ The counterpart of `torch.utils._python_dispatch`.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.schema import Argument
 from plugrad.dispatch.scope import Scope
 from plugrad.ops.namespace import overload_of
+from plugrad.overrides.modes import Mode
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.overridable import ALL_OFF
 
@@ -29,7 +29,7 @@ _METHOD = "__plugrad_dispatch__"
 _ALIAS = "__torch_dispatch__"
 
 
-class PlugradDispatchMode(Scope):
+class PlugradDispatchMode(Mode):
     """A context manager inside of which operators go to it before they go to a backend.
 
     Subclass it and define `__plugrad_dispatch__(self, func, types, args=(), kwargs=None)`, or, as
@@ -60,13 +60,7 @@ class PlugradDispatchMode(Scope):
     plugrad.mul.Scalar
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        names = vars(cls)
-        if _ALIAS in names and _METHOD not in names:
-            setattr(cls, _METHOD, names[_ALIAS])
-        elif _METHOD in names and _ALIAS not in names:
-            setattr(cls, _ALIAS, names[_METHOD])
+    names = (_METHOD, _ALIAS)
 
     def __plugrad_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -79,15 +73,10 @@ class PlugradDispatchMode(Scope):
         return state.trace
 
     def change(self, state: LocalState) -> None:
-        # As for modes of functions: one whose block is lost goes.
-        held: Callable[[], Any] = weakref.ref(self) if self._entries else lambda: self
-        state.trace = _Listener(state.trace, held)
+        state.trace = _Listener(state.trace, self.held())
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.trace = before
-
-    def value(self) -> Any:
-        return self
 
 
 class BasePlugradDispatchMode(PlugradDispatchMode):

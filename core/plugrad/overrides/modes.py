@@ -7,14 +7,42 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
 from plugrad.tensor.calls.overridable import ALIAS, ALL_OFF, METHOD, OVERRIDES, SUBCLASSES_OFF
 
 
-class PlugradFunctionMode(Scope):
+class Mode(Scope):
+    """What modes of functions and those of operators have in common.
+
+    Attributes:
+        names: of the method that a mode defines: plugrad's, and PyTorch's.
+    """
+
+    names: ClassVar[tuple[str, str]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = vars(cls)
+        for name, other in (cls.names, cls.names[::-1]) if "names" not in own else ():
+            if other in own and name not in own:
+                setattr(cls, name, own[other])
+
+    def held(self) -> Callable[[], Any]:
+        """What the state keeps of the mode while it is on: a function that gives the mode.
+
+        A mode that the state kept alive would not go with its block, if `with` loses that. One that
+        was entered by hand and that nobody keeps is meant to stay.
+        """
+        return weakref.ref(self) if self._entries else lambda: self
+
+    def value(self) -> Any:
+        return self
+
+
+class PlugradFunctionMode(Mode):
     """A context manager inside of which each call of a public function goes to it first.
 
     Subclass it and define `__plugrad_function__(self, func, types, args=(), kwargs=None)`. In there
@@ -33,13 +61,7 @@ class PlugradFunctionMode(Scope):
     plugrad.Tensor.mul
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        names = vars(cls)
-        if ALIAS in names and METHOD not in names:
-            setattr(cls, METHOD, names[ALIAS])
-        elif METHOD in names and ALIAS not in names:
-            setattr(cls, ALIAS, names[METHOD])
+    names = (METHOD, ALIAS)
 
     def __plugrad_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -53,16 +75,10 @@ class PlugradFunctionMode(Scope):
 
     def change(self, state: LocalState) -> None:
         OVERRIDES.activate()
-        # A mode that the state kept alive would not go with its block, if `with` loses that. One
-        # that was entered by hand and that nobody keeps is meant to stay.
-        held: Callable[[], Any] = weakref.ref(self) if self._entries else lambda: self
-        state.function_modes = (*(state.function_modes or ()), held)
+        state.function_modes = (*(state.function_modes or ()), self.held())
 
     def restore(self, state: LocalState, before: Any) -> None:
         state.function_modes = before
-
-    def value(self) -> Any:
-        return self
 
 
 class BasePlugradFunctionMode(PlugradFunctionMode):

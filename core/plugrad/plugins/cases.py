@@ -93,6 +93,8 @@ class OpCase:
         rtol, atol: instead of the default of each dtype, for float64 comparisons with PyTorch.
         exact_dtype: False where the result's dtype may differ from PyTorch's.
         low_precision: tolerance factor for the 16-bit dtypes (long sums need more).
+        undefined_where_failed: where `info` in the result is not 0, what the other tensors have for
+            that matrix is up to the backend, and is not compared.
     """
 
     op: str
@@ -110,6 +112,7 @@ class OpCase:
     atol: float | None = None
     exact_dtype: bool = True
     low_precision: float = 1.0
+    undefined_where_failed: bool = False
 
     def all_samples(self) -> list[OpSample]:
         """The samples, made if they are given as a function."""

@@ -27,16 +27,17 @@ def without_gc() -> Iterator[None]:
 is_compiled = not str(node.__file__).endswith(".py")
 
 
-def blocks_that_stay(step: Callable[[], None], count: int) -> int:
-    """By how many blocks of memory `count` calls grow the heap, in the best of three rounds.
+def blocks_that_stay(step: Callable[[], None], count: int, most: int) -> int:
+    """By how many blocks of memory `count` calls grow the heap, in the best of three rounds, or in
+    the first one that stays below `most`.
 
     Threads of other tests and the interpreter's own caches take some in one round or another; a
     leak is in each of them.
     """
-    for _ in range(100):
+    for _ in range(200):
         step()
     growth = []
-    for _ in range(3):
+    while len(growth) < 3 and (not growth or growth[-1] >= most):
         before = sys.getallocatedblocks()
         for _ in range(count):
             step()
@@ -121,7 +122,8 @@ def test_three_thousand_training_steps_hold_flat_memory() -> None:
                 parameter.sub_(parameter.grad, alpha=0.01)
                 parameter.grad = None
 
-    assert blocks_that_stay(step, 1_000) < 500
+    # A leak of one object a step is 3,000.
+    assert blocks_that_stay(step, 3_000, 500) < 500
 
 
 def test_checkpointed_and_packed_steps_hold_flat_memory() -> None:
@@ -136,7 +138,7 @@ def test_checkpointed_and_packed_steps_hold_flat_memory() -> None:
             y.sum().backward()
         w.grad = None
 
-    assert blocks_that_stay(step, 500) < 250
+    assert blocks_that_stay(step, 1_000, 200) < 200
 
 
 def test_a_node_stays_small() -> None:

@@ -11,6 +11,7 @@ import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from typing import Any
 
 _CAN_HOLD = hasattr(signal, "pthread_sigmask")
@@ -24,9 +25,13 @@ def held_while_starting(context: Any) -> Iterator[None]:
         context: that of multiprocessing which starts the process. One that a server forks does
             not start from this process: there nothing is held back.
     """
-    if not _CAN_HOLD or context.get_start_method() == "forkserver":
+    method = context.get_start_method()
+    if not _CAN_HOLD or method == "forkserver":
         yield
         return
+    if method == "spawn":
+        # It needs this process of Python's own, and to start that lets interrupts come again.
+        resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -112,28 +112,19 @@ def baddbmm_flop(
     return bmm_flop(a_shape, b_shape)
 
 
-@register_flop_formula(ops._matmul_nh)
-def matmul_nh_flop(
-    a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
-) -> int:
-    """Those of products of ``(*, m, k)`` and, transposed, ``(*, n, k)``."""
-    return 2 * int(math.prod(out_shape)) * int(a_shape[-1])
+def _product_flop(inner: int) -> Callable[..., int]:
+    """The formula of a product that sums over a dimension of its first operand."""
+
+    def product_flop(a_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+        return 2 * int(math.prod(out_shape)) * int(a_shape[inner])
+
+    return product_flop
 
 
-@register_flop_formula(ops._matmul_hn)
-def matmul_hn_flop(
-    a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
-) -> int:
-    """Those of products of, transposed, ``(*, k, m)`` and ``(*, k, n)``."""
-    return 2 * int(math.prod(out_shape)) * int(a_shape[-2])
-
-
-@register_flop_formula(ops.linear)
-def linear_flop(
-    x_shape: Any, w_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
-) -> int:
-    """Those of the product of ``(*, in)`` and ``(out, in)``."""
-    return 2 * int(math.prod(x_shape)) * int(w_shape[0])
+# Of (*, m, k) and, transposed, (*, n, k); of, transposed, (*, k, m) and (*, k, n); of (*, in) and,
+# transposed, (out, in).
+register_flop_formula([ops._matmul_nh, ops.linear])(_product_flop(-1))
+register_flop_formula(ops._matmul_hn)(_product_flop(-2))
 
 
 @register_flop_formula(ops.linear_backward)
