@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
 
@@ -51,7 +52,8 @@ def _fused(
     return Parameter(new_weight, weight.requires_grad), Parameter(fused.to(dtype).detach(), learned)
 
 
-def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
+@explains
+def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
     """A copy of a convolution that computes what it and the batch norm `bn` behind it do.
 
     Args:
@@ -79,6 +81,7 @@ def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
     return found
 
 
+@explains
 def fuse_conv_bn_weights(
     conv_w: Tensor,
     conv_b: Tensor | None,
@@ -94,7 +97,8 @@ def fuse_conv_bn_weights(
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, dim)
 
 
-def fuse_linear_bn_eval(linear: T, bn: Any) -> T:
+@explains
+def fuse_linear_bn_eval(linear: T, bn: Module) -> T:
     """A copy of a linear layer that computes what it and the batch norm `bn` behind it do."""
     fused: Any = _copied(linear, bn)
     if fused.out_features != bn.num_features and bn.num_features != 1:
@@ -109,6 +113,7 @@ def fuse_linear_bn_eval(linear: T, bn: Any) -> T:
     return found
 
 
+@explains
 def fuse_linear_bn_weights(
     linear_w: Tensor,
     linear_b: Tensor | None,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.modules.conv_transpose import _ConvTranspose
@@ -106,13 +107,14 @@ class SpectralNorm(_Hook):
         return found
 
 
+@explains
 def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
     """As `parametrizations.weight_norm`, with `weight_g` and `weight_v`; FutureWarning."""
     warnings.warn(
         "`plugrad.nn.utils.weight_norm` is deprecated in favor of "
         "`plugrad.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=3,  # beyond the decorator
     )
     hook = WeightNorm(name, dim)
     hook.attach(module)
@@ -126,12 +128,14 @@ def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
     return module
 
 
+@explains
 def remove_weight_norm(module: T, name: str = "weight") -> T:
     """Makes the weight a parameter again; ValueError if `weight_norm` was not called."""
     WeightNorm.detach(module, name, "g v")
     return module
 
 
+@explains
 def spectral_norm(
     module: T,
     name: str = "weight",
@@ -162,6 +166,7 @@ def spectral_norm(
     return module
 
 
+@explains
 def remove_spectral_norm(module: T, name: str = "weight") -> T:
     """Makes the weight a parameter again; ValueError if `spectral_norm` was not called."""
     SpectralNorm.detach(module, name, "u v orig")

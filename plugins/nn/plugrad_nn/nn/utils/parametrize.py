@@ -10,6 +10,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.container import ModuleDict, ModuleList
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
@@ -196,6 +197,7 @@ def _check(found: Any, shape: Any, dtype: Any, message: str) -> None:
             raise ValueError(message.format(what, what, was, what, became))
 
 
+@explains
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
@@ -326,6 +328,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
+@explains
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
@@ -364,6 +367,7 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
+@explains
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.utils.convert_parameters import parameters_to_vector
 
@@ -31,6 +32,10 @@ __all__ = [
     "random_unstructured",
     "remove",
 ]
+
+M = TypeVar("M", bound=Module)
+# Not float alone: what is wrong with an amount is said where it is checked, in PyTorch's words.
+Amount = float | Real
 
 
 class BasePruningMethod(ABC):
@@ -349,21 +354,24 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-def identity(module: Any, name: str) -> Any:
+@explains
+def identity(module: M, name: str) -> M:
     """Gives `module.name` a mask of ones."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module: Any, name: str, amount: float) -> Any:
+@explains
+def random_unstructured(module: M, name: str, amount: Amount) -> M:
     """Prunes elements of `module.name` at random: `amount` of them, or this share."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
+@explains
 def l1_unstructured(
-    module: Any, name: str, amount: float, importance_scores: Tensor | None = None
-) -> Any:
+    module: M, name: str, amount: Amount, importance_scores: Tensor | None = None
+) -> M:
     """Prunes the `amount` elements of `module.name` of least magnitude, or this share.
 
     >>> import plugrad
@@ -378,35 +386,39 @@ def l1_unstructured(
     return module
 
 
-def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
+@explains
+def random_structured(module: M, name: str, amount: Amount, dim: int) -> M:
     """Prunes channels of `module.name` along `dim` at random: `amount` of them, or this share."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
+@explains
 def ln_structured(
-    module: Any,
+    module: M,
     name: str,
-    amount: float,
+    amount: Amount,
     n: Any,
     dim: int,
     importance_scores: Tensor | None = None,
-) -> Any:
+) -> M:
     """Prunes the `amount` channels of `module.name` along `dim` of least n-norm, or this share."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
+@explains
+def custom_from_mask(module: M, name: str, mask: Tensor) -> M:
     """Prunes `module.name` by a given mask."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
+@explains
 def global_unstructured(
-    parameters: Iterable[tuple[Any, str]],
+    parameters: Iterable[tuple[Module, str]],
     pruning_method: Any,
-    importance_scores: Mapping[tuple[Any, str], Tensor] | None = None,
+    importance_scores: Mapping[tuple[Module, str], Tensor] | None = None,
     **kwargs: Any,
 ) -> None:
     """Prunes several parameters as if they were one.
@@ -421,7 +433,14 @@ def global_unstructured(
     given = {} if importance_scores is None else importance_scores
     if not isinstance(given, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
-    pairs: Sequence[tuple[Any, str]] = list(parameters)
+    pairs: Sequence[tuple[Module, str]] = list(parameters)
+    for place, pair in enumerate(pairs):
+        if not (isinstance(pair, tuple | list) and len(pair) == 2):
+            raise TypeError(
+                "global_unstructured(): argument 'parameters' (position 1) must be tuple of pairs "
+                f"of a Module and a name, but found element of type {type(pair).__name__} at pos "
+                f"{place}"
+            )
     scores = [given.get(pair, getattr(*pair)) for pair in pairs]
     masks = [
         getattr(module, f"{name}_mask", plugrad.ones_like(getattr(module, name)))
@@ -442,7 +461,8 @@ def global_unstructured(
         custom_from_mask(module, name, part.reshape(getattr(module, name).shape))
 
 
-def remove(module: Any, name: str) -> Any:
+@explains
+def remove(module: M, name: str) -> M:
     """Makes the pruned tensor the parameter `name` again, for good."""
     for key, method in _methods_of(module):
         if method._tensor_name == name:
@@ -454,6 +474,7 @@ def remove(module: Any, name: str) -> Any:
     )
 
 
+@explains
 def is_pruned(module: Module) -> bool:
     """Whether a parameter of the module, or of one below it, is pruned."""
     return any(True for below in module.modules() for _ in _methods_of(below))

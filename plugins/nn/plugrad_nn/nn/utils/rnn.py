@@ -148,6 +148,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return plugrad.empty_like(permutation).scatter_(0, permutation, places)
 
 
+@explains
 def pack_padded_sequence(
     input: Tensor,
     lengths: Any,
@@ -209,6 +210,7 @@ def pack_padded_sequence(
     return PackedSequence(data, plugrad.tensor(sizes), order)
 
 
+@explains
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,
@@ -239,6 +241,7 @@ def pad_packed_sequence(
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 
+@explains
 def pad_sequence(
     sequences: Tensor | Iterable[Tensor],
     batch_first: bool = False,
@@ -281,6 +284,7 @@ def pad_sequence(
     return plugrad.stack(padded, 0 if batch_first else 1)
 
 
+@explains
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
@@ -289,6 +293,7 @@ def unpad_sequence(
     return [row[: int(length)] for row, length in zip(rows, lengths.tolist(), strict=True)]
 
 
+@explains
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs sequences (L_i, ...), longest first unless `enforce_sorted` is False.
 
@@ -305,6 +310,7 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
+@explains
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The inverse of `pack_sequence`."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad import func
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.module import Module
 
 __all__ = ["functional_call", "skip_init"]
 
 
+@explains
 def functional_call(
     module: Module,
     parameters_and_buffers: dict[str, Any],
@@ -27,7 +29,7 @@ def functional_call(
         "`plugrad.nn.utils.stateless.functional_call` is deprecated. Please use "
         "`plugrad.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=3,  # beyond the decorator
     )
     return func.functional_call(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
