@@ -20,6 +20,10 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
 
     Values stay as they are, and so do the parameters as objects. Returns the module.
 
+    Args:
+        module: a convolution, or what has some.
+        memory_format: such as `plugrad.channels_last`.
+
     >>> import plugrad
     >>> layer = plugrad.nn.Conv2d(2, 3, 3)
     >>> from plugrad.nn.utils import convert_conv2d_weight_memory_format
@@ -33,6 +37,10 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
 @explains
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
     """As `convert_conv2d_weight_memory_format`, of `Conv3d` and `ConvTranspose3d`.
+
+    Args:
+        module: a convolution, or what has some.
+        memory_format: such as `plugrad.channels_last_3d`.
 
     >>> import plugrad
     >>> layer = plugrad.nn.Conv3d(2, 3, 3)

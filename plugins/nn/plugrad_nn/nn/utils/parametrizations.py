@@ -176,6 +176,11 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     They are `parametrizations.weight.original0` and `original1`. `dim=None` takes one norm of all.
 
+    Args:
+        module: has the parameter.
+        name: of the parameter.
+        dim: the dimension whose entries have a norm each; None for one norm of all.
+
     Source: Salimans and Kingma, Weight Normalization, 2016.
 
     >>> import plugrad

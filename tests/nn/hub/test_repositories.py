@@ -1,4 +1,4 @@
-"""plugrad.hub.load, list and help: folders with a hubconf.py, and repositories of a local server.
+"""hub.load, list and help: folders with a hubconf.py, and repositories of a local server.
 
 Oracle: PyTorch, for folders and for what it does with a copy that is there; for downloads, what the
 server has and what it was asked.
