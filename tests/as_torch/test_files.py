@@ -119,3 +119,18 @@ except ImportError as error:
     assert lines[0] == "tensor([1., 1.]) tensor([1., 1.])"
     assert "w.pth" in lines[1]
     assert lines[2] in ("SummaryWriter", "True")
+
+
+def test_a_hubconf_that_imports_torch_runs_in_such_a_program(run: Run) -> None:
+    program = """
+import plugrad.as_torch
+plugrad.as_torch.install()
+import pathlib, torch
+pathlib.Path("hubconf.py").write_text(
+    "dependencies = ['torch']\\n"
+    "import torch\\n"
+    "def net(width): return torch.nn.Linear(width, 1)\\n"
+)
+print(torch.hub.load(".", "net", 3, source="local"))
+"""
+    assert run("-c", program).stdout == "Linear(in_features=3, out_features=1, bias=True)\n"

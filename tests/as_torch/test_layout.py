@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+import plugrad
 from plugrad_as_torch.layout import Layout, layouts
 from plugrad_as_torch.layout import _table as table
 from plugrad_as_torch.lookup import find, has_module, lacks
@@ -40,6 +41,6 @@ def test_what_to_use_instead_is_for_what_is_missing() -> None:
 
 
 def test_hub_load_is_not_the_function_that_reads_files() -> None:
-    assert lacks("torch.hub.load") == "torch.hub.load"
-    with pytest.raises(NotImplementedError, match=r"torch\.hub\.load is not in plugrad yet"):
-        find("torch.hub", "load")("owner/repository", "model")
+    assert lacks("torch.hub.load") == ""
+    assert find("torch.hub", "load") is plugrad.hub.load
+    assert find("torch.hub", "load") is not plugrad.load

@@ -9,17 +9,26 @@ import ast
 import doctest
 import functools
 import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import plugrad
 
 PACKAGES = ("plugrad", "plugrad_distributions", "plugrad_nn")
+# Whose functions have one, too, and say what their arguments are.
+FUNCTIONS = (
+    *("hub", "multiprocessing", "nn.init", "nn.utils", "nn.utils.fusion", "nn.utils.memory_format"),
+    *("nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn"),
+    *("nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "serialization"),
+    *("utils.checkpoint", "utils.data"),
+)
 CLASSES = ("nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions")
 # What others are made of.
-BASES = {"LRScheduler", "_LRScheduler", "Distribution", "ExponentialFamily", "Transform"}
+BASES = {"_LRScheduler", "Distribution", "ExponentialFamily", "Transform"}
 # One failure hides no other, and what follows a failure may wait for ever.
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.FAIL_FAST
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
@@ -83,3 +92,33 @@ def test_every_class_of_a_namespace_has_an_example(namespace: str) -> None:
         if isinstance(found, type) and ">>>" not in (found.__dict__.get("__doc__") or "")
     ]
     assert set(without) <= BASES
+
+
+def own_members(namespace: str) -> dict[str, Any]:
+    """The functions and classes that a namespace lists and that are not Python's or private."""
+    there = importlib.import_module(f"plugrad.{namespace}")
+    listed = {name: getattr(there, name) for name in there.__all__ if not name.startswith("_")}
+    return {
+        name: found
+        for name, found in listed.items()
+        if callable(found) and str(getattr(found, "__module__", "")).startswith("plugrad")
+    }
+
+
+@pytest.mark.parametrize("namespace", FUNCTIONS)
+def test_every_function_of_a_namespace_has_an_example(namespace: str) -> None:
+    members = own_members(namespace)
+    assert members
+    assert [name for name, found in members.items() if ">>>" not in (found.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("namespace", FUNCTIONS)
+def test_every_function_of_a_namespace_says_what_its_arguments_are(namespace: str) -> None:
+    without = [
+        name
+        for name, found in own_members(namespace).items()
+        if inspect.isroutine(found)
+        and inspect.signature(found).parameters
+        and "Args:" not in (found.__doc__ or "")
+    ]
+    assert without == []

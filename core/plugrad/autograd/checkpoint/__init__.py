@@ -58,6 +58,15 @@ class set_checkpoint_early_stop(Scope, contextlib.ContextDecorator):
     """Context manager and decorator: whether recomputation stops once all that is needed is there.
 
     It concerns the calls of `checkpoint` inside, not backward.
+
+    Args:
+        enable: whether it stops.
+
+    >>> import plugrad
+    >>> from plugrad.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = plugrad.ones(1, requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(plugrad.exp, x, use_reentrant=False)
     """
 
     def __init__(self, enable: bool) -> None:
@@ -74,8 +83,17 @@ class set_checkpoint_early_stop(Scope, contextlib.ContextDecorator):
 
 
 class set_checkpoint_debug_enabled(Scope, contextlib.ContextDecorator):
-    """Context manager and decorator: overrides the argument `debug` of `checkpoint`; None leaves it
-    alone."""
+    """Context manager and decorator: overrides the argument `debug` of `checkpoint`.
+
+    Args:
+        enabled: what `debug` is; None leaves it alone.
+
+    >>> import plugrad
+    >>> from plugrad.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
+    >>> x = plugrad.ones(1, requires_grad=True)
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     y = checkpoint(plugrad.exp, x, use_reentrant=False)
+    """
 
     def __init__(self, enabled: bool | None) -> None:
         self.enabled = enabled
@@ -91,7 +109,12 @@ class set_checkpoint_debug_enabled(Scope, contextlib.ContextDecorator):
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """Two context managers that do nothing."""
+    """Two context managers that do nothing.
+
+    >>> import plugrad
+    >>> len(plugrad.utils.checkpoint.noop_context_fn())
+    2
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -251,6 +274,14 @@ def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
     """Devices that a function of `args` may draw random numbers on, and their generators' states.
 
     The default device, the host, and those of tensors in `args`, also within lists, tuples, dicts.
+
+    Args:
+        args: anything.
+
+    >>> import plugrad
+    >>> devices, states = plugrad.utils.checkpoint.get_device_states(plugrad.ones(1))
+    >>> devices
+    [device(type='cpu')]
     """
     devices = {default_device(): None}
     for active in active_backends():
@@ -269,7 +300,19 @@ def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
 
 @explains
 def set_device_states(devices: Iterable[Device], states: Iterable[Any]) -> None:
-    """Put the generators of devices into the states that `get_device_states` returned."""
+    """Put the generators of devices into the states that `get_device_states` returned.
+
+    Args:
+        devices: whose generators are set.
+        states: one for each device.
+
+    >>> import plugrad
+    >>> devices, states = plugrad.utils.checkpoint.get_device_states()
+    >>> x = plugrad.rand(2)
+    >>> plugrad.utils.checkpoint.set_device_states(devices, states)
+    >>> plugrad.equal(plugrad.rand(2), x)
+    True
+    """
     for device, state in zip(devices, states, strict=True):
         generator_of(device).set_state(state)
 
@@ -414,8 +457,17 @@ def _with_stacks(log: OperatorLog, label: str) -> str:
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same, with tensors detached; what required grad does so as a leaf.
 
+    Args:
+        inputs: tensors and other values.
+
     Raises:
         RuntimeError: `inputs` is no tuple.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(1, requires_grad=True) * 2
+    >>> (y,) = plugrad.utils.checkpoint.detach_variable((x,))
+    >>> y.requires_grad, y.is_leaf
+    (True, True)
     """
     if not isinstance(inputs, tuple):
         raise RuntimeError(
@@ -436,7 +488,14 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @explains
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warn if no tensor among `inputs` requires grad."""
+    """Warn if no tensor among `inputs` requires grad.
+
+    Args:
+        inputs: anything; what is no tensor is not looked at.
+
+    >>> import plugrad
+    >>> plugrad.utils.checkpoint.check_backward_validity([plugrad.ones(1, requires_grad=True)])
+    """
     tensors: list[Any] = [value for value in inputs if isinstance(value, TensorBase)]
     if not any(tensor.requires_grad for tensor in tensors):
         warnings.warn(
@@ -445,7 +504,15 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 class CheckpointFunction(Function):
-    """Runs a function unrecorded; its backward runs it recorded, and backward through that."""
+    """Runs a function unrecorded; its backward runs it recorded, and backward through that.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> y = plugrad.utils.checkpoint.CheckpointFunction.apply(plugrad.exp, True, x)
+    >>> y.sum().backward()
+    >>> plugrad.equal(x.grad, x.exp())
+    True
+    """
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:

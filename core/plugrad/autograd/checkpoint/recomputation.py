@@ -34,7 +34,12 @@ enable checkpoint-debug mode globally.
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation of a checkpointed function did not go as the first run did."""
+    """The recomputation of a checkpointed function did not go as the first run did.
+
+    >>> import plugrad
+    >>> issubclass(plugrad.utils.checkpoint.CheckpointError, RuntimeError)
+    True
+    """
 
 
 # Numbers of what counts as a pass outside of one, below the -1 that means there is none.

@@ -26,6 +26,10 @@ class CheckpointPolicy(enum.Enum):
 
     SAVE keeps it, so that backward does not compute it again; RECOMPUTE forgets it; CPU_OFFLOAD
     keeps a copy on the CPU. MUST and PREFER do the same here: nothing else decides.
+
+    >>> import plugrad
+    >>> plugrad.utils.checkpoint.CheckpointPolicy(0)
+    <CheckpointPolicy.MUST_SAVE: 0>
     """
 
     MUST_SAVE = 0
@@ -46,6 +50,10 @@ class SelectiveCheckpointContext:
     Attributes:
         is_recompute: False: a policy is asked in the first run only.
         op_output: what the operator returned.
+
+    >>> import plugrad
+    >>> plugrad.utils.checkpoint.SelectiveCheckpointContext(is_recompute=False).is_recompute
+    False
     """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:

@@ -241,6 +241,8 @@ def _unmet(annotation: Any, value: Any, known: dict[str, Any]) -> str:
         word = part.removeprefix("_builtins.").removeprefix("plugrad.")
         found = _TYPES.get(word) or _KINDS.get(word.partition("[")[0])
         named = known.get(word)
+        if isinstance(named, TypeVar):
+            named = named.__bound__
         if found is None and type(named) is type and not hasattr(named, "_is_protocol"):
             found = (named.__name__, _is_one(named))
         if found is None or found[1](value):

@@ -43,7 +43,17 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process of `spawn` has raised an exception; the message has its traceback."""
+    """A process of `spawn` has raised an exception; the message has its traceback.
+
+    Args:
+        msg: with the traceback.
+        error_index: the number of the process.
+        error_pid: its id.
+
+    >>> import plugrad.multiprocessing as mp
+    >>> str(mp.ProcessRaisedException("it failed", error_index=0, error_pid=7))
+    'it failed'
+    """
 
 
 class ProcessExitedException(ProcessException):
@@ -52,6 +62,17 @@ class ProcessExitedException(ProcessException):
     Attributes:
         exit_code: of the process; negative, the number of a signal.
         signal_name: the name of that signal.
+
+    Args:
+        msg: what happened.
+        error_index: the number of the process.
+        error_pid: its id.
+        exit_code, signal_name: see above.
+
+    >>> import plugrad.multiprocessing as mp
+    >>> error = mp.ProcessExitedException("it ended", 0, 7, exit_code=-9, signal_name="SIGKILL")
+    >>> error.exit_code, error.signal_name
+    (-9, 'SIGKILL')
     """
 
     def __init__(
@@ -107,6 +128,14 @@ class ProcessContext:
     Attributes:
         processes: in the order of their numbers.
         sentinels: by handle, the number of the process that it tells the end of.
+
+    Args:
+        processes: which have been started.
+        error_files: where each writes the error that it ends with.
+
+    >>> import plugrad.multiprocessing as mp
+    >>> mp.ProcessContext([], []).pids()
+    []
     """
 
     def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
@@ -193,7 +222,16 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """`ProcessContext` by its former name."""
+    """`ProcessContext` by its former name.
+
+    Args:
+        processes, error_files: see there.
+
+    >>> import plugrad.multiprocessing as mp, warnings
+    >>> warnings.simplefilter("ignore")
+    >>> mp.SpawnContext([], []).pids()
+    []
+    """
 
     def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
         warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
@@ -223,6 +261,9 @@ def start_processes(
     Raises:
         ProcessRaisedException: a process has raised an exception.
         ProcessExitedException: a process was ended by a signal, or by an exit code.
+
+    >>> import plugrad.multiprocessing as mp
+    >>> mp.start_processes(print, nprocs=2)
     """
     mp = multiprocessing.get_context(start_method)
     processes: list[Any] = []
@@ -259,6 +300,13 @@ def spawn(
 
     If one of them fails, the others are ended and its error is raised here. Arguments and errors
     are those of `start_processes`.
+
+    Args:
+        fn, args, nprocs, join, daemon: see there.
+        start_method: ``"spawn"``; another one warns.
+
+    >>> import plugrad.multiprocessing as mp
+    >>> mp.spawn(print, nprocs=1)
     """
     if start_method != "spawn":
         warnings.warn(

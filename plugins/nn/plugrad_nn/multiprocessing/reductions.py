@@ -87,7 +87,11 @@ def rebuild_memory(sent: Any, size: int) -> SharedMemory:
 
 
 def init_reductions() -> None:
-    """Have multiprocessing send tensors by their shared memory."""
+    """Have multiprocessing send tensors by their shared memory. Importing the module calls it.
+
+    >>> import plugrad.multiprocessing as mp
+    >>> mp.init_reductions()
+    """
     for cls in (Tensor, Parameter, Buffer):
         ForkingPickler.register(cls, reduce_tensor)
     ForkingPickler.register(SharedMemory, reduce_memory)

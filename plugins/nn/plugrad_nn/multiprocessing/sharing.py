@@ -80,6 +80,9 @@ def new_memory(size: int) -> SharedMemory:
 def is_shared(tensor: Tensor) -> bool:
     """Whether other processes can see a tensor's memory.
 
+    Args:
+        tensor: of any shape and dtype.
+
     >>> import plugrad
     >>> plugrad.ones(2).is_shared(), plugrad.ones(2).share_memory_().is_shared()
     (False, True)
@@ -91,6 +94,9 @@ def is_shared(tensor: Tensor) -> bool:
 
 def share_memory(tensor: Tensor) -> Tensor:
     """Move a tensor's memory to where other processes see it; views of it move along.
+
+    Args:
+        tensor: of any shape and dtype.
 
     Raises:
         NotImplementedError: its device's arrays cannot live in shared memory, or the system is not

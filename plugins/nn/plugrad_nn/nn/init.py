@@ -58,7 +58,15 @@ _GAINS: dict[str, float] = {
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor on the standard deviation that keeps activations' variance through `nonlinearity`.
 
+    Args:
+        nonlinearity: the name of a function in `plugrad.nn.functional`.
+        param: the slope, for "leaky_relu".
+
     Source: He et al. 2015, section 2.2 (rectifiers); 5/3 for tanh as in PyTorch.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.calculate_gain("leaky_relu", 1.0)
+    1.0
     """
     if nonlinearity == "leaky_relu":
         if param is None:
@@ -94,7 +102,18 @@ def _fan(tensor: Tensor, mode: str) -> int:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
-    """Fills with the uniform distribution on [a, b)."""
+    """Fills with the uniform distribution on [a, b).
+
+    Args:
+        tensor: what is filled, and returned.
+        a, b: the bounds.
+        generator: of the random numbers; by default that of the device.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.uniform_(plugrad.empty(3), 1.0, 2.0)
+    >>> bool(((1 <= x) & (x < 2)).all())
+    True
+    """
     with plugrad.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
@@ -103,7 +122,17 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
-    """Fills with the normal distribution of the given mean and standard deviation."""
+    """Fills with the normal distribution of the given mean and standard deviation.
+
+    Args:
+        tensor: what is filled, and returned.
+        mean, std: of the distribution.
+        generator: of the random numbers; by default that of the device.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.normal_(plugrad.empty(2), mean=5.0, std=0.0)
+    tensor([5., 5.])
+    """
     with plugrad.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -125,6 +154,17 @@ def trunc_normal_(
 
     Where the interval is likely, normal numbers outside are drawn again. Otherwise uniform numbers
     are accepted with the probability that the density gives them.
+
+    Args:
+        tensor: what is filled, and returned.
+        mean, std: of the distribution before it is cut.
+        a, b: the bounds.
+        generator: of the random numbers; by default that of the device.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.trunc_normal_(plugrad.empty(3), a=-1.0, b=1.0)
+    >>> bool((x.abs() <= 1).all())
+    True
     """
     # Python's own floats: NumPy's of 32 bits would round the others to theirs.
     mean, std, a, b = float(mean), float(std), float(a), float(b)
@@ -199,26 +239,60 @@ def _accepted(
 
 @explains
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fills with one value."""
+    """Fills with one value.
+
+    Args:
+        tensor: what is filled, and returned.
+        val: the value.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.constant_(plugrad.empty(2), 3.0)
+    tensor([3., 3.])
+    """
     with plugrad.no_grad():
         return tensor.fill_(val)
 
 
 @explains
 def ones_(tensor: Tensor) -> Tensor:
-    """Fills with ones."""
+    """Fills with ones.
+
+    Args:
+        tensor: what is filled, and returned.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.ones_(plugrad.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 @explains
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fills with zeros."""
+    """Fills with zeros.
+
+    Args:
+        tensor: what is filled, and returned.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.zeros_(plugrad.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 @explains
 def eye_(tensor: Tensor) -> Tensor:
-    """Fills a matrix with the identity: ones on its diagonal, zeros elsewhere."""
+    """Fills a matrix with the identity: ones on its diagonal, zeros elsewhere.
+
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.eye_(plugrad.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -233,6 +307,16 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
     `tensor` is (out, in, *kernel) with one to three dimensions of the kernel. Each of `groups`
     groups of output channels passes on as many of the input channels as it has.
+
+    Args:
+        tensor: what is filled, and returned.
+        groups: of the convolution.
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.init.dirac_(plugrad.empty(2, 2, 3))
+    >>> x = plugrad.rand(1, 2, 5)
+    >>> plugrad.equal(plugrad.nn.functional.conv1d(x, weight, padding=1), x)
+    True
     """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -258,6 +342,16 @@ def orthogonal_(
 
     All dimensions but the first count as one. Sources: Saxe, McClelland and Ganguli 2013; Mezzadri
     2007 for signs that make all directions equally likely.
+
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions or more.
+        gain: a factor.
+        generator: of the random numbers; by default that of the device.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.orthogonal_(plugrad.empty(2, 3))
+    >>> plugrad.allclose(x @ x.T, plugrad.eye(2), atol=1e-5)
+    True
     """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -286,6 +380,17 @@ def sparse_(
     """Fills a matrix with normal numbers, and a share `sparsity` of each column with zeros.
 
     The default generator draws the places of the zeros. Source: Martens 2010.
+
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions.
+        sparsity: the share of zeros in each column, rounded up.
+        std: of the other elements.
+        generator: of their random numbers.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.sparse_(plugrad.empty(4, 2), sparsity=0.5)
+    >>> (x == 0).sum(0)
+    tensor([2, 2])
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -306,7 +411,17 @@ def xavier_uniform_(
 ) -> Tensor:
     """Uniform on [-a, a] with a = gain * sqrt(6 / (fan_in + fan_out)).
 
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        gain: a factor, as `calculate_gain` gives it.
+        generator: of the random numbers; by default that of the device.
+
     Source: Glorot and Bengio 2010, equation 16.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.xavier_uniform_(plugrad.empty(2, 4))
+    >>> bool((x.abs() <= 1).all())
+    True
     """
     fan_in, fan_out = _fan_in_and_fan_out(tensor)
     # In PyTorch's order, for its last bit.
@@ -319,7 +434,17 @@ def xavier_uniform_(
 def xavier_normal_(
     tensor: Tensor, gain: float = 1.0, generator: plugrad.Generator | None = None
 ) -> Tensor:
-    """Normal with std = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Normal with std = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        gain: a factor, as `calculate_gain` gives it.
+        generator: of the random numbers; by default that of the device.
+
+    >>> import plugrad
+    >>> plugrad.nn.init.xavier_normal_(plugrad.empty(2, 4), gain=0.0).any()
+    tensor(False)
+    """
     fan_in, fan_out = _fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
@@ -334,7 +459,19 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Uniform on [-b, b] with b = gain * sqrt(3 / fan); `a` is the slope of a leaky ReLU.
 
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        a: the slope of a leaky ReLU.
+        mode: "fan_in" keeps the variance forward, "fan_out" backward.
+        nonlinearity: see `calculate_gain`.
+        generator: of the random numbers; by default that of the device.
+
     Source: He et al. 2015, equation 14.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.kaiming_uniform_(plugrad.empty(2, 6), nonlinearity="relu")
+    >>> bool((x.abs() <= 1).all())
+    True
     """
     if _warn_if_empty(tensor):
         return tensor
@@ -352,7 +489,20 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: plugrad.Generator | None = None,
 ) -> Tensor:
-    """Normal with std = gain / sqrt(fan) (He et al. 2015, equation 14)."""
+    """Normal with std = gain / sqrt(fan) (He et al. 2015, equation 14).
+
+    Args:
+        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        a: the slope of a leaky ReLU.
+        mode: "fan_in" keeps the variance forward, "fan_out" backward.
+        nonlinearity: see `calculate_gain`.
+        generator: of the random numbers; by default that of the device.
+
+    >>> import plugrad
+    >>> x = plugrad.nn.init.kaiming_normal_(plugrad.empty(400, 200), nonlinearity="relu")
+    >>> round(float(x.std()), 2)
+    0.1
+    """
     if _warn_if_empty(tensor):
         return tensor
     fan = _fan(tensor, mode)
@@ -365,6 +515,22 @@ def _warn_if_empty(tensor: Tensor) -> bool:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return True
     return False
+
+
+_RENAMED = """`{new}` under its old name; warns with FutureWarning.
+
+    Args:
+        args, kwargs: see there.
+
+    >>> import plugrad, warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     try:
+    ...         plugrad.nn.init.{old}(None)
+    ...     except TypeError:
+    ...         print(caught[0].message)
+    `nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.
+    """
 
 
 def _renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -381,7 +547,7 @@ def _renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*args, **kwargs)
 
     warned.__name__ = old
-    warned.__doc__ = f"`{new}` under its old name; warns with FutureWarning."
+    warned.__doc__ = _RENAMED.format(new=new, old=old)
     return warned
 
 

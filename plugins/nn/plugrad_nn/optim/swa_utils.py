@@ -43,7 +43,16 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The average that forgets: decay * average + (1 - decay) * new."""
+    """The average that forgets: decay * average + (1 - decay) * new.
+
+    Args:
+        decay: the share of the old average, between 0 and 1.
+
+    >>> import plugrad
+    >>> average = plugrad.optim.swa_utils.get_ema_avg_fn(0.75)
+    >>> average(plugrad.tensor(4.0), plugrad.tensor(8.0), 1)
+    tensor(5.)
+    """
     _check_decay(decay)
 
     @plugrad.no_grad()
@@ -55,7 +64,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The mean of all models so far."""
+    """The mean of all models so far.
+
+    >>> import plugrad
+    >>> average = plugrad.optim.swa_utils.get_swa_avg_fn()
+    >>> average(plugrad.tensor(4.0), plugrad.tensor(8.0), 1)
+    tensor(6.)
+    """
 
     @plugrad.no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -66,7 +81,17 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageOfLists:
-    """The average that forgets, in place, on lists of tensors."""
+    """The average that forgets, in place, on lists of tensors.
+
+    Args:
+        decay: the share of the old average, between 0 and 1.
+
+    >>> import plugrad
+    >>> averages = [plugrad.tensor([4.0])]
+    >>> plugrad.optim.swa_utils.get_ema_multi_avg_fn(0.75)(averages, [plugrad.tensor([8.0])], 1)
+    >>> averages
+    [tensor([5.])]
+    """
     _check_decay(decay)
 
     @plugrad.no_grad()
@@ -81,7 +106,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageOfLists:
 
 
 def get_swa_multi_avg_fn() -> AverageOfLists:
-    """The mean of all models so far, in place, on lists of tensors."""
+    """The mean of all models so far, in place, on lists of tensors.
+
+    >>> import plugrad
+    >>> averages = [plugrad.tensor([4.0])]
+    >>> plugrad.optim.swa_utils.get_swa_multi_avg_fn()(averages, [plugrad.tensor([8.0])], 1)
+    >>> averages
+    [tensor([6.])]
+    """
 
     @plugrad.no_grad()
     def swa_update(
@@ -191,6 +223,12 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         loader: batches, or tuples and lists whose first member is one.
         model: whose statistics are replaced; it is as it was, training or not, afterwards.
         device: where batches are moved to before.
+
+    >>> import plugrad
+    >>> model = plugrad.nn.BatchNorm1d(1)
+    >>> plugrad.optim.swa_utils.update_bn([plugrad.tensor([[1.0], [3.0]])], model)
+    >>> model.running_mean
+    tensor([2.])
     """
     momenta: dict[Any, Any] = {}
     for module in model.modules():

@@ -1,6 +1,7 @@
 """plugrad.save, plugrad.load, and `plugrad.serialization`: what they are told besides arguments."""
 
 from plugrad_nn.serialization.loading import get_unsafe_globals_in_checkpoint, load
+from plugrad_nn.serialization.locations import MapLocation as MAP_LOCATION  # PyTorch's name
 from plugrad_nn.serialization.locations import (
     default_restore_location,
     location_tag,
@@ -24,10 +25,28 @@ from plugrad_nn.serialization.safe_globals import (
 )
 from plugrad_nn.serialization.safetensors_files import read_metadata
 from plugrad_nn.serialization.saving import save
+from plugrad_nn.serialization.torch_serialization import (
+    DEFAULT_PROTOCOL,
+    STORAGE_KEY_SEPARATOR,
+    SourceChangeWarning,
+    StorageType,
+    check_module_version_greater_or_equal,
+    mkdtemp,
+    normalize_storage_type,
+    storage_to_tensor_type,
+    validate_cuda_device,
+    validate_hpu_device,
+)
 
 __all__ = [
+    "DEFAULT_PROTOCOL",
     "LoadEndianness",
+    "MAP_LOCATION",
+    "STORAGE_KEY_SEPARATOR",
+    "SourceChangeWarning",
+    "StorageType",
     "add_safe_globals",
+    "check_module_version_greater_or_equal",
     "clear_safe_globals",
     "default_restore_location",
     "get_crc32_options",
@@ -37,6 +56,8 @@ __all__ = [
     "get_unsafe_globals_in_checkpoint",
     "load",
     "location_tag",
+    "mkdtemp",
+    "normalize_storage_type",
     "read_metadata",
     "register_package",
     "safe_globals",
@@ -45,4 +66,7 @@ __all__ = [
     "set_default_load_endianness",
     "set_default_mmap_options",
     "skip_data",
+    "storage_to_tensor_type",
+    "validate_cuda_device",
+    "validate_hpu_device",
 ]

@@ -116,6 +116,13 @@ def get_unsafe_globals_in_checkpoint(f: PathOrFile) -> list[str]:
 
     Raises:
         ValueError, RuntimeError, pickle.UnpicklingError: as `load`.
+
+    >>> import fractions, io, plugrad
+    >>> file = io.BytesIO()
+    >>> plugrad.save({"ratio": fractions.Fraction(1, 3)}, file, format="pt")
+    >>> _ = file.seek(0)
+    >>> plugrad.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['fractions.Fraction']
     """
     with opened(f) as file:
         format_ = format_of(file)

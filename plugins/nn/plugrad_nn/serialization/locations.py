@@ -25,6 +25,14 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
         priority: functions with a lower number are asked first; all before plugrad's own.
         tagger: gets a storage, returns its tag or None.
         deserializer: gets a storage on the CPU and a tag, returns the storage to use or None.
+
+    >>> import plugrad
+    >>> def deserializer(storage, tag):
+    ...     return storage if tag == "fpga" else None
+    >>> plugrad.serialization.register_package(5, lambda storage: None, deserializer)
+    >>> storage = plugrad.ones(2).untyped_storage()
+    >>> plugrad.serialization.default_restore_location(storage, "fpga") is storage
+    True
     """
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda package: package[0])
@@ -32,6 +40,9 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
 def location_tag(storage: Storage) -> str:
     """The tag that says in a file which device a storage is on, such as ``"cpu"``.
+
+    Args:
+        storage: of any device.
 
     >>> import plugrad
     >>> plugrad.serialization.location_tag(plugrad.ones(2).untyped_storage())
@@ -47,8 +58,17 @@ def location_tag(storage: Storage) -> str:
 def default_restore_location(storage: Storage, location: str) -> Storage:
     """A storage on the device that a tag names.
 
+    Args:
+        storage: one on the CPU.
+        location: the tag, such as ``"cuda:0"``.
+
     Raises:
         RuntimeError: the tag names no device, or one that is not there.
+
+    >>> import plugrad
+    >>> storage = plugrad.ones(2).untyped_storage()
+    >>> plugrad.serialization.default_restore_location(storage, "meta").device
+    device(type='meta')
     """
     for _, _, deserializer in _packages:
         restored = deserializer(storage, location)

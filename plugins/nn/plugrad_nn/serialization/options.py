@@ -11,7 +11,12 @@ from typing import Any, Final
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of files that do not say which they have."""
+    """The byte order of files that do not say which they have.
+
+    >>> import plugrad
+    >>> plugrad.serialization.LoadEndianness.BIG
+    <LoadEndianness.BIG: 3>
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -30,15 +35,30 @@ _skipping: Final[ContextVar[bool]] = ContextVar("skip_data", default=False)
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files without a record of it; None means little endian."""
+    """The byte order of files without a record of it; None means little endian.
+
+    >>> import plugrad
+    >>> plugrad.serialization.get_default_load_endianness() is None
+    True
+    """
     return _Settings.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Set the byte order of files without a record of it: those that PyTorch wrote before 2.1.
 
+    Args:
+        endianness: a `LoadEndianness`, or None for little endian.
+
     Raises:
         TypeError: neither a `LoadEndianness` nor None.
+
+    >>> import plugrad
+    >>> files = plugrad.serialization
+    >>> files.set_default_load_endianness(files.LoadEndianness.BIG)
+    >>> files.get_default_load_endianness()
+    <LoadEndianness.BIG: 3>
+    >>> files.set_default_load_endianness(None)
     """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
@@ -46,7 +66,12 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_crc32_options() -> bool:
-    """Whether checksums are computed: see `set_crc32_options`."""
+    """Whether checksums are computed: see `set_crc32_options`.
+
+    >>> import plugrad
+    >>> plugrad.serialization.get_crc32_options()
+    True
+    """
     return _Settings.crc32
 
 
@@ -54,12 +79,26 @@ def set_crc32_options(compute_crc32: bool) -> None:
     """Set whether `save` writes checksums of the data, and `load` compares them.
 
     Without, both are faster, and damage to a file is not noticed.
+
+    Args:
+        compute_crc32: whether there are checksums; True at first.
+
+    >>> import plugrad
+    >>> plugrad.serialization.set_crc32_options(False)
+    >>> plugrad.serialization.get_crc32_options()
+    False
+    >>> plugrad.serialization.set_crc32_options(True)
     """
     _Settings.crc32 = bool(compute_crc32)
 
 
 def get_default_mmap_options() -> int | None:
-    """The flags of the mapping that `load` makes with ``mmap=True``."""
+    """The flags of the mapping that `load` makes with ``mmap=True``.
+
+    >>> import mmap, plugrad
+    >>> plugrad.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    True
+    """
     return _Settings.mmap_flags
 
 
@@ -75,6 +114,11 @@ class set_default_mmap_options:
     Raises:
         RuntimeError: the system has no such flags.
         ValueError: other flags.
+
+    >>> import mmap, plugrad
+    >>> with plugrad.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+    ...     plugrad.serialization.get_default_mmap_options() == mmap.MAP_SHARED
+    True
     """
 
     def __init__(self, flags: int) -> None:
@@ -109,6 +153,14 @@ def skip_data(materialize_fake_tensors: bool = False) -> Iterator[None]:
 
     Args:
         materialize_fake_tensors: accepted because PyTorch has it; there are no fake tensors.
+
+    >>> import io, plugrad
+    >>> file = io.BytesIO()
+    >>> with plugrad.serialization.skip_data():
+    ...     plugrad.save({"w": plugrad.ones(2)}, file, format="pt")
+    >>> _ = file.seek(0)
+    >>> plugrad.load(file)
+    {'w': tensor([0., 0.])}
     """
     token = _skipping.set(True)
     try:

@@ -39,18 +39,42 @@ def add_safe_globals(safe_globals: Sequence[SafeGlobal]) -> None:
 
 
 def get_safe_globals() -> list[SafeGlobal]:
-    """What `add_safe_globals` and `safe_globals` have allowed."""
+    """What `add_safe_globals` and `safe_globals` have allowed.
+
+    >>> import fractions, plugrad
+    >>> with plugrad.serialization.safe_globals([fractions.Fraction]):
+    ...     plugrad.serialization.get_safe_globals()
+    [<class 'fractions.Fraction'>]
+    """
     return list(_allowed.values())
 
 
 def clear_safe_globals() -> None:
-    """Allow nothing any more that `add_safe_globals` has allowed."""
+    """Allow nothing any more that `add_safe_globals` has allowed.
+
+    >>> import fractions, plugrad
+    >>> plugrad.serialization.add_safe_globals([fractions.Fraction])
+    >>> plugrad.serialization.clear_safe_globals()
+    >>> plugrad.serialization.get_safe_globals()
+    []
+    """
     _allowed.clear()
 
 
 @contextlib.contextmanager
 def safe_globals(safe_globals: Sequence[SafeGlobal]) -> Iterator[None]:
-    """Context manager: `add_safe_globals` for the block only."""
+    """Context manager: `add_safe_globals` for the block only.
+
+    Args:
+        safe_globals: as for `add_safe_globals`, whose errors it raises.
+
+    >>> import fractions, plugrad
+    >>> with plugrad.serialization.safe_globals([fractions.Fraction]):
+    ...     len(plugrad.serialization.get_safe_globals())
+    1
+    >>> plugrad.serialization.get_safe_globals()
+    []
+    """
     before = dict(_allowed)
     add_safe_globals(safe_globals)
     try:

@@ -68,6 +68,9 @@ def load(file: BinaryIO, name: str, map_location: Any) -> Any:
 def read_metadata(f: PathOrFile) -> dict[str, str]:
     """The metadata of a safetensors file that is not plugrad's own.
 
+    Args:
+        f: a path or a binary file.
+
     >>> import io, plugrad
     >>> file = io.BytesIO()
     >>> plugrad.save({"w": plugrad.ones(1)}, file, metadata={"accuracy": "0.98"})

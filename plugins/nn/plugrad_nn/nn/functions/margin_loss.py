@@ -120,6 +120,7 @@ def triplet_margin_loss(
     return plugrad.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
+@overridable
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

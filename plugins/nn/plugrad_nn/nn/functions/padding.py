@@ -61,7 +61,7 @@ def pad(
 
 def _check_sizes(input: Tensor, widths: tuple[int, ...]) -> None:
     """RuntimeError if no memory can hold the result, or the indices that it is made with."""
-    count = input.dtype.itemsize
+    count = input.element_size()
     indices = 0
     for dim, size in enumerate(input.shape):
         step = input.ndim - 1 - dim

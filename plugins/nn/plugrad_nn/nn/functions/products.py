@@ -69,7 +69,12 @@ def _parts(offs: Tensor) -> Iterator[tuple[int, int]]:
 def _check(
     a: Tensor, b: Tensor, offs: Tensor | None, bias: Tensor | None, out_dtype: plugrad.dtype | None
 ) -> None:
-    for name, matrix in (("mat_a", a), ("mat_b", b)):
+    for position, (name, matrix) in enumerate((("mat_a", a), ("mat_b", b)), 1):
+        if not isinstance(matrix, Tensor):
+            raise TypeError(
+                f"grouped_mm(): argument '{name}' (position {position}) must be Tensor, not "
+                f"{type(matrix).__name__}"
+            )
         if matrix.dtype not in _DTYPES:
             raise RuntimeError(
                 f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {matrix.dtype}"

@@ -21,6 +21,11 @@ def get_total_norm(
 
     `foreach`, which is about speed in PyTorch, has no effect.
 
+    Args:
+        tensors: one or several of any shapes.
+        norm_type: p of the p-norm; infinity gives the largest magnitude.
+        error_if_nonfinite: raise if the norm is not finite.
+
     Raises:
         RuntimeError: the norm is infinite or NaN and `error_if_nonfinite` is set.
 
@@ -53,6 +58,18 @@ def clip_grads_with_norm_(
     """Scales all gradients by `max_norm / total_norm` if that is less than 1.
 
     `foreach`, which is about speed in PyTorch, has no effect.
+
+    Args:
+        parameters: those whose gradients are scaled.
+        max_norm: the largest norm that is left.
+        total_norm: the norm that there is, of shape ().
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.Parameter(plugrad.zeros(2))
+    >>> weight.grad = plugrad.tensor([3.0, 4.0])
+    >>> plugrad.nn.utils.clip_grads_with_norm_([weight], 1.0, plugrad.tensor(10.0))
+    >>> weight.grad
+    tensor([0.3000, 0.4000])
     """
     with plugrad.no_grad():
         # The small number and the clamp instead of a test are PyTorch's: no wait for the device.
@@ -73,11 +90,25 @@ def clip_grad_norm_(
 
     `foreach`, which is about speed in PyTorch, has no effect.
 
+    Args:
+        parameters: those whose gradients are scaled.
+        max_norm: the largest norm that is left.
+        norm_type: p of the p-norm.
+        error_if_nonfinite: raise if the norm is not finite.
+
     Returns:
         the joint norm before scaling, a tensor of shape ().
 
     Raises:
         RuntimeError: the norm is infinite or NaN and `error_if_nonfinite` is set.
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.Parameter(plugrad.zeros(2))
+    >>> weight.grad = plugrad.tensor([3.0, 4.0])
+    >>> plugrad.nn.utils.clip_grad_norm_([weight], 1.0)
+    tensor(5.)
+    >>> weight.grad
+    tensor([0.6000, 0.8000])
     """
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite)
@@ -92,7 +123,19 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """`clip_grad_norm_` under its old name; warns with FutureWarning."""
+    """`clip_grad_norm_` under its old name; warns with FutureWarning.
+
+    Args:
+        parameters, max_norm, norm_type, error_if_nonfinite, foreach: see `clip_grad_norm_`.
+
+    >>> import warnings
+    >>> import plugrad
+    >>> weight = plugrad.nn.Parameter(plugrad.zeros(2))
+    >>> weight.grad = plugrad.tensor([3.0, 4.0])
+    >>> warnings.simplefilter("ignore", FutureWarning)
+    >>> plugrad.nn.utils.clip_grad_norm([weight], 1.0)
+    tensor(5.)
+    """
     warnings.warn(
         "`plugrad.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`plugrad.nn.utils.clip_grad_norm_`.",
@@ -109,6 +152,17 @@ def clip_grad_value_(
     """Clamps every element of every gradient to [-clip_value, clip_value].
 
     `foreach`, which is about speed in PyTorch, has no effect.
+
+    Args:
+        parameters: those whose gradients are clamped.
+        clip_value: the largest magnitude.
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.Parameter(plugrad.zeros(2))
+    >>> weight.grad = plugrad.tensor([3.0, 4.0])
+    >>> plugrad.nn.utils.clip_grad_value_([weight], 3.5)
+    >>> weight.grad
+    tensor([3.0000, 3.5000])
     """
     with plugrad.no_grad():
         for grad in _gradients(parameters):

@@ -11,7 +11,15 @@ from plugrad.plugins.arguments import explains
 
 @explains
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """The elements of all parameters, one after the other, in one dimension."""
+    """The elements of all parameters, one after the other, in one dimension.
+
+    Args:
+        parameters: tensors of any shapes.
+
+    >>> import plugrad
+    >>> plugrad.nn.utils.parameters_to_vector([plugrad.ones(1, 2), plugrad.zeros(1)])
+    tensor([1., 1., 0.])
+    """
     listed = list(parameters)
     for parameter in listed:
         if not isinstance(parameter, Tensor):
@@ -24,7 +32,18 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 @explains
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Copies a vector as `parameters_to_vector` gives it into the parameters."""
+    """Copies a vector as `parameters_to_vector` gives it into the parameters.
+
+    Args:
+        vec: (N), as many elements as the parameters have together.
+        parameters: tensors that are written to.
+
+    >>> import plugrad
+    >>> weights = [plugrad.zeros(1, 2), plugrad.zeros(1)]
+    >>> plugrad.nn.utils.vector_to_parameters(plugrad.tensor([1.0, 2.0, 3.0]), weights)
+    >>> weights
+    [tensor([[1., 2.]]), tensor([3.])]
+    """
     listed = list(parameters)
     expected = sum(parameter.numel() for parameter in listed)
     if vec.numel() != expected:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
 
@@ -51,7 +52,8 @@ def _fused(
     return Parameter(new_weight, weight.requires_grad), Parameter(fused.to(dtype).detach(), learned)
 
 
-def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
+@explains
+def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
     """A copy of a convolution that computes what it and the batch norm `bn` behind it do.
 
     Args:
@@ -79,6 +81,7 @@ def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
     return found
 
 
+@explains
 def fuse_conv_bn_weights(
     conv_w: Tensor,
     conv_b: Tensor | None,
@@ -89,13 +92,43 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of `fuse_conv_bn_eval`."""
+    """The weight and bias of `fuse_conv_bn_eval`.
+
+    Args:
+        conv_w, conv_b: of the convolution; no bias counts as zeros.
+        bn_rm, bn_rv: the running mean and variance, (C).
+        bn_eps: what is added to the variance.
+        bn_w, bn_b: scale and shift, (C); None counts as ones and zeros.
+        transpose: the convolution is a transposed one.
+
+    >>> import plugrad
+    >>> nn = plugrad.nn
+    >>> one, zero = plugrad.ones(1), plugrad.zeros(1)
+    >>> weight, bias = nn.utils.fuse_conv_bn_weights(
+    ...     plugrad.ones(1, 1, 1), None, one, one, 0.0, 2 * one, zero
+    ... )
+    >>> weight.tolist(), bias.tolist()
+    ([[[2.0]]], [-2.0])
+    """
     dim = 1 if transpose else 0
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, dim)
 
 
-def fuse_linear_bn_eval(linear: T, bn: Any) -> T:
-    """A copy of a linear layer that computes what it and the batch norm `bn` behind it do."""
+@explains
+def fuse_linear_bn_eval(linear: T, bn: Module) -> T:
+    """A copy of a linear layer that computes what it and the batch norm `bn` behind it do.
+
+    Args:
+        linear: the layer, in evaluation mode.
+        bn: the batch norm behind it, likewise.
+
+    >>> import plugrad
+    >>> nn = plugrad.nn
+    >>> net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).eval()
+    >>> x = plugrad.rand(4, 3)
+    >>> plugrad.allclose(nn.utils.fuse_linear_bn_eval(net[0], net[1])(x), net(x), atol=1e-6)
+    True
+    """
     fused: Any = _copied(linear, bn)
     if fused.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError(
@@ -109,6 +142,7 @@ def fuse_linear_bn_eval(linear: T, bn: Any) -> T:
     return found
 
 
+@explains
 def fuse_linear_bn_weights(
     linear_w: Tensor,
     linear_b: Tensor | None,
@@ -118,5 +152,19 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of `fuse_linear_bn_eval`."""
+    """The weight and bias of `fuse_linear_bn_eval`.
+
+    Args:
+        linear_w, linear_b: of the layer.
+        bn_rm, bn_rv, bn_eps, bn_w, bn_b: see `fuse_conv_bn_weights`.
+
+    >>> import plugrad
+    >>> nn = plugrad.nn
+    >>> one, zero = plugrad.ones(1), plugrad.zeros(1)
+    >>> weight, bias = nn.utils.fuse_linear_bn_weights(
+    ...     plugrad.ones(1, 1), None, one, one, 0.0, 2 * one, zero
+    ... )
+    >>> weight.tolist(), bias.tolist()
+    ([[2.0]], [-2.0])
+    """
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)

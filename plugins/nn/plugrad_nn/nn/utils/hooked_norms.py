@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.modules.conv_transpose import _ConvTranspose
@@ -106,13 +107,25 @@ class SpectralNorm(_Hook):
         return found
 
 
+@explains
 def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
-    """As `parametrizations.weight_norm`, with `weight_g` and `weight_v`; FutureWarning."""
+    """As `parametrizations.weight_norm`, with `weight_g` and `weight_v`; FutureWarning.
+
+    Args:
+        module: has the parameter.
+        name: of the parameter.
+        dim: the dimension whose entries have a norm each; None for one norm of all.
+
+    >>> import plugrad, warnings
+    >>> warnings.simplefilter("ignore", FutureWarning)
+    >>> sorted(plugrad.nn.utils.weight_norm(plugrad.nn.Linear(2, 3)).state_dict())
+    ['bias', 'weight_g', 'weight_v']
+    """
     warnings.warn(
         "`plugrad.nn.utils.weight_norm` is deprecated in favor of "
         "`plugrad.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=3,  # beyond the decorator
     )
     hook = WeightNorm(name, dim)
     hook.attach(module)
@@ -126,12 +139,25 @@ def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
     return module
 
 
+@explains
 def remove_weight_norm(module: T, name: str = "weight") -> T:
-    """Makes the weight a parameter again; ValueError if `weight_norm` was not called."""
+    """Makes the weight a parameter again; ValueError if `weight_norm` was not called.
+
+    Args:
+        module: has the parameter.
+        name: of the parameter.
+
+    >>> import plugrad, warnings
+    >>> warnings.simplefilter("ignore", FutureWarning)
+    >>> layer = plugrad.nn.utils.weight_norm(plugrad.nn.Linear(2, 3))
+    >>> sorted(plugrad.nn.utils.remove_weight_norm(layer).state_dict())
+    ['bias', 'weight']
+    """
     WeightNorm.detach(module, name, "g v")
     return module
 
 
+@explains
 def spectral_norm(
     module: T,
     name: str = "weight",
@@ -139,7 +165,20 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> T:
-    """As `parametrizations.spectral_norm`, with `weight_orig`, `weight_u` and `weight_v`."""
+    """As `parametrizations.spectral_norm`, with `weight_orig`, `weight_u` and `weight_v`.
+
+    Args:
+        module: has the parameter.
+        name: of the parameter.
+        n_power_iterations: by how many steps each call in training improves the estimate.
+        eps: the least norm of the singular vectors.
+        dim: the dimension of outputs; by default 0, and 1 for transposed convolution.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.spectral_norm(plugrad.nn.Linear(2, 3))
+    >>> sorted(layer.state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
+    """
     if dim is None:
         dim = 1 if isinstance(module, _ConvTranspose) else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -162,7 +201,18 @@ def spectral_norm(
     return module
 
 
+@explains
 def remove_spectral_norm(module: T, name: str = "weight") -> T:
-    """Makes the weight a parameter again; ValueError if `spectral_norm` was not called."""
+    """Makes the weight a parameter again; ValueError if `spectral_norm` was not called.
+
+    Args:
+        module: has the parameter.
+        name: of the parameter.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.spectral_norm(plugrad.nn.Linear(2, 3))
+    >>> sorted(plugrad.nn.utils.remove_spectral_norm(layer).state_dict())
+    ['bias', 'weight']
+    """
     SpectralNorm.detach(module, name, "u v orig")
     return module

@@ -6,6 +6,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.modules.conv_transpose import _ConvTranspose
@@ -116,6 +117,7 @@ class _Orthogonal(Module):
         return _with_orthogonal_columns(Q)
 
 
+@explains
 def orthogonal(
     module: Module,
     name: str = "weight",
@@ -168,10 +170,16 @@ class _WeightNorm(Module):
         return plugrad.norm_except_dim(weight, 2, self.dim), weight
 
 
+@explains
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Tells a weight's norms along all dimensions but `dim` from its directions.
 
     They are `parametrizations.weight.original0` and `original1`. `dim=None` takes one norm of all.
+
+    Args:
+        module: has the parameter.
+        name: of the parameter.
+        dim: the dimension whose entries have a norm each; None for one norm of all.
 
     Source: Salimans and Kingma, Weight Normalization, 2016.
 
@@ -246,6 +254,7 @@ class _SpectralNorm(Module):
         return value
 
 
+@explains
 def spectral_norm(
     module: Module,
     name: str = "weight",

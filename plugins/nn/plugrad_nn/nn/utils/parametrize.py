@@ -10,6 +10,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.container import ModuleDict, ModuleList
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
@@ -67,6 +68,12 @@ class ParametrizationList(ModuleList):
         modules: the parametrizations.
         original: the tensor as it was.
         unsafe: do not check that shape and dtype stay.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.parametrizations.weight_norm(plugrad.nn.Linear(2, 3))
+    >>> chain = layer.parametrizations.weight
+    >>> type(chain).__name__, len(chain)
+    ('ParametrizationList', 1)
     """
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
@@ -196,6 +203,7 @@ def _check(found: Any, shape: Any, dtype: Any, message: str) -> None:
             raise ValueError(message.format(what, what, was, what, became))
 
 
+@explains
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
@@ -319,13 +327,24 @@ def _property(name: str) -> property:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor of the module, or that of this name, has parametrizations."""
+    """Whether a tensor of the module, or that of this name, has parametrizations.
+
+    Args:
+        module: which is asked.
+        tensor_name: which of its tensors; None for any.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.parametrizations.weight_norm(plugrad.nn.Linear(2, 3))
+    >>> plugrad.nn.utils.parametrize.is_parametrized(layer, "bias")
+    False
+    """
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
+@explains
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
@@ -333,6 +352,17 @@ def remove_parametrizations(
 
     Its value is what it was with parametrizations, or with `leave_parametrized=False` the original
     one. ValueError if it has none, or if several originals were to be left.
+
+    Args:
+        module: has the tensor.
+        tensor_name: of the tensor.
+        leave_parametrized: whether its value stays.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.parametrizations.weight_norm(plugrad.nn.Linear(2, 3))
+    >>> _ = plugrad.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    >>> sorted(layer.state_dict())
+    ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -360,14 +390,37 @@ def remove_parametrizations(
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class of the module without its parametrizations."""
+    """The class of the module without its parametrizations.
+
+    Args:
+        module: with parametrizations or without.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.parametrizations.weight_norm(plugrad.nn.Linear(2, 3))
+    >>> plugrad.nn.utils.parametrize.type_before_parametrizations(layer) is plugrad.nn.Linear
+    True
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
+@explains
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Gives `to_module` the parametrizations and originals of another, or those of one tensor."""
+    """Gives `to_module` the parametrizations and originals of another, or those of one tensor.
+
+    Args:
+        from_module: has the parametrizations.
+        to_module: gets them.
+        tensor_name: of one tensor; None for all.
+
+    >>> import plugrad
+    >>> layer = plugrad.nn.utils.parametrizations.weight_norm(plugrad.nn.Linear(2, 3))
+    >>> other = plugrad.nn.Linear(2, 3)
+    >>> _ = plugrad.nn.utils.parametrize.transfer_parametrizations_and_params(layer, other)
+    >>> plugrad.equal(other.weight, layer.weight)
+    True
+    """
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]

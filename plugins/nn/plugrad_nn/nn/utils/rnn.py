@@ -141,13 +141,22 @@ class PackedSequence(_Fields):
 
 @explains
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes `permutation`; None for None."""
+    """The permutation that undoes `permutation`; None for None.
+
+    Args:
+        permutation: (N), each of the numbers from 0 to N - 1 once.
+
+    >>> import plugrad
+    >>> plugrad.nn.utils.rnn.invert_permutation(plugrad.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     places = plugrad.arange(permutation.numel(), device=permutation.device)
     return plugrad.empty_like(permutation).scatter_(0, permutation, places)
 
 
+@explains
 def pack_padded_sequence(
     input: Tensor,
     lengths: Any,
@@ -164,6 +173,12 @@ def pack_padded_sequence(
 
     Raises:
         RuntimeError: there are not B lengths, one is 0 or less, or they are not sorted.
+
+    >>> import plugrad
+    >>> padded = plugrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 0.0]])
+    >>> packed = plugrad.nn.utils.rnn.pack_padded_sequence(padded, [3, 2], batch_first=True)
+    >>> packed.data.tolist(), packed.batch_sizes.tolist()
+    ([1.0, 4.0, 2.0, 5.0, 3.0], [2, 2, 1])
     """
     lengths = plugrad.as_tensor(lengths, dtype=plugrad.int64)
     order = None
@@ -209,6 +224,7 @@ def pack_padded_sequence(
     return PackedSequence(data, plugrad.tensor(sizes), order)
 
 
+@explains
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,
@@ -219,6 +235,19 @@ def pad_packed_sequence(
 
     The sequences are (T, B, ...), with `batch_first` (B, T, ...); T is `total_length`, or by
     default the length of the longest. ValueError if `total_length` is less than that.
+
+    Args:
+        sequence: as packing made it.
+        batch_first: whether the batch comes first in the result.
+        padding_value: what is at the ends of the shorter sequences.
+        total_length: T.
+
+    >>> import plugrad
+    >>> from plugrad.nn.utils.rnn import pack_sequence, pad_packed_sequence
+    >>> packed = pack_sequence([plugrad.ones(2), plugrad.ones(1)])
+    >>> pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1., 1.],
+            [1., 0.]]), tensor([2, 1]))
     """
     sizes = sequence.batch_sizes.tolist()
     total = len(sizes) if total_length is None else total_length
@@ -239,6 +268,7 @@ def pad_packed_sequence(
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 
+@explains
 def pad_sequence(
     sequences: Tensor | Iterable[Tensor],
     batch_first: bool = False,
@@ -248,6 +278,12 @@ def pad_sequence(
     """Sequences (L_i, ...) as one tensor (T, B, ...), with `batch_first` (B, T, ...).
 
     T is the length of the longest; the others get `padding_value` at the "right" or "left" end.
+
+    Args:
+        sequences: tensors (L_i, ...) of one shape but for the first dimension.
+        batch_first: whether the batch comes first in the result.
+        padding_value: what the shorter ones get.
+        padding_side: "right" or "left".
 
     >>> import plugrad
     >>> from plugrad.nn.utils.rnn import pad_sequence
@@ -281,16 +317,33 @@ def pad_sequence(
     return plugrad.stack(padded, 0 if batch_first else 1)
 
 
+@explains
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """The first `lengths[i]` elements of each of the sequences (T, B, ...) or (B, T, ...)."""
+    """The first `lengths[i]` elements of each of the sequences (T, B, ...) or (B, T, ...).
+
+    Args:
+        padded_sequences: (T, B, ...), with `batch_first` (B, T, ...).
+        lengths: (B), integers.
+        batch_first: whether the batch comes first.
+
+    >>> import plugrad
+    >>> padded = plugrad.tensor([[1.0, 2.0], [3.0, 0.0]])
+    >>> plugrad.nn.utils.rnn.unpad_sequence(padded, plugrad.tensor([2, 1]), batch_first=True)
+    [tensor([1., 2.]), tensor([3.])]
+    """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[: int(length)] for row, length in zip(rows, lengths.tolist(), strict=True)]
 
 
+@explains
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs sequences (L_i, ...), longest first unless `enforce_sorted` is False.
+
+    Args:
+        sequences: tensors (L_i, ...).
+        enforce_sorted: refuse sequences that are not sorted by length.
 
     >>> import plugrad
     >>> from plugrad.nn.utils.rnn import pack_sequence, unpack_sequence
@@ -305,7 +358,17 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
+@explains
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The inverse of `pack_sequence`."""
+    """The inverse of `pack_sequence`.
+
+    Args:
+        packed_sequences: as `pack_sequence` made it.
+
+    >>> import plugrad
+    >>> from plugrad.nn.utils.rnn import pack_sequence, unpack_sequence
+    >>> unpack_sequence(pack_sequence([plugrad.ones(2), plugrad.zeros(1)]))
+    [tensor([1., 1.]), tensor([0.])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrad import func
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn.module import Module
 
 __all__ = ["functional_call", "skip_init"]
 
 
+@explains
 def functional_call(
     module: Module,
     parameters_and_buffers: dict[str, Any],
@@ -22,12 +24,24 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """`plugrad.func.functional_call` under its old name; warns with FutureWarning."""
+    """`plugrad.func.functional_call` under its old name; warns with FutureWarning.
+
+    Args:
+        module, parameters_and_buffers, args, kwargs, tie_weights, strict: see there.
+
+    >>> import plugrad, warnings
+    >>> from plugrad.nn.utils import stateless
+    >>> warnings.simplefilter("ignore", FutureWarning)
+    >>> layer = plugrad.nn.Linear(1, 1, bias=False)
+    >>> weights = {"weight": plugrad.tensor([[2.0]])}
+    >>> stateless.functional_call(layer, weights, plugrad.ones(1, 1)).item()
+    2.0
+    """
     warnings.warn(
         "`plugrad.nn.utils.stateless.functional_call` is deprecated. Please use "
         "`plugrad.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=3,  # beyond the decorator
     )
     return func.functional_call(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
@@ -38,6 +52,10 @@ def skip_init(module_cls: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A module whose weights are not set: no numbers are drawn.
 
     RuntimeError if the class is no module, or has no argument `device`.
+
+    Args:
+        module_cls: the class.
+        args, kwargs: of its constructor; `device` is where the parameters are.
 
     >>> import plugrad
     >>> plugrad.nn.utils.skip_init(plugrad.nn.Linear, 3, 2)

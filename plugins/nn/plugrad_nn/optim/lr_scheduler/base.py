@@ -94,6 +94,17 @@ class LRScheduler:
     Raises:
         TypeError: that is no optimizer.
         KeyError: a group has no "initial_lr" to resume with.
+
+    >>> import plugrad
+    >>> class Halves(plugrad.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [rate / 2**self.last_epoch for rate in self.base_lrs]
+    >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+    >>> schedule = Halves(optimizer)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
     """
 
     _get_lr_called_within_step: bool = False

@@ -66,6 +66,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     Raises AssertionError if the first dimensions differ.
 
+    Args:
+        tensors: each of shape (N, ...).
+
     >>> import plugrad
     >>> from plugrad.utils.data import TensorDataset
     >>> data = TensorDataset(plugrad.arange(3), plugrad.ones(3, 2))
@@ -147,6 +150,9 @@ class ConcatDataset(Dataset[T_co]):
 
     Raises AssertionError if there is none, or one of them is an `IterableDataset`.
 
+    Args:
+        datasets: those with `__len__` and `__getitem__`.
+
     >>> from plugrad.utils.data import ConcatDataset
     >>> data = ConcatDataset([[1, 2], [3]])
     >>> data[2], data[-3], data.cumulative_sizes
@@ -193,6 +199,16 @@ class ChainDataset(IterableDataset[Any]):
     """Iterable data sets one after the other.
 
     Raises AssertionError, when it is read, if one of them is no `IterableDataset`.
+
+    Args:
+        datasets: instances of `IterableDataset`.
+
+    >>> from plugrad.utils.data import ChainDataset, IterableDataset
+    >>> class Count(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -217,6 +233,10 @@ class Subset(Dataset[T_co]):
 
     Raises NotImplementedError in a subclass that has its own `__getitem__` and not its own
     `__getitems__`, which a loader reads by.
+
+    Args:
+        dataset: what the samples are of.
+        indices: in the order of the samples.
 
     >>> from plugrad.utils.data import Subset
     >>> list(Subset("abcd", [3, 1]))
@@ -266,6 +286,11 @@ def random_split(
     generator: plugrad.Generator | None = None,
 ) -> list[Subset[Any]]:
     """Splits a data set at random into subsets of the given sizes, or shares that sum to one.
+
+    Args:
+        dataset: anything with a length.
+        lengths: sizes, or shares between 0 and 1.
+        generator: of the random numbers; by default that of the CPU.
 
     Raises:
         ValueError: the lengths sum neither to the size of the data set nor to one, or a share is

@@ -27,14 +27,30 @@ def drawn_seed(generator: plugrad.Generator | None) -> int:
 
 
 class Sampler(Generic[T]):
-    """Yields indices (or lists of them, for a batch sampler)."""
+    """Yields indices (or lists of them, for a batch sampler).
+
+    >>> from plugrad.utils.data import DataLoader, Sampler
+    >>> class Even(Sampler):
+    ...     def __iter__(self):
+    ...         return iter([0, 2])
+    >>> list(DataLoader([5, 6, 7], sampler=Even(), batch_size=2))
+    [tensor([5, 7])]
+    """
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    Args:
+        data_source: what the indices are of.
+
+    >>> from plugrad.utils.data import SequentialSampler
+    >>> list(SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -47,7 +63,20 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """All indices in random order, or `num_samples` draws with `replacement`."""
+    """All indices in random order, or `num_samples` draws with `replacement`.
+
+    Args:
+        data_source: what the indices are of.
+        replacement: whether an index can be drawn again.
+        num_samples: how many; by default as many as there are.
+        generator: of the random numbers.
+
+    >>> from plugrad.utils.data import RandomSampler
+    >>> sorted(RandomSampler("abc"))
+    [0, 1, 2]
+    >>> len(list(RandomSampler("abc", replacement=True, num_samples=5)))
+    5
+    """
 
     def __init__(
         self,
@@ -96,7 +125,16 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Some indices in random order."""
+    """Some indices in random order.
+
+    Args:
+        indices: those to draw.
+        generator: of the random numbers.
+
+    >>> from plugrad.utils.data import SubsetRandomSampler
+    >>> sorted(SubsetRandomSampler([4, 7]))
+    [4, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: plugrad.Generator | None = None) -> None:
         self.indices = indices
@@ -114,7 +152,18 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` indices, drawn with probabilities in proportion to `weights`."""
+    """`num_samples` indices, drawn with probabilities in proportion to `weights`.
+
+    Args:
+        weights: (N) numbers, not negative.
+        num_samples: how many indices.
+        replacement: whether an index can be drawn again.
+        generator: of the random numbers.
+
+    >>> from plugrad.utils.data import WeightedRandomSampler
+    >>> list(WeightedRandomSampler([0.0, 1.0], num_samples=3))
+    [1, 1, 1]
+    """
 
     def __init__(
         self,
@@ -152,7 +201,17 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Groups the indices of another sampler into lists of `batch_size`."""
+    """Groups the indices of another sampler into lists of `batch_size`.
+
+    Args:
+        sampler: of the indices.
+        batch_size: the length of the lists.
+        drop_last: leave out a last list that is shorter.
+
+    >>> from plugrad.utils.data import BatchSampler
+    >>> list(BatchSampler([3, 1, 2], batch_size=2, drop_last=False))
+    [[3, 1], [2]]
+    """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:

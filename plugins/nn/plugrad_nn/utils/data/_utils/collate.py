@@ -28,6 +28,9 @@ def default_convert(data: Any) -> Any:
     """Makes tensors of NumPy's arrays and numbers, also inside of mappings and sequences; the rest
     stays as it is. It is what a loader does to a sample with `batch_size=None`.
 
+    Args:
+        data: any structure of mappings and sequences.
+
     >>> import numpy as np
     >>> from plugrad.utils.data import default_convert
     >>> default_convert({"x": np.array([1, 2]), "name": "a"})
@@ -178,6 +181,9 @@ def default_collate(batch: Iterable[Any]) -> Any:
     """Stacks tensors, arrays and numbers; goes into mappings and sequences; leaves text alone.
 
     `default_collate_fn_map` says what is done to which class of samples.
+
+    Args:
+        batch: samples of one structure.
 
     >>> from plugrad.utils.data import default_collate
     >>> default_collate([{"x": 1, "y": ("a", 0.5)}, {"x": 2, "y": ("b", 0.25)}])

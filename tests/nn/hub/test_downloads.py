@@ -16,7 +16,7 @@ from plugrad import hub
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("plugrad_nn.hub._Settings.folder", None)
+    monkeypatch.setattr("plugrad_nn.hub.downloads._Settings.folder", None)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
     return tmp_path / "home" / "hub"
 

@@ -1,4 +1,4 @@
-"""plugrad.hub: files from the network or the disk, kept in a folder and checked by their hash."""
+"""Files from the network or the disk, kept in a folder and checked by their hash."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ def get_dir() -> str:
 
     The one that `set_dir` was given; else ``$TORCH_HOME/hub``, where PyTorch has it, too; else
     ``$XDG_CACHE_HOME/torch/hub``, by default ``~/.cache/torch/hub``.
+
+    >>> import plugrad
+    >>> plugrad.hub.get_dir().endswith("hub")
+    True
     """
     if _Settings.folder is not None:
         return _Settings.folder
@@ -45,7 +49,18 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Set the folder of downloaded files."""
+    """Set the folder of downloaded files.
+
+    Args:
+        d: its path; ``~`` is the user's home. It need not be there.
+
+    >>> import plugrad
+    >>> before = plugrad.hub.get_dir()
+    >>> plugrad.hub.set_dir("models")
+    >>> plugrad.hub.get_dir()
+    'models'
+    >>> plugrad.hub.set_dir(before)
+    """
     _Settings.folder = os.path.expanduser(os.fspath(d))
 
 
@@ -138,6 +153,14 @@ def load_state_dict_from_url(
         RuntimeError: its hash is another one; or a zip file has several files.
         ValueError: the URL has no name of a file, or is of another kind.
         OSError: it cannot be reached, or the folder cannot be written to.
+
+    >>> import pathlib, tempfile, plugrad
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     source = pathlib.Path(folder, "weights.pth")
+    ...     plugrad.save({"w": plugrad.ones(2)}, source, format="pt")
+    ...     kept = str(pathlib.Path(folder, "kept"))
+    ...     plugrad.hub.load_state_dict_from_url(source.as_uri(), kept, progress=False)
+    {'w': tensor([1., 1.])}
     """
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(folder, exist_ok=True)

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.hub.downloads`. Written by tools/stubs.py.
+from plugrad_nn.hub.downloads import *
