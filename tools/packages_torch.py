@@ -48,7 +48,7 @@ ORACLE=torch`; the programs are in `tests/packages_torch/programs`.
 SUITES = """
 ## Their own tests
 
-The tests that come with a package run under `pytest -p plugrad.as_torch`.
+The tests that come with a package run under `pytest -p plugrad.as_torch`, each with the same seed.
 
 | package | version | passed | failed | left out, and why |
 |---|---|---|---|---|
@@ -182,6 +182,8 @@ def run_suite(suite: dict[str, Any], version: str, site: Path) -> tuple[int, int
         "pytest",
         "-p",
         "plugrad.as_torch",
+        "-p",
+        "seeded",
         "-q",
         "-p",
         "no:cacheprovider",
@@ -190,7 +192,7 @@ def run_suite(suite: dict[str, Any], version: str, site: Path) -> tuple[int, int
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment(site) | suite.get("environment", {}),
+        env=environment(site, HOME) | suite.get("environment", {}),
         capture_output=True,
         text=True,
         timeout=1800,
