@@ -13,7 +13,7 @@ import pytest
 
 import plugrad
 from plugrad_as_torch.lookup import find
-from plugrad_as_torch.own import accelerator, build, cuda_tensors, flat, gaussians, layers, threads
+from plugrad_as_torch.own import accelerator, build, cuda_tensors, flat, gaussians, layers
 from plugrad_as_torch.own.futures import Future, collect_all
 from plugrad_as_torch.own.reductions import legacy_get_string
 from plugrad_as_torch.own.timing import Timer
@@ -51,19 +51,20 @@ def test_base_classes_have_pytorchs_names(
 
 
 def test_threads_are_counted_and_set() -> None:
-    before = threads.get_num_threads()
+    counted, setter = find("torch", "get_num_threads"), find("torch", "set_num_threads")
+    before = counted()
     try:
-        threads.set_num_threads(1)
-        assert threads.get_num_threads() == 1
+        setter(1)
+        assert counted() == plugrad.get_num_threads() == 1
     finally:
-        threads.set_num_threads(before)
+        setter(before)
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5])
 def test_errors_about_threads_are_pytorchs(wrong: Any, torch_oracle: ModuleType) -> None:
     for name in ("set_num_threads", "set_num_interop_threads"):
         with pytest.raises(RuntimeError) as ours:
-            getattr(threads, name)(wrong)
+            find("torch", name)(wrong)
         if name == "set_num_threads":
             with pytest.raises(RuntimeError) as theirs:
                 torch_oracle.set_num_threads(wrong)

@@ -127,3 +127,39 @@ def test_names_for_annotations_and_of_the_build() -> None:
     assert isinstance(plugrad.ones(2).untyped_storage(), plugrad.types.Storage)
     assert plugrad.version.__version__ == plugrad.__version__
     assert plugrad.version.cuda is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (0, "set_num_threads expects a positive integer"),
+        (-3, "set_num_threads expects a positive integer"),
+        (True, "set_num_threads expects an int, but got bool"),
+        (1.5, "set_num_threads expects an int, but got float"),
+        ("2", "set_num_threads expects an int, but got str"),
+    ],
+)
+def test_threads_are_counted_from_one(wrong: Any, message: str) -> None:
+    before = plugrad.get_num_threads()
+    with pytest.raises(RuntimeError, match=f"^{message}$"):
+        plugrad.set_num_threads(wrong)
+    assert plugrad.get_num_threads() == before
+
+
+def test_blas_obeys_the_number_of_threads_that_is_set() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    def of_blas() -> set[int]:
+        pools = threadpoolctl.threadpool_info()
+        return {pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}
+
+    before = plugrad.get_num_threads()
+    try:
+        plugrad.set_num_threads(1)
+        plugrad.linalg.lu(plugrad.rand(64, 64))  # it loads SciPy's BLAS
+        assert plugrad.get_num_threads() == 1
+        assert of_blas() == {1}
+        plugrad.set_num_threads(2)
+        assert of_blas() == {2}
+    finally:
+        plugrad.set_num_threads(before)

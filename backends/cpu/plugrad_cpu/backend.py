@@ -13,6 +13,7 @@ from plugrad_cpu.facts import describe_host
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.memory import element_offset, element_strides
 from plugrad_cpu.numerics.floating_errors import SILENT
+from plugrad_cpu.numerics.threads import allow_threads, thread_count
 
 Array = np.ndarray[Any, Any]
 
@@ -40,6 +41,12 @@ class CpuBackend(Backend):
     def describe(self) -> Mapping[str, str]:
         """NumPy, the BLAS of its matrix products, and the threads that one may use."""
         return describe_host()
+
+    def num_threads(self) -> int:
+        return thread_count()
+
+    def set_num_threads(self, count: int) -> None:
+        allow_threads(count)
 
     def as_array(self, value: Any) -> Array:
         """NumPy functions return scalars where others return 0-dim arrays.

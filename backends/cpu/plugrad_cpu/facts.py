@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
 from typing import Any
 
 import numpy as np
 
-# What BLAS libraries read, the first that is set being the one that counts for most of them.
-THREAD_VARIABLES = (
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-)
+from plugrad_cpu.numerics.threads import thread_count
 
 
 def describe_host() -> dict[str, str]:
@@ -30,15 +23,8 @@ def _blas() -> str:
 
 
 def _threads() -> str:
-    """As the library says, if threadpoolctl can ask it; else what the environment lets expect."""
-    try:
-        pools: Any = importlib.import_module("threadpoolctl").threadpool_info()
-    except ImportError:
-        pools = []
+    pools: Any = importlib.import_module("threadpoolctl").threadpool_info()
     for pool in pools:
         if pool.get("user_api") == "blas":
-            return f"{pool['num_threads']} for BLAS, 1 for everything else"
-    for variable in THREAD_VARIABLES:
-        if os.environ.get(variable):
-            return f"{os.environ[variable]} for BLAS ({variable}), 1 for everything else"
-    return f"{os.cpu_count() or 1} for BLAS, 1 for everything else"
+            return f"{pool['num_threads']} for BLAS, at most {thread_count()} for other kernels"
+    return f"at most {thread_count()}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plugrad.dispatch.backends.active import ActiveBackend, activate_backend, active_backends
 from plugrad.dispatch.backends.backend import Backend
 from plugrad.plugins import selection
+from plugrad.plugins.config import threads
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.config.keys import NO_FALLBACK, ConfigError
 from plugrad.plugins.loading.exclusive import Circle, run_exclusively
@@ -64,8 +65,10 @@ def configure(backend: Backend) -> None:
 
 
 def complete(active: ActiveBackend) -> None:
-    """Give a backend its configured fallback, and the kernels that plugins bring for it."""
+    """Give a backend its configured fallback and threads, and the kernels that plugins bring for
+    it."""
     _set_fallback(active)
+    threads.apply(active)
     get_manager().complete(active)
 
 
@@ -74,6 +77,7 @@ def configuration_changed() -> None:
     selection.forget_choice()
     for active in active_backends():
         _set_fallback(active)
+        threads.apply(active)
     get_manager().configuration_changed()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from plugrad import config
 from plugrad.config import ConfigError
 from plugrad.dispatch.backends.active import activate_backend, deactivate_backend, find_backend
 from plugrad.plugins import Backend, get_manager
+from plugrad.plugins.config import threads
 from plugrad.plugins.loading.manager import PluginManager
 from plugrad.plugins.selection import choose_device
 from tests.core.plugins.conftest import FakeSite
@@ -131,6 +132,70 @@ def test_options_reach_the_backend_over_its_defaults(project: Path) -> None:
         {"threads": 4, "precision": "high"},
         {"threads": 8, "precision": "high"},
     ]
+
+
+class Threaded(Backend):
+    """A backend that computes on 8 threads, and keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__("threaded", array_type=list)
+        self.told: list[int] = []
+
+    def num_threads(self) -> int:
+        return self.told[-1] if self.told else 8
+
+    def set_num_threads(self, count: int) -> None:
+        self.told.append(count)
+
+
+@pytest.fixture
+def threaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threaded]:
+    """It is not active yet, and nobody has said how many threads there are."""
+    monkeypatch.delenv("PLUGRAD_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads._said, "count", None)
+    monkeypatch.setattr(threads._said, "before", {})
+    yield Threaded()
+    deactivate_backend("threaded")
+
+
+def test_threads_are_those_of_the_call_else_of_the_configuration(
+    threaded: Threaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLUGRAD_NUM_THREADS", "3")
+    activate_backend(threaded)
+    assert threaded.told == [3]
+    with config.set(num_threads=2):
+        assert threaded.told == [3, 2]
+    assert threaded.told == [3, 2, 3]
+    threads.allow(5)
+    assert threaded.told == [3, 2, 3, 5]
+    with config.set(num_threads=2):
+        assert threaded.told == [3, 2, 3, 5]
+
+
+def test_a_backend_uses_its_own_number_of_threads_while_nobody_says_another(
+    threaded: Threaded,
+) -> None:
+    activate_backend(threaded)
+    assert threaded.told == []
+    with config.set(num_threads=2):
+        assert threaded.told == [2]
+    assert threaded.told == [2, 8]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "4"])
+def test_a_number_of_threads_that_is_none_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"num_threads=.* must be an integer from 1 on, got"):
+        config.set(num_threads=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["0", "four", "1.5"])
+def test_a_variable_for_threads_that_is_no_number_is_named(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLUGRAD_NUM_THREADS", wrong)
+    with pytest.raises(ConfigError, match=r"PLUGRAD_NUM_THREADS .* must be an integer from 1 on"):
+        config.get("num_threads")
 
 
 def test_an_option_that_the_backend_has_not_is_named_with_the_nearest_one(project: Path) -> None:

@@ -41,6 +41,17 @@ def stream_of(lib: Any, size: int = 11) -> Any:
     return Stream()
 
 
+def threads_of(lib: Any) -> Any:
+    class Threads(lib.utils.data.Dataset):  # type: ignore[misc, name-defined]
+        def __getitem__(self, index: int) -> int:
+            return int(lib.get_num_threads())
+
+        def __len__(self) -> int:
+            return 4
+
+    return Threads()
+
+
 def as_lists(found: Any) -> Any:
     if isinstance(found, list | tuple):
         return [as_lists(value) for value in found]
@@ -67,6 +78,16 @@ def loader(lib: Any, data: Any, *args: Any, **options: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 class TestBesidePyTorch:
+    def test_each_worker_computes_on_one_thread(self, torch: Any) -> None:
+        for lib in (plugrad, torch):
+            before = lib.get_num_threads()
+            lib.set_num_threads(2)
+            try:
+                assert as_lists(list(loader(lib, threads_of, num_workers=2))) == [[1]] * 4
+                assert lib.get_num_threads() == 2
+            finally:
+                lib.set_num_threads(before)
+
     @pytest.mark.parametrize("workers", WORKERS)
     @pytest.mark.parametrize("shuffle", [False, True])
     def test_batches_orders_and_random_numbers(

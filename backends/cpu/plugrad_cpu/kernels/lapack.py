@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad.plugins.kernel_errors import matrix_error
+from plugrad_cpu.numerics.threads import limit_libraries
 
 Array = Any
 
@@ -34,9 +35,11 @@ ROWS: Final = 16
 @functools.cache
 def _module(name: str) -> Any:
     try:
-        return importlib.import_module(f"scipy.linalg.{name}")
+        found = importlib.import_module(f"scipy.linalg.{name}")
     except ImportError:
         return None
+    limit_libraries()  # with it came a BLAS of its own
+    return found
 
 
 def routine(name: str, dtype: Any, module: str = "lapack") -> Callable[..., Any] | None:

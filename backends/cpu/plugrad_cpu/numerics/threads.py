@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Part = TypeVar("Part")
 
 
-@cache
+# What BLAS libraries read, the first that is set being the one that counts for most of them.
+THREAD_VARIABLES: Final = (
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+)
+
+
+class _Allowed:
+    """How many threads `allow_threads` was told; None for nothing."""
+
+    count: int | None = None
+
+
+_allowed: Final = _Allowed()
+
+
 def thread_count() -> int:
-    """As many as BLAS may use."""
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    if allowed.isdigit():
-        return max(1, int(allowed))
+    """As many as were allowed, else as BLAS uses on its own."""
+    return _allowed.count or _unless_told()
+
+
+@cache
+def _unless_told() -> int:
+    for variable in THREAD_VARIABLES:
+        value = os.environ.get(variable, "")
+        if value.isdigit():
+            return max(1, int(value))
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def allow_threads(count: int) -> None:
+    """Let kernels and BLAS use so many threads from now on."""
+    _allowed.count = count
+    _pool.cache_clear()
+    limit_libraries()
+
+
+def limit_libraries() -> None:
+    """Tell BLAS what is allowed; each that is loaded into the process, so once more after that of
+    SciPy was."""
+    if _allowed.count is not None:
+        importlib.import_module("threadpoolctl").threadpool_limits(_allowed.count, "blas")
 
 
 @cache

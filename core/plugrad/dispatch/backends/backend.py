@@ -295,6 +295,18 @@ class Backend:
     def synchronize(self, index: int) -> None:
         """Wait until a device has finished what was asked of it."""
 
+    def num_threads(self) -> int:
+        """How many threads of the processor one operator may use: those of the libraries that it
+        calls, too."""
+        return 1
+
+    def set_num_threads(self, count: int) -> None:
+        """Let operators use so many threads of the processor, or fewer.
+
+        Called with what `plugrad.set_num_threads` or the configuration says, also before the first
+        use; never, if nobody says anything. By default it is ignored.
+        """
+
     def jit(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """A version of a function over tensors that runs as one program; `plugrad.compile` calls
         it.

@@ -36,7 +36,8 @@ class Key:
     """A key that plugrad itself knows.
 
     Attributes:
-        kind: "device", "backend", "names" (a list of strings) or "fallback".
+        kind: "device", "backend", "names" (a list of strings), "fallback" or "count" (an integer
+            from 1 on).
         default: what holds if nobody says anything.
         doc: what it is for.
     """
@@ -61,6 +62,7 @@ KEYS: Final = {
         Key("disable", "names", (), "plugins or distributions that are not used"),
         Key("prefer", "names", (), "plugins or distributions that win conflicts"),
         Key("fallback", "fallback", NO_FALLBACK, "the backend that computes what another lacks"),
+        Key("num_threads", "count", "", "threads of the processor for one operator"),
     )
 }
 
@@ -126,6 +128,8 @@ def checked(key: str, value: object, source: str, layer: str) -> Setting:
         return Setting(_names(value, source), source, layer)
     if kind == "option":
         return Setting(value, source, layer)
+    if kind == "count":
+        return Setting(_count(value, source), source, layer)
     if kind == "fallback" and value is None:
         return Setting(NO_FALLBACK, source, layer)
     if not isinstance(value, str):
@@ -144,7 +148,9 @@ def checked(key: str, value: object, source: str, layer: str) -> Setting:
 
 
 def from_text(key: Key, text: str) -> object:
-    """What a variable's text means: names are separated by commas."""
+    """What a variable's text means: names are separated by commas, counts are digits."""
+    if key.kind == "count" and text.strip().isdecimal():
+        return int(text)
     if key.kind != "names":
         return text
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -225,6 +231,12 @@ def _package(value: object, source: str) -> str:
             f"{source} must be the name of a plugin or distribution such as 'plugrad-fast', got "
             f"{shown(value)}"
         )
+    return value
+
+
+def _count(value: object, source: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"{source} must be an integer from 1 on, got {shown(value)}")
     return value
 
 

@@ -10,6 +10,7 @@ working directory:
     disable = ["foo"]        # not used, as if they were not installed
     prefer = ["plugrad-bar"] # wins where two plugins claim the same
     fallback = "cpu"         # computes what a backend lacks
+    num_threads = 4          # of the processor, for one operator
 
     [backends.foo]           # handed to the backend
     threads = 4
@@ -115,6 +116,11 @@ class Config:
             if found is not None:
                 return found
         return None
+
+    def num_threads(self) -> int | None:
+        """How many threads of the processor one operator may use; None if that is not said."""
+        value = self.all_settings("num_threads")[0].value
+        return value if isinstance(value, int) else None
 
     def options(self, backend: str) -> dict[str, Setting]:
         """The options of ``[backends.<backend>]``, without what plugrad takes itself."""

@@ -8,7 +8,7 @@ import sys
 
 import plugrad
 from plugrad_as_torch.layout import TORCH_VERSION
-from plugrad_as_torch.own.threads import get_num_interop_threads, get_num_threads
+from plugrad_as_torch.own.threads import get_num_interop_threads
 
 __all__ = ["get_pretty_env_info", "main", "parallel_info", "show"]
 
@@ -32,7 +32,7 @@ def show() -> str:
 def parallel_info() -> str:
     """How many threads compute."""
     return (
-        f"get_num_threads() : {get_num_threads()}\n"
+        f"get_num_threads() : {plugrad.get_num_threads()}\n"
         f"get_num_interop_threads() : {get_num_interop_threads()}\n"
     )
 

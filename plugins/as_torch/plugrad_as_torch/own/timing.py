@@ -104,12 +104,10 @@ class Timer:
     adaptive_autorange = blocked_autorange
 
     def _measured(self, number: int, blocks: int) -> Measurement:
-        from plugrad_as_torch.own.threads import get_num_threads, set_num_threads
-
-        before = get_num_threads()
-        set_num_threads(self._threads)
+        before = plugrad.get_num_threads()
+        plugrad.set_num_threads(self._threads)
         try:
             times = [self._inside.timeit(number) for _ in range(blocks)]
         finally:
-            set_num_threads(before)
+            plugrad.set_num_threads(before)
         return Measurement(number, times, str(self._title))

@@ -186,6 +186,7 @@ class _Worker:
 
     def _prepare(self) -> None:
         job = self._job
+        plugrad.set_num_threads(1)  # the workers together use the processor
         seed = job.base_seed + self._id
         random.seed(seed)
         plugrad.manual_seed(seed)

@@ -1,0 +1,42 @@
+"""How many threads of the processor operators may use, and how backends are told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plugrad.dispatch.backends.active import ActiveBackend, active_backends
+from plugrad.plugins.config.current import current_config
+
+
+class _Said:
+    """What `allow` was told, and what backends used before they were told anything."""
+
+    def __init__(self) -> None:
+        self.count: int | None = None
+        self.before: dict[str, int] = {}
+
+
+_said: Final = _Said()
+
+
+def allow(count: int) -> None:
+    """Let operators of all backends use so many threads; counts before the configuration."""
+    _said.count = count
+    for active in active_backends():
+        apply(active)
+
+
+def apply(active: ActiveBackend) -> None:
+    """Tell an active backend what holds, if anything was said; or what held before that."""
+    count = _said.count
+    if count is None:
+        count = current_config().num_threads()
+    backend, name = active.backend, active.name
+    if count is None:
+        count = _said.before.get(name)
+        if count is None:
+            return
+    elif name not in _said.before:
+        _said.before[name] = backend.num_threads()
+    if backend.num_threads() != count:
+        backend.set_num_threads(count)
