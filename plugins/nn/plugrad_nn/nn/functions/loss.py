@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.functions.margin_loss import reduction_named as _reduction
+from plugrad_nn.nn.functions.reduction import reduced
+from plugrad_nn.nn.functions.reduction import reduction_named as _reduction
 from plugrad_nn.nn.overridable import overridable
 
 
@@ -93,7 +94,7 @@ def l1_loss(
                 f"{type(value).__name__}"
             )
     losses = (input - target).abs()
-    return _reduce(losses, kind) if weight is None else _weighted(losses, input, weight, kind)
+    return reduced(losses, kind) if weight is None else _weighted(losses, input, weight, kind)
 
 
 @overridable
@@ -125,7 +126,7 @@ def huber_loss(
         return plugrad.huber_loss(input, target, reduction, delta)
     if tuple(weight.shape) != tuple(input.shape):
         raise ValueError("Weights and input must have the same size.")
-    return _reduce(plugrad.huber_loss(input, target, "none", delta) * weight, reduction)
+    return reduced(plugrad.huber_loss(input, target, "none", delta) * weight, reduction)
 
 
 @overridable
@@ -196,14 +197,4 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
         raise ValueError("Weights and input must have the same size.")
     if reduction == "mean":
         return (losses * weight).sum() / weight.sum()
-    return _reduce(losses * weight, reduction)
-
-
-def _reduce(losses: Tensor, reduction: str) -> Tensor:
-    if reduction == "none":
-        return losses
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduced(losses * weight, reduction)

@@ -1,12 +1,9 @@
-"""Plain functions of tables of vectors: bags, distances, similarities and samples of classes."""
+"""Plain functions of vectors: tables of them, distances, similarities and samples of classes."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn.functions.activation import softmax
 from plugrad_nn.nn.overridable import overridable
 
 
@@ -126,17 +123,6 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 
 @overridable
-def softmin(
-    input: Tensor,
-    dim: int | None = None,
-    _stacklevel: Any = 3,
-    dtype: plugrad.dtype | None = None,
-) -> Tensor:
-    """softmax(-x) along `dim`."""
-    return softmax(-input, dim, _stacklevel, dtype)
-
-
-@overridable
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
@@ -156,3 +142,52 @@ def gumbel_softmax(
     index = soft.max(dim, keepdim=True)[1]
     unit = plugrad.zeros_like(logits).scatter_(dim, index, 1.0)
     return unit - soft.detach() + soft
+
+
+@overridable
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight` (V, E) by the integers of `input` (any shape S); the result is (*S, E).
+
+    The row `padding_idx` gets no gradient. With `max_norm` the rows that are looked up are first
+    scaled down in place to that norm.
+    """
+    if weight.ndim == 0:
+        raise RuntimeError("'weight' must be 2-D")
+    rows = weight.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        padding_idx += rows
+    if max_norm is not None:
+        with plugrad.no_grad():
+            plugrad.embedding_renorm_(weight, input, max_norm, norm_type)
+    return plugrad.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+@overridable
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
+    """x / max(||x||_p, eps) along `dim`."""
+    divisor = input.norm(p, dim=dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / divisor if out is None else plugrad.div(input, divisor, out=out)
+
+
+@overridable
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """Integers (any shape S) as unit vectors (*S, C), int64."""
+    return plugrad.one_hot(input, num_classes)
