@@ -31,7 +31,22 @@ def poisson_nll_loss(
 ) -> Tensor:
     """exp(x) - target * x, for counts whose Poisson rate has the logarithm x.
 
-    Without `log_input`, x is the rate itself. `full` adds Stirling's approximation of the rest.
+    Args:
+        input: any shape.
+        target: counts, of a shape that broadcasts with it.
+        log_input: without it, `input` is the rate itself: the loss is x - target * log(x + eps).
+        full: whether to add Stirling's approximation of log(target!).
+        eps: see `log_input`.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([0.0, 0.0]), plugrad.tensor([0.0, 3.0])
+    >>> plugrad.nn.functional.poisson_nll_loss(x, target, reduction="none")
+    tensor([1., 1.])
     """
     name = reduction_named(size_average, reduce, reduction)
     if name not in ("none", "mean", "sum"):
@@ -50,8 +65,25 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2, for normal variables with these variances.
 
-    `var` has the shape of `input`, or the same with a last dimension of 1 or without it. It counts
-    as `eps` at least, and gets its gradient as if it did not. `full` adds log(2 pi) / 2.
+    Args:
+        input: any shape, the means.
+        target: of a shape that broadcasts with it.
+        var: a number, or of the shape of `input`, or the same with a last dimension of 1 or without
+            it.
+            It counts as `eps` at least, and gets its gradient as if it did not.
+        full: whether to add log(2 pi) / 2.
+        eps: the least variance.
+        reduction: "mean", "sum" or "none" of the losses.
+
+    Raises:
+        ValueError: `var` is negative or has another shape, or `reduction` is another string.
+
+    Source: Nix and Weigend, Estimating the Mean and Variance of the Target Distribution, 1994.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([0.0, 1.0]), plugrad.tensor([0.0, 3.0])
+    >>> plugrad.nn.functional.gaussian_nll_loss(x, target, plugrad.ones(2), reduction="none")
+    tensor([0., 2.])
     """
     if isinstance(var, (int, float)):
         if var < 0:
@@ -99,7 +131,19 @@ def ctc_loss(
         targets: (N, S), or the labels of all sequences one after the other.
         input_lengths: (N), at most T.
         target_lengths: (N), at most S; "mean" divides each loss by it first.
+        blank: the class that stands for no label.
+        reduction: "mean", "sum" or "none" of the losses.
         zero_infinity: makes infinite losses, of targets that are too long, zero.
+
+    Raises:
+        ValueError: `reduction` is another string.
+        RuntimeError: lengths or labels do not fit.
+
+    >>> import plugrad
+    >>> log_probs = plugrad.tensor([[0.5, 0.5], [0.5, 0.5]]).log()
+    >>> loss = plugrad.nn.functional.ctc_loss(log_probs, plugrad.tensor([1]), [2], [1])
+    >>> (-loss).exp()
+    tensor(0.7500)
     """
     # Both lengths are tensors, or both sequences: no overload takes one of each.
     first: Any = input_lengths
@@ -132,8 +176,20 @@ def linear_cross_entropy(
         target: class indices (N, d1, ...), or probabilities (N, C, d1, ...).
         linear_bias: (C, d1, ...).
         weight: (C), the weight of each class.
+        reduction: "mean" (by weight), "sum" or "none".
         ignore_index: targets with this value count for nothing; -100 by default.
+        label_smoothing: in [0, 1], the share of the target spread over all classes.
         options: how PyTorch cuts the batch to save memory; taken, and without effect.
+
+    Raises:
+        RuntimeError: shapes do not fit, or `ignore_index` goes with probabilities.
+        TypeError: `options` are no `LinearCrossEntropyOptions`.
+
+    >>> import plugrad
+    >>> x, weight = plugrad.tensor([[2.0, 2.0]]), plugrad.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> loss = plugrad.nn.functional.linear_cross_entropy(x, weight, plugrad.tensor([0]))
+    >>> (-loss).exp()
+    tensor(0.5000)
     """
     if options is not None and not isinstance(options, LinearCrossEntropyOptions):
         raise TypeError(

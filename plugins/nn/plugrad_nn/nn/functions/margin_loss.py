@@ -27,7 +27,21 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos of the angle where `target` is 1, max(0, cos - margin) where it is -1.
 
-    The inputs are (N, D) with a target (N), or (D) with a target ().
+    Args:
+        input1, input2: (N, D), or (D).
+        target: (N), or (): 1 or -1.
+        margin: the largest cosine that costs nothing where `target` is -1.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+        RuntimeError: shapes do not fit.
+
+    >>> import plugrad
+    >>> x, y = plugrad.tensor([[1.0, 0.0], [1.0, 0.0]]), plugrad.tensor([[0.0, 1.0], [2.0, 0.0]])
+    >>> plugrad.nn.functional.cosine_embedding_loss(x, y, plugrad.tensor([1, -1]), reduction="none")
+    tensor([1., 1.])
     """
     number = reduction_number(size_average, reduce, reduction)
     return plugrad.cosine_embedding_loss(input1, input2, target, margin, number)
@@ -42,7 +56,23 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """x where `target` is 1, max(0, margin - x) where it is -1."""
+    """x where `target` is 1, max(0, margin - x) where it is -1.
+
+    Args:
+        input: any shape, distances.
+        target: of the same shape, 1 or -1.
+        margin: the least distance that costs nothing where `target` is -1.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([0.5, 0.25, 2.0]), plugrad.tensor([1, -1, -1])
+    >>> plugrad.nn.functional.hinge_embedding_loss(x, target, reduction="none")
+    tensor([0.5000, 0.7500, 0.0000])
+    """
     number = reduction_number(size_average, reduce, reduction)
     return plugrad.hinge_embedding_loss(input, target, margin, number)
 
@@ -57,7 +87,24 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)); `target` 1 wants the first one larger."""
+    """max(0, margin - target * (input1 - input2)); `target` 1 wants the first one larger.
+
+    Args:
+        input1, input2: any shape.
+        target: with as many dimensions, 1 or -1.
+        margin: the least difference that costs nothing.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+        RuntimeError: the numbers of dimensions differ.
+
+    >>> import plugrad
+    >>> x, y = plugrad.tensor([3.0, 3.0]), plugrad.tensor([1.0, 1.0])
+    >>> plugrad.nn.functional.margin_ranking_loss(x, y, plugrad.tensor([1, -1]), reduction="none")
+    tensor([0., 2.])
+    """
     number = reduction_number(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
@@ -82,7 +129,25 @@ def triplet_margin_loss(
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), (N, D) or (D), by p-norms.
 
-    With `swap`, the distance of `positive` and `negative` counts where it is smaller.
+    Args:
+        anchor, positive, negative: (N, D) or (D).
+        margin: positive, by how much the negative has to be further away.
+        p: of the norm.
+        eps: is added to differences.
+        swap: whether the distance of `positive` and `negative` counts where it is smaller.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `margin` is not positive, or `reduction` is another string.
+        RuntimeError: the numbers of dimensions differ.
+
+    Source: Balntas et al., Learning Local Feature Descriptors with Triplets, 2016.
+
+    >>> import plugrad
+    >>> anchor, near, far = plugrad.tensor([[0.0], [1.0], [9.0]]).unbind()
+    >>> plugrad.nn.functional.triplet_margin_loss(anchor, near, far, margin=10.0)
+    tensor(2.)
     """
     number = reduction_number(size_average, reduce, reduction)
     _check_margin(margin)
@@ -100,7 +165,26 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with another distance; by default the 2-norm of the difference."""
+    """`triplet_margin_loss` with another distance; by default the 2-norm of the difference.
+
+    Args:
+        anchor, positive, negative: with the same number of dimensions.
+        distance_function: gives the distances of two of them.
+        margin: positive, by how much the negative has to be further away.
+        swap: whether the distance of `positive` and `negative` counts where it is smaller.
+        reduction: "mean", "sum" or "none" of the losses.
+
+    Raises:
+        ValueError: `margin` is not positive, or `reduction` is another string.
+        RuntimeError: the numbers of dimensions differ.
+
+    >>> import plugrad
+    >>> anchor, near, far = plugrad.tensor([[0.0], [1.0], [9.0]]).unbind()
+    >>> plugrad.nn.functional.triplet_margin_with_distance_loss(
+    ...     anchor, near, far, distance_function=lambda x, y: (x - y).abs().sum(-1), margin=10.0
+    ... )
+    tensor(2.)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     _check_margin(margin)
@@ -129,7 +213,22 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + exp(-target * input)), with targets 1 and -1."""
+    """log(1 + exp(-target * input)), with targets 1 and -1.
+
+    Args:
+        input: any shape.
+        target: of the same shape, 1 or -1.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([0.0, 1000.0]), plugrad.tensor([1, 1])
+    >>> plugrad.nn.functional.soft_margin_loss(x, target, reduction="none")
+    tensor([0.6931, 0.0000])
+    """
     return plugrad.soft_margin_loss(
         input, target, reduction_number(size_average, reduce, reduction)
     )
@@ -146,9 +245,26 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over all classes c but the target y of max(0, margin - x[y] + x[c]) ** p.
+    """The sum of max(0, margin - x[y] + x[c]) ** p over classes c but the target y, divided by C.
 
-    `input` is (N, C) or (C), `target` (N) or (); `weight` (C) is that of each target.
+    Args:
+        input: (N, C) or (C).
+        target: (N) or (), int64.
+        p: 1 or 2.
+        margin: by how much the target's value has to be the largest.
+        weight: (C), that of each target.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `p` is another number, `weight` has not one dimension, or `reduction` is another
+            string.
+        RuntimeError: a target is no class, or shapes or dtypes do not fit.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([[3.0, 1.0], [3.0, 1.0]]), plugrad.tensor([0, 1])
+    >>> plugrad.nn.functional.multi_margin_loss(x, target, reduction="none")
+    tensor([0.0000, 1.5000])
     """
     number = reduction_number(size_average, reduce, reduction)
     if p not in (1, 2):
@@ -168,7 +284,20 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """The sum of max(0, 1 - x[y] + x[c]) over labels y and other classes c, divided by C.
 
-    A row of `target` has the labels of a sample before the first -1.
+    Args:
+        input: (N, C) or (C).
+        target: int64 of the same shape; a row has the labels of a sample before the first -1.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+        RuntimeError: the shapes differ, or `target` is of another dtype.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([[3.0, 1.0, 2.5]]), plugrad.tensor([[0, -1, -1]])
+    >>> plugrad.nn.functional.multilabel_margin_loss(x, target)
+    tensor(0.1667)
     """
     return plugrad.multilabel_margin_loss(
         input, target, reduction_number(size_average, reduce, reduction)
@@ -184,7 +313,23 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over the classes, the last dimension, of `binary_cross_entropy_with_logits`."""
+    """The mean over the classes, the last dimension, of `binary_cross_entropy_with_logits`.
+
+    Args:
+        input: (..., C), logits.
+        target: of the same shape, 0 or 1.
+        weight: (C), multiplies the losses of each class.
+        reduction: "mean", "sum" or "none" of the losses.
+        size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
+
+    Raises:
+        ValueError: `reduction` is another string.
+
+    >>> import plugrad
+    >>> x, target = plugrad.tensor([[0.0, 1000.0]]), plugrad.tensor([[1.0, 1.0]])
+    >>> plugrad.nn.functional.multilabel_soft_margin_loss(x, target)
+    tensor(0.3466)
+    """
     name = reduction_named(size_average, reduce, reduction)
     losses = -(target * plugrad.logsigmoid(input) + (1 - target) * plugrad.logsigmoid(-input))
     if weight is not None:
