@@ -297,5 +297,20 @@ threshold_ = plugrad.threshold_
 def linear(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O)."""
+    """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O).
+
+    Args:
+        input: (..., I).
+        weight: (O, I), or (I) for a result without the last dimension.
+        bias: (O); only with a `weight` of two dimensions.
+        out: where the result is written; a new tensor by default.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit.
+
+    >>> import plugrad
+    >>> x, weight = plugrad.tensor([1.0, 2.0]), plugrad.tensor([[1.0, 0.0], [1.0, 1.0]])
+    >>> plugrad.nn.functional.linear(x, weight, plugrad.tensor([0.0, 10.0]))
+    tensor([ 1., 13.])
+    """
     return plugrad.linear(input, weight, bias, out=out)

@@ -24,7 +24,23 @@ def batch_norm(
 
     Args:
         input: (N, C, ...).
-        running_mean, running_var: (C), updated in place when training.
+        running_mean, running_var: (C), updated in place when training; None to keep no statistics.
+        weight, bias: (C), what the result is multiplied by, and what is added to it.
+        training: whether mean and variance are those of the batch.
+        momentum: the share of the batch's statistics in the running ones.
+        eps: is added to the variance.
+
+    Raises:
+        ValueError: there is one value per channel, in training.
+        RuntimeError: a tensor has another number of elements than there are channels.
+
+    Source: Ioffe and Szegedy, Batch Normalization, 2015.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[1.0, 10.0], [3.0, 30.0]])
+    >>> plugrad.nn.functional.batch_norm(x, None, None, training=True)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
     if training:
         shape = tuple(input.shape)
@@ -49,7 +65,25 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises over the last dimensions, which have `normalized_shape`."""
+    """Normalises over the last dimensions, which have `normalized_shape`.
+
+    Args:
+        input: (*, *normalized_shape).
+        normalized_shape: the sizes of the dimensions over which mean and variance are taken.
+        weight, bias: of that shape, what the result is multiplied by, and what is added to it.
+        eps: is added to the variance.
+
+    Raises:
+        RuntimeError: shapes do not fit.
+
+    Source: Ba, Kiros and Hinton, Layer Normalization, 2016.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[1.0, 3.0], [10.0, 30.0]])
+    >>> plugrad.nn.functional.layer_norm(x, (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
     return plugrad.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
@@ -62,7 +96,21 @@ def rms_norm(
 ) -> Tensor:
     """Divides the last dimensions, which have `normalized_shape`, by their root mean square.
 
-    `eps`, by default the machine precision, is added to the mean square.
+    Args:
+        input: (*, *normalized_shape).
+        normalized_shape: the sizes of the dimensions over which the mean is taken.
+        weight: of that shape, what the result is multiplied by.
+        eps: is added to the mean square; the machine precision by default.
+
+    Raises:
+        RuntimeError: shapes do not fit.
+
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1.0, 7.0])
+    >>> plugrad.nn.functional.rms_norm(x, (2,))
+    tensor([0.2000, 1.4000])
     """
     return plugrad.rms_norm(input, tuple(normalized_shape), weight, eps)
 
@@ -75,7 +123,24 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises each sample's groups of channels; input (N, C, ...), weight and bias (C)."""
+    """Normalises each sample's groups of channels; input (N, C, ...), weight and bias (C).
+
+    Args:
+        input: (N, C, ...).
+        num_groups: how many groups of neighbouring channels; it divides C.
+        weight, bias: (C), what the result is multiplied by, and what is added to it.
+        eps: is added to the variance.
+
+    Raises:
+        RuntimeError: `num_groups` does not divide C, or shapes do not fit.
+
+    Source: Wu and He, Group Normalization, 2018.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[1.0, 3.0, 10.0, 30.0]])
+    >>> plugrad.nn.functional.group_norm(x, num_groups=2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     return plugrad.group_norm(input, num_groups, weight, bias, eps)
 
 
@@ -90,10 +155,27 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises each channel of each sample; input (N, C, ...), the others (C).
+    """Normalises each channel of each sample.
 
     Args:
-        running_mean, running_var: moved in place with `use_input_stats`; they normalise without.
+        input: (N, C, ...).
+        running_mean, running_var: (C), moved in place with `use_input_stats`; they normalise
+            without.
+        weight, bias: (C), what the result is multiplied by, and what is added to it.
+        use_input_stats: whether mean and variance are those of each channel of each sample.
+        momentum: the share of the new statistics in the running ones.
+        eps: is added to the variance.
+
+    Raises:
+        ValueError: there is one element per channel, with `use_input_stats`.
+
+    Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, 2016.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[[1.0, 3.0], [10.0, 30.0]]])
+    >>> plugrad.nn.functional.instance_norm(x)
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
     """
     if use_input_stats:
         elements = 1
@@ -114,7 +196,20 @@ def local_response_norm(
 ) -> Tensor:
     """x / (k + alpha * mean of squares of `size` neighbouring channels) ** beta; input (N, C, ...).
 
-    Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep CNNs, 2012.
+    Args:
+        input: (N, C, ...), with 3 dimensions at least.
+        size: how many channels are averaged; missing ones count as 0.
+        alpha, beta, k: see the formula.
+
+    Raises:
+        ValueError: `input` has less than 3 dimensions.
+
+    Source: Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep CNNs, 2012.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(1, 3, 1)
+    >>> plugrad.nn.functional.local_response_norm(x, size=3, alpha=3.0, beta=1.0).flatten()
+    tensor([0.3333, 0.2500, 0.3333])
     """
     if input.dim() < 3:
         raise ValueError(
