@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn.functions.reduction import reduced
 from plugrad_nn.nn.functions.reduction import reduction_named as _reduction
 from plugrad_nn.nn.overridable import overridable
+
+
+def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=4,
+        )
 
 
 @overridable
@@ -102,7 +114,7 @@ def mse_loss(
     """Squared differences.
 
     Args:
-        input, target: any shapes that broadcast.
+        input, target: any shapes that broadcast; a warning says so where they differ.
         reduction: "mean", "sum" or "none" of the losses.
         weight: of the input's shape, multiplies the differences and counts in "mean".
         size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
@@ -115,6 +127,7 @@ def mse_loss(
     >>> plugrad.nn.functional.mse_loss(x, target)
     tensor(2.)
     """
+    _warn_of_broadcasting(input, target)
     kind = _reduction(size_average, reduce, reduction)
     if weight is None:
         return plugrad.mse_loss(input, target, reduction=kind)
@@ -133,7 +146,7 @@ def l1_loss(
     """Absolute differences.
 
     Args:
-        input, target: any shapes that broadcast.
+        input, target: any shapes that broadcast; a warning says so where they differ.
         reduction: "mean", "sum" or "none" of the losses.
         weight: of the input's shape, multiplies the differences and counts in "mean".
         size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
@@ -154,6 +167,7 @@ def l1_loss(
                 f"l1_loss(): argument '{name}' (position {position}) must be Tensor, not "
                 f"{type(value).__name__}"
             )
+    _warn_of_broadcasting(input, target)
     losses = (input - target).abs()
     return reduced(losses, kind) if weight is None else _weighted(losses, input, weight, kind)
 
@@ -170,7 +184,7 @@ def smooth_l1_loss(
     """d^2 / (2 beta) where the absolute difference d is below `beta`, d - beta / 2 elsewhere.
 
     Args:
-        input, target: any shapes that broadcast.
+        input, target: any shapes that broadcast; a warning says so where they differ.
         reduction: "mean", "sum" or "none" of the losses.
         beta: not negative; 0 gives `l1_loss`.
         size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
@@ -186,6 +200,7 @@ def smooth_l1_loss(
     >>> plugrad.nn.functional.smooth_l1_loss(x, target, reduction="none")
     tensor([0.1250, 1.5000])
     """
+    _warn_of_broadcasting(input, target)
     return plugrad.smooth_l1_loss(input, target, _reduction(size_average, reduce, reduction), beta)
 
 
@@ -200,7 +215,7 @@ def huber_loss(
     """d^2 / 2 where the absolute difference d is below `delta`, delta * (d - delta / 2) elsewhere.
 
     Args:
-        input, target: any shapes that broadcast.
+        input, target: any shapes that broadcast; a warning says so where they differ.
         reduction: "mean", "sum" or "none" of the losses.
         delta: positive, where the parabola becomes a line.
         weight: of the input's shape, multiplies the losses.
@@ -216,6 +231,7 @@ def huber_loss(
     >>> plugrad.nn.functional.huber_loss(x, target, reduction="none", delta=2.0)
     tensor([0.5000, 6.0000])
     """
+    _warn_of_broadcasting(input, target)
     if weight is None:
         return plugrad.huber_loss(input, target, reduction, delta)
     if tuple(weight.shape) != tuple(input.shape):
