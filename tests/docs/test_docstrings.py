@@ -10,6 +10,7 @@ import doctest
 import functools
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ import plugrad
 PACKAGES = ("plugrad", "plugrad_distributions", "plugrad_nn")
 # Whose functions have one, too, and say what their arguments are.
 FUNCTIONS = (
-    *("hub", "multiprocessing", "nn.init", "nn.utils", "nn.utils.fusion", "nn.utils.memory_format"),
-    *("nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn"),
-    *("nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "serialization"),
-    *("utils.checkpoint", "utils.data"),
+    *("hub", "multiprocessing", "nn.functional", "nn.init", "nn.utils", "nn.utils.fusion"),
+    *("nn.utils.memory_format", "nn.utils.parametrizations", "nn.utils.parametrize"),
+    *("nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim", "optim.lr_scheduler"),
+    *("optim.swa_utils", "serialization", "utils.checkpoint", "utils.data"),
 )
+# Whose functions and classes say what each argument is.
+EVERY_ARGUMENT = ("nn.functional", "optim.lr_scheduler")
 CLASSES = ("nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions")
 # What others are made of.
 BASES = {"_LRScheduler", "Distribution", "ExponentialFamily", "Transform"}
@@ -122,3 +125,20 @@ def test_every_function_of_a_namespace_says_what_its_arguments_are(namespace: st
         and "Args:" not in (found.__doc__ or "")
     ]
     assert without == []
+
+
+def described(text: str) -> set[str]:
+    """The arguments that a docstring's section `Args:` has, alone or several with one text."""
+    section = re.search(r"^Args:\n((?:(?: {4}.*)?(?:\n|$))+)", text, re.MULTILINE)
+    entries = re.findall(r"^ {4}(\w[\w, ]*):", section[1] if section else "", re.MULTILINE)
+    return {name.strip() for entry in entries for name in entry.split(",")}
+
+
+@pytest.mark.parametrize("namespace", EVERY_ARGUMENT)
+def test_each_argument_is_described_and_nothing_else(namespace: str) -> None:
+    wrong = {}
+    for name, found in own_members(namespace).items():
+        taken = set(inspect.signature(found).parameters)
+        if differing := taken ^ described(inspect.getdoc(found) or ""):
+            wrong[name] = {one for one in differing if not one.startswith("_")}
+    assert {name: differing for name, differing in wrong.items() if differing} == {}

@@ -39,6 +39,7 @@ ENTRY_KEYS = (
     "doc",
     "args",
     "example",
+    "example_inplace",
     "source",
 )
 VARIANTS = ("function", "method", "inplace", "out")
@@ -79,6 +80,7 @@ class Entry:
     Attributes:
         family: the YAML file's stem; names the modules its functions come from.
         args: pairs of an argument and what `help()` says of it, where its name does not say enough.
+        example_inplace: the example of the in-place form, which has none without.
         derivatives: pairs of input names and the expression that yields their gradients.
         forward: the forward rule, as pairs of a differentiable input and what is added for its
             tangent: an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for
@@ -114,6 +116,7 @@ class Entry:
     doc: str = ""
     args: tuple[tuple[str, str], ...] = ()
     example: str = ""
+    example_inplace: str = ""
     source: str = ""
     functional: Entry | None = field(default=None, compare=False)
     level: str = "full"
@@ -215,11 +218,14 @@ def _parse_entry(family: str, item: Any) -> Entry:
         doc=str(item.get("doc", "")).strip(),
         args=_args(where, schema, item.get("args", {})),
         example=str(item.get("example", "")).strip("\n"),
+        example_inplace=str(item.get("example_inplace", "")).strip("\n"),
         source=str(item.get("source", "")).strip(),
         level=item.get("level", "full"),
     )
     if entry.result == "complex" and entry.structure != ELEMENTWISE:
         raise EntryError(f"{where}: 'result: complex' is for 'structure: {ELEMENTWISE}'")
+    if entry.example_inplace and "inplace" not in entry.variants:
+        raise EntryError(f"{where}: 'example_inplace:' is for 'variants: [inplace]'")
     if not entry.doc and not schema.name.startswith("_"):
         raise EntryError(f"{where}: a public operator needs a 'doc:'")
     said = [bool(entry.derivatives), bool(entry.composite), not entry.differentiable]
@@ -337,7 +343,8 @@ def _inplace(entry: Entry) -> Entry:
         explicit="",
         node="",
         doc=f"The in-place version of `{schema.name}`: writes the result into `input`.",
-        example="",
+        example=entry.example_inplace,
+        example_inplace="",
         functional=entry,
     )
     return inplace if entry.differentiable else _overwriting(inplace)

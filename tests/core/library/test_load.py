@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from pathlib import Path
 
@@ -108,6 +109,23 @@ def test_a_function_that_nobody_gave_is_named(key: str) -> None:
     with pytest.raises(EntryError, match="which is no function but of type int"):
         load(entry, namespace="yaml_bad", functions={"chek": 3})
     assert find_operator("yaml_bad::f") is None
+
+
+def test_an_inplace_form_has_the_example_that_its_entry_gives_it() -> None:
+    example = "  example: |\n    >>> 1\n    1\n  example_inplace: |\n    >>> 2\n    2\n"
+    entry = f"{CUBE.rstrip()}\n{example}  variants: [function, inplace]\n"
+    with Library("yaml_example", "DEF") as lib:
+        family = lib.load(entry, {"cube": cube})
+        examples = [
+            (inspect.getdoc(f) or "").splitlines()[-2:] for f in (family.cube, family.cube_)
+        ]
+    assert examples == [[">>> 1", "1"], [">>> 2", "2"]]
+
+
+def test_an_inplace_example_without_an_inplace_form_is_an_error() -> None:
+    entry = f"{CUBE.rstrip()}\n  example_inplace: x\n"
+    with pytest.raises(EntryError, match="'example_inplace:' is for 'variants: \\[inplace\\]'"):
+        load(entry, namespace="yaml_bad", functions={"cube": cube})
 
 
 def test_an_unknown_name_in_a_derivative_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -64,3 +65,18 @@ def test_weights_are_buffers() -> None:
     loss = nn.CrossEntropyLoss(plugrad.ones(3))
     assert [name for name, _ in loss.named_buffers()] == ["weight"]
     assert loss.double().weight.dtype == plugrad.float64
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_losses_warn_of_a_target_that_is_broadcast_as_torch_does(torch: Any, name: str) -> None:
+    said = []
+    for library in (plugrad, torch):
+        loss = getattr(library.nn.functional, name)
+        with pytest.warns(UserWarning, match="Using a target size") as caught:
+            loss(library.ones(2, 1), library.ones(2))
+        assert caught[0].filename == __file__
+        said.append(str(caught[0].message).replace("torch", "plugrad"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loss(library.ones(2, 1), library.ones(2, 1))
+    assert said[0] == said[1]

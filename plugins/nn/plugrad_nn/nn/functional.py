@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn import grad as grad
@@ -50,8 +48,6 @@ from plugrad_nn.nn.functions.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
 from plugrad_nn.nn.functions.channel import channel_shuffle as channel_shuffle
-from plugrad_nn.nn.functions.channel import instance_norm as instance_norm
-from plugrad_nn.nn.functions.channel import local_response_norm as local_response_norm
 from plugrad_nn.nn.functions.channel import native_channel_shuffle as native_channel_shuffle
 from plugrad_nn.nn.functions.channel import pixel_shuffle as pixel_shuffle
 from plugrad_nn.nn.functions.channel import pixel_unshuffle as pixel_unshuffle
@@ -77,6 +73,10 @@ from plugrad_nn.nn.functions.dropout import softmin as softmin
 from plugrad_nn.nn.functions.dropout import softshrink as softshrink
 from plugrad_nn.nn.functions.dropout import softsign as softsign
 from plugrad_nn.nn.functions.dropout import tanhshrink as tanhshrink
+from plugrad_nn.nn.functions.likelihood_loss import ctc_loss as ctc_loss
+from plugrad_nn.nn.functions.likelihood_loss import gaussian_nll_loss as gaussian_nll_loss
+from plugrad_nn.nn.functions.likelihood_loss import linear_cross_entropy as linear_cross_entropy
+from plugrad_nn.nn.functions.likelihood_loss import poisson_nll_loss as poisson_nll_loss
 from plugrad_nn.nn.functions.loss import binary_cross_entropy as binary_cross_entropy
 from plugrad_nn.nn.functions.loss import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
@@ -89,22 +89,24 @@ from plugrad_nn.nn.functions.loss import mse_loss as mse_loss
 from plugrad_nn.nn.functions.loss import nll_loss as nll_loss
 from plugrad_nn.nn.functions.loss import smooth_l1_loss as smooth_l1_loss
 from plugrad_nn.nn.functions.margin_loss import cosine_embedding_loss as cosine_embedding_loss
-from plugrad_nn.nn.functions.margin_loss import ctc_loss as ctc_loss
-from plugrad_nn.nn.functions.margin_loss import gaussian_nll_loss as gaussian_nll_loss
 from plugrad_nn.nn.functions.margin_loss import hinge_embedding_loss as hinge_embedding_loss
-from plugrad_nn.nn.functions.margin_loss import linear_cross_entropy as linear_cross_entropy
 from plugrad_nn.nn.functions.margin_loss import margin_ranking_loss as margin_ranking_loss
 from plugrad_nn.nn.functions.margin_loss import multi_margin_loss as multi_margin_loss
 from plugrad_nn.nn.functions.margin_loss import multilabel_margin_loss as multilabel_margin_loss
 from plugrad_nn.nn.functions.margin_loss import (
     multilabel_soft_margin_loss as multilabel_soft_margin_loss,
 )
-from plugrad_nn.nn.functions.margin_loss import poisson_nll_loss as poisson_nll_loss
 from plugrad_nn.nn.functions.margin_loss import soft_margin_loss as soft_margin_loss
 from plugrad_nn.nn.functions.margin_loss import triplet_margin_loss as triplet_margin_loss
 from plugrad_nn.nn.functions.margin_loss import (
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
+from plugrad_nn.nn.functions.normalization import batch_norm as batch_norm
+from plugrad_nn.nn.functions.normalization import group_norm as group_norm
+from plugrad_nn.nn.functions.normalization import instance_norm as instance_norm
+from plugrad_nn.nn.functions.normalization import layer_norm as layer_norm
+from plugrad_nn.nn.functions.normalization import local_response_norm as local_response_norm
+from plugrad_nn.nn.functions.normalization import rms_norm as rms_norm
 from plugrad_nn.nn.functions.padding import pad as pad
 from plugrad_nn.nn.functions.pooling import avg_pool1d as avg_pool1d
 from plugrad_nn.nn.functions.pooling import avg_pool2d as avg_pool2d
@@ -140,8 +142,11 @@ from plugrad_nn.nn.functions.unpooling import max_unpool3d as max_unpool3d
 from plugrad_nn.nn.functions.unpooling import unfold as unfold
 from plugrad_nn.nn.functions.vector import bilinear as bilinear
 from plugrad_nn.nn.functions.vector import cosine_similarity as cosine_similarity
+from plugrad_nn.nn.functions.vector import embedding as embedding
 from plugrad_nn.nn.functions.vector import embedding_bag as embedding_bag
 from plugrad_nn.nn.functions.vector import gumbel_softmax as gumbel_softmax
+from plugrad_nn.nn.functions.vector import normalize as normalize
+from plugrad_nn.nn.functions.vector import one_hot as one_hot
 from plugrad_nn.nn.functions.vector import pairwise_distance as pairwise_distance
 from plugrad_nn.nn.functions.vector import pdist as pdist
 from plugrad_nn.nn.overridable import overridable
@@ -292,124 +297,20 @@ threshold_ = plugrad.threshold_
 def linear(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O)."""
-    return plugrad.linear(input, weight, bias, out=out)
-
-
-@overridable
-def batch_norm(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Normalises each channel over the batch (training) or by the running statistics.
+    """`input @ weight.T + bias`; input (..., I), weight (O, I), bias (O), result (..., O).
 
     Args:
-        input: (N, C, ...).
-        running_mean, running_var: (C), updated in place when training.
+        input: (..., I).
+        weight: (O, I), or (I) for a result without the last dimension.
+        bias: (O); only with a `weight` of two dimensions.
+        out: where the result is written; a new tensor by default.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit.
+
+    >>> import plugrad
+    >>> x, weight = plugrad.tensor([1.0, 2.0]), plugrad.tensor([[1.0, 0.0], [1.0, 1.0]])
+    >>> plugrad.nn.functional.linear(x, weight, plugrad.tensor([0.0, 10.0]))
+    tensor([ 1., 13.])
     """
-    if training:
-        shape = tuple(input.shape)
-        values_per_channel = shape[0]
-        for size in shape[2:]:
-            values_per_channel *= size
-        if values_per_channel == 1:
-            raise ValueError(
-                "Expected more than 1 value per channel when training, "
-                f"got input size {input.shape}"
-            )
-    return plugrad.batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
-
-
-@overridable
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Normalises over the last dimensions, which have `normalized_shape`."""
-    return plugrad.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
-
-
-@overridable
-def rms_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
-    """Divides the last dimensions, which have `normalized_shape`, by their root mean square.
-
-    `eps`, by default the machine precision, is added to the mean square.
-    """
-    return plugrad.rms_norm(input, tuple(normalized_shape), weight, eps)
-
-
-@overridable
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Normalises each sample's groups of channels; input (N, C, ...), weight and bias (C)."""
-    return plugrad.group_norm(input, num_groups, weight, bias, eps)
-
-
-@overridable
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """Rows of `weight` (V, E) by the integers of `input` (any shape S); the result is (*S, E).
-
-    The row `padding_idx` gets no gradient. With `max_norm` the rows that are looked up are first
-    scaled down in place to that norm.
-    """
-    if weight.ndim == 0:
-        raise RuntimeError("'weight' must be 2-D")
-    rows = weight.shape[0]
-    if padding_idx is None:
-        padding_idx = -1
-    elif not -rows <= padding_idx < rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    elif padding_idx < 0:
-        padding_idx += rows
-    if max_norm is not None:
-        with plugrad.no_grad():
-            plugrad.embedding_renorm_(weight, input, max_norm, norm_type)
-    return plugrad.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-
-@overridable
-def normalize(
-    input: Tensor,
-    p: float = 2.0,
-    dim: int = 1,
-    eps: float = 1e-12,
-    out: Tensor | None = None,
-) -> Tensor:
-    """x / max(||x||_p, eps) along `dim`."""
-    divisor = input.norm(p, dim=dim, keepdim=True).clamp_min(eps).expand_as(input)
-    return input / divisor if out is None else plugrad.div(input, divisor, out=out)
-
-
-@overridable
-def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """Integers (any shape S) as unit vectors (*S, C), int64."""
-    return plugrad.one_hot(input, num_classes)
+    return plugrad.linear(input, weight, bias, out=out)

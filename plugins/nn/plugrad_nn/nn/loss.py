@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
-from plugrad_nn.nn.functions.margin_loss import reduction_named as _reduction
+from plugrad_nn.nn.functions.reduction import reduction_named as _reduction
 from plugrad_nn.nn.module import Module
 
 

@@ -31,9 +31,19 @@ def scaled_dot_product_attention(
         value: (*, S, Ev); the result is (*, L, Ev).
         attn_mask: boolean, which pairs take part, or a floating tensor that is added; (*, L, S).
             Or one of `nn.attention.bias`.
-        is_causal: whether row i takes part in the columns up to i only.
+        dropout_p: the probability of zeroing a weight; applied whenever it is not 0.
+        is_causal: whether row i takes part in the columns up to i only. A tensor as `attn_mask`
+            counts as well; PyTorch refuses both together.
         scale: 1 / sqrt(E) by default.
         enable_gqa: whether several heads of the query share one of key and value.
+
+    Source: Vaswani et al., Attention Is All You Need, 2017, equation 1.
+
+    >>> import plugrad
+    >>> same, value = plugrad.zeros(2, 4), plugrad.tensor([[1.0], [3.0]])
+    >>> plugrad.nn.functional.scaled_dot_product_attention(same, same, value, is_causal=True)
+    tensor([[1.],
+            [2.]])
     """
     if isinstance(attn_mask, CausalBias):
         if is_causal:
@@ -85,17 +95,41 @@ def multi_head_attention_forward(
     Args:
         query: (L, N, E), or (L, E) without a batch.
         key, value: (S, N, E) or (S, E); other widths with separate projections.
+        embed_dim_to_check: E, which is compared with the query's.
+        num_heads: how many heads E is divided among.
         in_proj_weight: (3 * E, E), those of query, key and value on top of each other;
             `q_proj_weight` and the others with `use_separate_proj_weight`.
+        in_proj_bias: (3 * E), likewise.
         bias_k, bias_v: (1, 1, E), one more row of key and value.
         add_zero_attn: whether key and value get one more row, of zeros.
+        dropout_p: the probability of zeroing a weight, in training.
+        out_proj_weight, out_proj_bias: (E, E) and (E), of the projection behind.
+        training: whether to drop weights.
         key_padding_mask: (N, S); True, or what is added, at rows of the key that do not count.
-        attn_mask: (L, S) or (N * num_heads, L, S); True, or what is added, at pairs that do not
-            count.
         need_weights: whether the weights are the second result: (N, L, S), or with
             `average_attn_weights=False` (N, num_heads, L, S).
+        attn_mask: (L, S) or (N * num_heads, L, S); True, or what is added, at pairs that do not
+            count.
+        use_separate_proj_weight: whether the three next arguments replace `in_proj_weight`.
+        q_proj_weight, k_proj_weight, v_proj_weight: (E, E), (E, width of key), (E, width of value).
         static_k, static_v: (N * num_heads, S, E / num_heads) instead of projected ones.
+        average_attn_weights: whether the weights are averaged over the heads.
         is_causal: a hint that `attn_mask` is the causal one.
+
+    Raises:
+        AssertionError: shapes do not fit, or an argument that another one requires is missing.
+        RuntimeError: `is_causal` is given without `attn_mask`.
+
+    Source: Vaswani et al., Attention Is All You Need, 2017, section 3.2.2.
+
+    >>> import plugrad
+    >>> x, eye = plugrad.ones(2, 1, 2), plugrad.eye(2)
+    >>> result, weights = plugrad.nn.functional.multi_head_attention_forward(
+    ...     x, x, x, 2, 1, eye.repeat(3, 1), None, None, None, False, 0.0, eye, None
+    ... )
+    >>> weights
+    tensor([[[0.5000, 0.5000],
+             [0.5000, 0.5000]]])
     """
     is_batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:

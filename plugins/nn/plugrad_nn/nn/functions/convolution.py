@@ -38,7 +38,18 @@ def conv1d(
         input: (N, C, L) or (C, L).
         weight: (O, C / groups, k).
         bias: (O).
+        stride: between places of a filter.
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep the length.
+        dilation: between the elements of a filter.
+        groups: how many blocks of channels are handled apart from each other.
+
+    Raises:
+        RuntimeError: shapes do not fit, or "same" goes with a stride.
+
+    >>> import plugrad
+    >>> signal, weight = plugrad.tensor([[[1.0, 2.0, 4.0]]]), plugrad.tensor([[[-1.0, 1.0]]])
+    >>> plugrad.nn.functional.conv1d(signal, weight)
+    tensor([[[1., 2.]]])
     """
     return plugrad.conv1d(input, weight, bias, stride, padding, dilation, groups)
 
@@ -59,7 +70,18 @@ def conv2d(
         input: (N, C, H, W) or (C, H, W).
         weight: (O, C / groups, kH, kW).
         bias: (O).
+        stride: between places of a filter.
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep H and W.
+        dilation: between the elements of a filter.
+        groups: how many blocks of channels are handled apart from each other.
+
+    Raises:
+        RuntimeError: shapes do not fit, or "same" goes with a stride.
+
+    >>> import plugrad
+    >>> images, weight = plugrad.ones(1, 3, 8, 8), plugrad.ones(6, 3, 3, 3)
+    >>> plugrad.nn.functional.conv2d(images, weight, stride=2, padding=1).shape
+    plugrad.Size([1, 6, 4, 4])
     """
     return plugrad.conv2d(input, weight, bias, stride, padding, dilation, groups)
 
@@ -80,7 +102,18 @@ def conv3d(
         input: (N, C, D, H, W) or (C, D, H, W).
         weight: (O, C / groups, kD, kH, kW).
         bias: (O).
+        stride: between places of a filter.
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep D, H and W.
+        dilation: between the elements of a filter.
+        groups: how many blocks of channels are handled apart from each other.
+
+    Raises:
+        RuntimeError: shapes do not fit, or "same" goes with a stride.
+
+    >>> import plugrad
+    >>> volumes, weight = plugrad.ones(1, 3, 4, 8, 8), plugrad.ones(6, 3, 3, 3, 3)
+    >>> plugrad.nn.functional.conv3d(volumes, weight, padding="same").shape
+    plugrad.Size([1, 6, 4, 8, 8])
     """
     return plugrad.conv3d(input, weight, bias, stride, padding, dilation, groups)
 
@@ -102,8 +135,19 @@ def conv_transpose1d(
         input: (N, C, L) or (C, L).
         weight: (C, O / groups, k).
         bias: (O).
+        stride: between places of a filter in the result.
         padding: how much is cut off on both sides of each dimension.
         output_padding: how much is added at the end of each dimension.
+        groups: how many blocks of channels are handled apart from each other.
+        dilation: between the elements of a filter.
+
+    Raises:
+        RuntimeError: shapes do not fit, or `output_padding` is too large.
+
+    >>> import plugrad
+    >>> signal, weight = plugrad.tensor([[[1.0, 2.0]]]), plugrad.tensor([[[1.0, 10.0]]])
+    >>> plugrad.nn.functional.conv_transpose1d(signal, weight)
+    tensor([[[ 1., 12., 20.]]])
     """
     return plugrad.conv_transpose1d(
         input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -127,8 +171,19 @@ def conv_transpose2d(
         input: (N, C, H, W) or (C, H, W).
         weight: (C, O / groups, kH, kW).
         bias: (O).
+        stride: between places of a filter in the result.
         padding: how much is cut off on both sides of each dimension.
         output_padding: how much is added at the end of each dimension.
+        groups: how many blocks of channels are handled apart from each other.
+        dilation: between the elements of a filter.
+
+    Raises:
+        RuntimeError: shapes do not fit, or `output_padding` is too large.
+
+    >>> import plugrad
+    >>> images, weight = plugrad.ones(1, 6, 4, 4), plugrad.ones(6, 3, 2, 2)
+    >>> plugrad.nn.functional.conv_transpose2d(images, weight, stride=2).shape
+    plugrad.Size([1, 3, 8, 8])
     """
     return plugrad.conv_transpose2d(
         input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -152,8 +207,19 @@ def conv_transpose3d(
         input: (N, C, D, H, W) or (C, D, H, W).
         weight: (C, O / groups, kD, kH, kW).
         bias: (O).
+        stride: between places of a filter in the result.
         padding: how much is cut off on both sides of each dimension.
         output_padding: how much is added at the end of each dimension.
+        groups: how many blocks of channels are handled apart from each other.
+        dilation: between the elements of a filter.
+
+    Raises:
+        RuntimeError: shapes do not fit, or `output_padding` is too large.
+
+    >>> import plugrad
+    >>> volumes, weight = plugrad.ones(1, 6, 2, 4, 4), plugrad.ones(6, 3, 2, 2, 2)
+    >>> plugrad.nn.functional.conv_transpose3d(volumes, weight, stride=2).shape
+    plugrad.Size([1, 3, 4, 8, 8])
     """
     return plugrad.conv_transpose3d(
         input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -169,5 +235,14 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         weight: (k, C, O).
         bias: (O).
         pad: zeros before and behind each signal.
+
+    Raises:
+        RuntimeError: shapes do not fit.
+
+    >>> import plugrad
+    >>> signal = plugrad.tensor([1.0, 2.0, 4.0]).reshape(3, 1, 1)
+    >>> weight, bias = plugrad.tensor([-1.0, 1.0]).reshape(2, 1, 1), plugrad.zeros(1)
+    >>> plugrad.nn.functional.conv_tbc(signal, weight, bias).flatten()
+    tensor([1., 2.])
     """
     return plugrad.conv_tbc(input, weight, bias, pad)

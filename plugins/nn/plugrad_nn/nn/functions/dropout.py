@@ -41,7 +41,25 @@ def _unusual_rank(name: str, rank: int, spatial: int) -> str:
 
 @overridable
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p)."""
+    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p).
+
+    Args:
+        input: any shape, floating or complex dtype.
+        p: in [0, 1], the probability.
+        training: without it, nothing is dropped.
+        inplace: write the result into `input`.
+
+    Raises:
+        ValueError: `p` is not in [0, 1].
+
+    Source: Srivastava et al., Dropout: A Simple Way to Prevent Neural Networks from Overfitting,
+        2014.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(1000)
+    >>> plugrad.nn.functional.dropout(x, p=0.75).unique()
+    tensor([0., 4.])
+    """
     _check_probability(p)
     return plugrad.dropout_(input, p, training) if inplace else plugrad.dropout(input, p, training)
 
@@ -50,7 +68,23 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zeroes channels of signals, (N, C, L) or (C, L)."""
+    """Zeroes channels of signals, (N, C, L) or (C, L).
+
+    Args:
+        input: (N, C, L) or (C, L).
+        p: in [0, 1], the probability for each channel; the others are scaled by 1 / (1 - p).
+        training: without it, nothing is dropped.
+        inplace: write the result into `input`.
+
+    Raises:
+        ValueError: `p` is not in [0, 1].
+        RuntimeError: `input` has neither 2 nor 3 dimensions.
+
+    >>> import plugrad
+    >>> signal = plugrad.nn.functional.dropout1d(plugrad.ones(8, 3))
+    >>> bool((signal == signal[:, :1]).all())
+    True
+    """
     _check_probability(p)
     rank = input.dim()
     if rank not in (2, 3):
@@ -67,7 +101,22 @@ def dropout1d(
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zeroes channels of images, (N, C, H, W); three dimensions are taken for (N, C, L)."""
+    """Zeroes channels of images, (N, C, H, W); three dimensions are taken for (N, C, L).
+
+    Args:
+        input: (N, C, H, W); other numbers of dimensions give a warning.
+        p: in [0, 1], the probability for each channel; the others are scaled by 1 / (1 - p).
+        training: without it, nothing is dropped.
+        inplace: write the result into `input`.
+
+    Raises:
+        ValueError: `p` is not in [0, 1].
+
+    >>> import plugrad
+    >>> image = plugrad.nn.functional.dropout2d(plugrad.ones(1, 8, 2, 2))
+    >>> bool((image == image[:, :, :1, :1]).all())
+    True
+    """
     _check_probability(p)
     rank = input.dim()
     if rank not in (3, 4):
@@ -88,7 +137,22 @@ def dropout2d(
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zeroes channels of volumes, (N, C, D, H, W) or (C, D, H, W)."""
+    """Zeroes channels of volumes, (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W); other numbers of dimensions give a warning.
+        p: in [0, 1], the probability for each channel; the others are scaled by 1 / (1 - p).
+        training: without it, nothing is dropped.
+        inplace: write the result into `input`.
+
+    Raises:
+        ValueError: `p` is not in [0, 1].
+
+    >>> import plugrad
+    >>> volume = plugrad.nn.functional.dropout3d(plugrad.ones(8, 2, 2, 2))
+    >>> bool((volume == volume[:, :1, :1, :1]).all())
+    True
+    """
     _check_probability(p)
     rank = input.dim()
     if rank not in (4, 5):
@@ -101,7 +165,22 @@ def dropout3d(
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1, for `selu` (Klambauer et al. 2017)."""
+    """Dropout that keeps mean 0 and variance 1, for `selu` (Klambauer et al. 2017).
+
+    Args:
+        input: any shape, floating dtype.
+        p: in [0, 1], the probability.
+        training: without it, nothing is dropped.
+        inplace: write the result into `input`.
+
+    Raises:
+        ValueError: `p` is not in [0, 1].
+
+    >>> import plugrad
+    >>> x = plugrad.zeros(1000)
+    >>> plugrad.nn.functional.alpha_dropout(x, training=True).unique()
+    tensor([-0.7792,  0.7792])
+    """
     _check_probability(p)
     if inplace:
         return plugrad.alpha_dropout_(input, p, training)
@@ -112,7 +191,23 @@ def alpha_dropout(
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """`alpha_dropout` of whole channels of (N, C, ...)."""
+    """`alpha_dropout` of whole channels of (N, C, ...).
+
+    Args:
+        input: (N, C, ...), floating dtype.
+        p: in [0, 1], the probability for each channel; the others are scaled by 1 / (1 - p).
+        training: without it, nothing is dropped.
+        inplace: write the result into `input`.
+
+    Raises:
+        ValueError: `p` is not in [0, 1].
+
+    >>> import plugrad
+    >>> x = plugrad.zeros(1, 8, 3)
+    >>> x = plugrad.nn.functional.feature_alpha_dropout(x, training=True)
+    >>> bool((x == x[:, :, :1]).all())
+    True
+    """
     _check_probability(p)
     if inplace:
         return plugrad.feature_alpha_dropout_(input, p, training)
@@ -127,7 +222,25 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """x where positive, a multiple elsewhere: by a random factor in training, else by the mean."""
+    """x where positive, a multiple elsewhere: by a random factor in training, else by the mean.
+
+    Args:
+        input: any shape, floating dtype.
+        lower, upper: the bounds of the factors, which are uniformly distributed.
+        training: whether the factors are random.
+        inplace: write the result into `input`.
+
+    Raises:
+        RuntimeError: `lower` is greater than `upper`.
+        NotImplementedError: `input` has another dtype.
+
+    Source: Xu et al., Empirical Evaluation of Rectified Activations in Convolutional Network, 2015.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([-1.0, 2.0])
+    >>> plugrad.nn.functional.rrelu(x, lower=0.25, upper=0.75)
+    tensor([-0.5000,  2.0000])
+    """
     if inplace:
         return plugrad.rrelu_(input, lower, upper, training)
     return plugrad.rrelu(input, lower, upper, training)
@@ -137,31 +250,89 @@ def rrelu(
 def rrelu_(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
 ) -> Tensor:
-    """`rrelu`, written to `input`."""
+    """`rrelu`, written to `input`.
+
+    Args:
+        input: what is changed, and returned.
+        lower, upper, training: see `rrelu`.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([-1.0, 2.0])
+    >>> x = plugrad.nn.functional.rrelu_(x, lower=0.25, upper=0.75)
+    >>> x
+    tensor([-0.5000,  2.0000])
+    """
     return plugrad.rrelu_(input, lower, upper, training)
 
 
 @overridable
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x where its absolute value exceeds `lambd`, 0 elsewhere."""
+    """x where its absolute value exceeds `lambd`, 0 elsewhere.
+
+    Args:
+        input: any shape, floating dtype.
+        lambd: the largest magnitude that becomes 0.
+        out: where the result is written; a new tensor by default.
+
+    Raises:
+        NotImplementedError: `input` has another dtype.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([-1.0, 0.5, 2.0])
+    >>> plugrad.nn.functional.hardshrink(x)
+    tensor([-1.,  0.,  2.])
+    """
     return plugrad.hardshrink(input, lambd, out=out)
 
 
 @overridable
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x moved toward 0 by `lambd`, and 0 where that would cross it."""
+    """x moved toward 0 by `lambd`, and 0 where that would cross it.
+
+    Args:
+        input: any shape, floating dtype.
+        lambd: how far elements move; not negative.
+        out: where the result is written; a new tensor by default.
+
+    Raises:
+        RuntimeError: `lambd` is negative.
+        NotImplementedError: `input` has another dtype.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([-1.0, 0.5, 2.0])
+    >>> plugrad.nn.functional.softshrink(x)
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
     return plugrad.softshrink(input, lambd, out=out)
 
 
 @overridable
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Args:
+        input: any shape, floating or complex; integers give the default dtype.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([-1.0, 0.0, 1.0])
+    >>> plugrad.nn.functional.tanhshrink(x)
+    tensor([-0.2384,  0.0000,  0.2384])
+    """
     return input - input.tanh()
 
 
 @overridable
 def softsign(input: Tensor) -> Tensor:
-    """x / (|x| + 1)."""
+    """x / (|x| + 1).
+
+    Args:
+        input: any shape, floating or complex; integers give the default dtype.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([-1.0, 0.0, 3.0])
+    >>> plugrad.nn.functional.softsign(x)
+    tensor([-0.5000,  0.0000,  0.7500])
+    """
     return input / (input.abs() + 1)
 
 
@@ -172,5 +343,19 @@ def softmin(
     _stacklevel: Any = 3,
     dtype: plugrad.dtype | None = None,
 ) -> Tensor:
-    """softmax(-x) along `dim`."""
+    """softmax(-x) along `dim`.
+
+    Args:
+        input: any shape, floating dtype.
+        dim: along which the result sums to 1; without it, 0 for 0, 1 and 3 dimensions, else 1.
+        dtype: that of the result; `input` is converted first.
+
+    Raises:
+        IndexError: `dim` is out of range.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([0.0, 0.0, 1000.0])
+    >>> plugrad.nn.functional.softmin(x, dim=0)
+    tensor([0.5000, 0.5000, 0.0000])
+    """
     return softmax(-input, dim, _stacklevel, dtype)

@@ -21,11 +21,17 @@ def pad(
     """Pads the last dimensions of `input`.
 
     Args:
-        input: any shape.
+        input: any shape; with modes but "constant", one or two dimensions more than are padded.
         pad: (left, right) of the last dimension, then of the one before it, and so on; a negative
             number crops.
         mode: "constant", "reflect", "replicate" or "circular".
         value: the constant, 0 by default.
+
+    Raises:
+        RuntimeError: `pad` has an odd length or is too long, or is too large for `mode`; or `value`
+            is
+            given with another mode than "constant".
+        NotImplementedError: `mode` is unknown, or not for this number of dimensions.
 
     >>> import plugrad
     >>> plugrad.nn.functional.pad(plugrad.tensor([1, 2, 3]), (1, 1), mode="constant").tolist()

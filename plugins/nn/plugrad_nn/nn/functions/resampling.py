@@ -47,6 +47,10 @@ def interpolate(
         recompute_scale_factor: positions are computed from the sizes, instead of `scale_factor`.
         antialias: average over what an element covers, where the result is smaller.
 
+    Raises:
+        ValueError: not exactly one of `size` and `scale_factor` is given, or options do not fit.
+        NotImplementedError: `mode` is unknown, or for another number of dimensions.
+
     >>> import plugrad
     >>> x = plugrad.tensor([[[1.0, 3.0]]])
     >>> plugrad.nn.functional.interpolate(x, scale_factor=2, mode="linear").tolist()
@@ -164,7 +168,16 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """`interpolate` under its former name, deprecated."""
+    """`interpolate` under its former name, deprecated.
+
+    Args:
+        input, size, scale_factor, mode, align_corners: see `interpolate`.
+
+    >>> import plugrad
+    >>> signal = plugrad.tensor([[[1.0, 3.0]]])
+    >>> plugrad.nn.functional.upsample(signal, scale_factor=2)
+    tensor([[[1., 1., 3., 3.]]])
+    """
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -175,7 +188,16 @@ def upsample_nearest(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """`interpolate` in the mode "nearest", deprecated."""
+    """`interpolate` in the mode "nearest", deprecated.
+
+    Args:
+        input, size, scale_factor: see `interpolate`.
+
+    >>> import plugrad
+    >>> signal = plugrad.tensor([[[1.0, 3.0]]])
+    >>> plugrad.nn.functional.upsample_nearest(signal, size=4)
+    tensor([[[1., 1., 3., 3.]]])
+    """
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
@@ -186,7 +208,16 @@ def upsample_bilinear(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """`interpolate` in the mode "bilinear" with aligned corners, deprecated."""
+    """`interpolate` in the mode "bilinear" with aligned corners, deprecated.
+
+    Args:
+        input, size, scale_factor: see `interpolate`.
+
+    >>> import plugrad
+    >>> image = plugrad.tensor([[[[1.0, 3.0]]]])
+    >>> plugrad.nn.functional.upsample_bilinear(image, size=(1, 3))
+    tensor([[[[1., 2., 3.]]]])
+    """
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
@@ -209,10 +240,19 @@ def grid_sample(
     """Images (N, C, H, W) or volumes (N, C, D, H, W) read at the places of a grid.
 
     Args:
+        input: (N, C, H, W) or (N, C, D, H, W).
         grid: (N, h, w, 2) of x and y, or (N, d, h, w, 3) of x, y and z; -1 and 1 are the edges.
         mode: "bilinear", "nearest", or "bicubic" for images.
         padding_mode: what is outside: "zeros", "border" or "reflection".
-        align_corners: whether -1 and 1 are the centers of the outermost elements.
+        align_corners: whether -1 and 1 are the centers of the outermost elements; without it, False
+            and a warning.
+
+    Returns:
+        (N, C, h, w) or (N, C, d, h, w).
+
+    Raises:
+        ValueError: a mode is unknown.
+        RuntimeError: shapes or dtypes do not fit.
 
     >>> import plugrad
     >>> image = plugrad.tensor([[[[1.0, 2.0, 3.0]]]])
@@ -246,12 +286,25 @@ def grid_sample(
 
 @overridable
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid for `grid_sample` of affine maps `theta`: (N, 2, 3) for images, (N, 3, 4) for
-    volumes.
+    """The grid for `grid_sample` of affine maps.
 
     Args:
-        size: of the result, (N, C, H, W) or (N, C, D, H, W).
-        align_corners: whether -1 and 1 are the centers of the outermost elements.
+        theta: (N, 2, 3) for images, (N, 3, 4) for volumes; floating dtype.
+        size: of the result of `grid_sample`, (N, C, H, W) or (N, C, D, H, W).
+        align_corners: whether -1 and 1 are the centers of the outermost elements; without it, False
+            and a warning.
+
+    Returns:
+        (N, H, W, 2) or (N, D, H, W, 3).
+
+    Raises:
+        ValueError: `theta` is not floating or has another shape, or a size is not positive.
+        NotImplementedError: there are neither 4 nor 5 sizes.
+
+    >>> import plugrad
+    >>> theta = plugrad.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    >>> plugrad.nn.functional.affine_grid(theta, (1, 1, 1, 3), align_corners=False)[0, 0, :, 0]
+    tensor([-0.6667,  0.0000,  0.6667])
     """
     if align_corners is None:
         warnings.warn(

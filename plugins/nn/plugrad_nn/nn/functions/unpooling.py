@@ -47,13 +47,26 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest values of windows at random distances; input (N, C, H, W) or (C, H, W).
+    """The largest values of windows at random distances.
 
     Args:
+        input: (N, C, H, W) or (C, H, W).
+        kernel_size: of the windows; one integer, or one for each spatial dimension, as below.
         output_size: how many windows there are along each dimension.
         output_ratio: or how many for each element of the input, between 0 and 1.
         return_indices: whether to return as well where in its image each value was found.
         _random_samples: (N, C, 2), the numbers in [0, 1) that windows are placed by.
+
+    Raises:
+        ValueError: neither `output_size` nor `output_ratio` is given.
+        RuntimeError: shapes do not fit.
+
+    Source: Graham, Fractional Max-Pooling, 2014.
+
+    >>> import plugrad
+    >>> image = plugrad.ones(1, 3, 8, 8)
+    >>> plugrad.nn.functional.fractional_max_pool2d(image, 2, output_ratio=(0.75, 0.75)).shape
+    plugrad.Size([1, 3, 6, 6])
     """
     found, indices = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return (found, indices) if return_indices else found
@@ -68,7 +81,20 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`fractional_max_pool2d` with indices, whatever `return_indices` says."""
+    """`fractional_max_pool2d` with indices, whatever `return_indices` says.
+
+    Args:
+        input, kernel_size, output_size, output_ratio: see `fractional_max_pool2d`.
+        return_indices: has no effect.
+        _random_samples: see `fractional_max_pool2d`.
+
+    >>> import plugrad
+    >>> image = plugrad.ones(1, 3, 8, 8)
+    >>> pool = plugrad.nn.functional.fractional_max_pool2d_with_indices
+    >>> found, indices = pool(image, 2, output_size=3)
+    >>> indices.shape
+    plugrad.Size([1, 3, 3, 3])
+    """
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -81,13 +107,26 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest values of windows at random distances; input (N, C, D, H, W) or (C, D, H, W).
+    """The largest values of windows at random distances.
 
     Args:
+        input: (N, C, D, H, W) or (C, D, H, W).
+        kernel_size: of the windows; one integer, or one for each spatial dimension, as below.
         output_size: how many windows there are along each dimension.
         output_ratio: or how many for each element of the input, between 0 and 1.
         return_indices: whether to return as well where in its volume each value was found.
         _random_samples: (N, C, 3), the numbers in [0, 1) that windows are placed by.
+
+    Raises:
+        ValueError: neither `output_size` nor `output_ratio` is given.
+        RuntimeError: shapes do not fit.
+
+    Source: Graham, Fractional Max-Pooling, 2014.
+
+    >>> import plugrad
+    >>> volume = plugrad.ones(1, 3, 8, 8, 8)
+    >>> plugrad.nn.functional.fractional_max_pool3d(volume, 2, output_ratio=(0.75, 0.75, 0.5)).shape
+    plugrad.Size([1, 3, 6, 6, 4])
     """
     found, indices = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return (found, indices) if return_indices else found
@@ -102,7 +141,20 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`fractional_max_pool3d` with indices, whatever `return_indices` says."""
+    """`fractional_max_pool3d` with indices, whatever `return_indices` says.
+
+    Args:
+        input, kernel_size, output_size, output_ratio: see `fractional_max_pool3d`.
+        return_indices: has no effect.
+        _random_samples: see `fractional_max_pool3d`.
+
+    >>> import plugrad
+    >>> volume = plugrad.ones(1, 3, 8, 8, 8)
+    >>> pool = plugrad.nn.functional.fractional_max_pool3d_with_indices
+    >>> found, indices = pool(volume, 2, output_size=4)
+    >>> indices.shape
+    plugrad.Size([1, 3, 4, 4, 4])
+    """
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -150,11 +202,23 @@ def max_unpool1d(
     padding: IntOrPair = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros with the maxima of `max_pool1d` where they were found; input (N, C, L) or (C, L).
+    """Zeros with the maxima of `max_pool1d` where they were found.
 
     Args:
+        input: (N, C, L) or (C, L), the maxima.
         indices: what `max_pool1d` gives with `return_indices=True`.
+        kernel_size, stride, padding: those of the pooling.
         output_size: of the result, where pooling makes the same of several sizes.
+
+    Raises:
+        ValueError: `output_size` is none of the sizes that fit.
+        RuntimeError: shapes do not fit, or an index lies outside of the result.
+
+    >>> import plugrad
+    >>> signal = plugrad.tensor([[1.0, 3.0, 7.0, 5.0]])
+    >>> found, indices = plugrad.nn.functional.max_pool1d(signal, 2, return_indices=True)
+    >>> plugrad.nn.functional.max_unpool1d(found, indices, 2)
+    tensor([[0., 3., 7., 0.]])
     """
     kernel, pad = repeated(kernel_size, 1), repeated(padding, 1)
     step = kernel if stride is None else repeated(stride, 1)
@@ -171,11 +235,24 @@ def max_unpool2d(
     padding: IntOrPair = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros with the maxima of `max_pool2d` where they were found; input (N, C, H, W) or (C, H, W).
+    """Zeros with the maxima of `max_pool2d` where they were found.
 
     Args:
+        input: (N, C, H, W) or (C, H, W), the maxima.
         indices: what `max_pool2d` gives with `return_indices=True`.
+        kernel_size, stride, padding: those of the pooling.
         output_size: of the result, where pooling makes the same of several sizes.
+
+    Raises:
+        ValueError: `output_size` is none of the sizes that fit.
+        RuntimeError: shapes do not fit, or an index lies outside of the result.
+
+    >>> import plugrad
+    >>> image = plugrad.arange(4.0).reshape(1, 2, 2)
+    >>> found, indices = plugrad.nn.functional.max_pool2d(image, 2, return_indices=True)
+    >>> plugrad.nn.functional.max_unpool2d(found, indices, 2)
+    tensor([[[0., 0.],
+             [0., 3.]]])
     """
     kernel, pad = repeated(kernel_size, 2), repeated(padding, 2)
     step = kernel if stride is None else repeated(stride, 2)
@@ -194,11 +271,21 @@ def max_unpool3d(
 ) -> Tensor:
     """Zeros with the maxima of `max_pool3d` where they were found.
 
-    The input is (N, C, D, H, W) or (C, D, H, W).
-
     Args:
+        input: (N, C, D, H, W) or (C, D, H, W), the maxima.
         indices: what `max_pool3d` gives with `return_indices=True`.
+        kernel_size, stride, padding: those of the pooling.
         output_size: of the result, where pooling makes the same of several sizes.
+
+    Raises:
+        ValueError: `output_size` is none of the sizes that fit.
+        RuntimeError: shapes do not fit, or an index lies outside of the result.
+
+    >>> import plugrad
+    >>> volume = plugrad.ones(1, 3, 4, 8, 8)
+    >>> found, indices = plugrad.nn.functional.max_pool3d(volume, 2, return_indices=True)
+    >>> plugrad.nn.functional.max_unpool3d(found, indices, 2).shape
+    plugrad.Size([1, 3, 4, 8, 8])
     """
     kernel, pad = repeated(kernel_size, 3), repeated(padding, 3)
     step = kernel if stride is None else repeated(stride, 3)
@@ -214,7 +301,21 @@ def unfold(
     padding: IntOrPair = 0,
     stride: IntOrPair = 1,
 ) -> Tensor:
-    """The windows of images (N, C, H, W) or (C, H, W) as columns (N, C * kH * kW, windows)."""
+    """The windows of images (N, C, H, W) or (C, H, W) as columns (N, C * kH * kW, windows).
+
+    Args:
+        input: (N, C, H, W) or (C, H, W), floating dtype; the result of the latter has no dimension
+            N.
+        kernel_size, dilation, padding, stride: of the windows, as of `conv2d`.
+
+    Raises:
+        RuntimeError: `input` has another number of dimensions, or no window fits.
+
+    >>> import plugrad
+    >>> image = plugrad.arange(6.0).reshape(1, 2, 3)
+    >>> plugrad.nn.functional.unfold(image, 2).tolist()
+    [[0.0, 1.0], [1.0, 2.0], [3.0, 4.0], [4.0, 5.0]]
+    """
     return plugrad.im2col(input, kernel_size, dilation, padding, stride)
 
 
@@ -227,7 +328,19 @@ def fold(
     padding: IntOrPair = 0,
     stride: IntOrPair = 1,
 ) -> Tensor:
-    """Columns (N, C * kH * kW, windows) added up where their windows stand: (N, C, *output_size),
-    the transpose of `unfold`.
+    """Columns added up where their windows stand, the transpose of `unfold`.
+
+    Args:
+        input: (N, C * kH * kW, windows), or without N.
+        output_size: (H, W) of the result, (N, C, H, W), or without N; an integer stands for both.
+        kernel_size, dilation, padding, stride: of the windows, as of `conv2d`.
+
+    Raises:
+        RuntimeError: there is another number of windows, or of elements in each.
+
+    >>> import plugrad
+    >>> columns = plugrad.ones(1, 4, 2)
+    >>> plugrad.nn.functional.fold(columns, (2, 3), 2).tolist()
+    [[[[1.0, 2.0, 1.0], [1.0, 2.0, 1.0]]]]
     """
     return plugrad.col2im(input, output_size, kernel_size, dilation, padding, stride)

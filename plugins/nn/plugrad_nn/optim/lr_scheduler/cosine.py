@@ -14,6 +14,12 @@ from plugrad_nn.optim.optimizer import Optimizer
 class CosineAnnealingLR(LRScheduler):
     """Follows half a cosine from the initial rate to `eta_min` in `T_max` epochs, then back.
 
+    Args:
+        optimizer: whose rates it sets.
+        T_max: how many epochs half a cosine takes.
+        eta_min: the least rate.
+        last_epoch: the epoch to resume from; -1 to begin.
+
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
     >>> schedule = plugrad.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
@@ -64,6 +70,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Follows half a cosine to `eta_min` in `T_0` epochs, then begins anew, `T_mult` times longer.
 
     `step(epoch)` may have parts of epochs, say `epoch + batch / batches`.
+
+    Args:
+        optimizer: whose rates it sets.
+        T_0: how many epochs the first half cosine takes.
+        T_mult: how many times longer each next one is.
+        eta_min: the least rate.
+        last_epoch: the epoch to resume from; -1 to begin.
 
     Raises:
         ValueError: `T_0`, `T_mult` or `eta_min` is out of its range.

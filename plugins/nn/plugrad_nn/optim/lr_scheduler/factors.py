@@ -58,6 +58,14 @@ class _FunctionLR(LRScheduler):
 class LambdaLR(_FunctionLR):
     """The initial rate times `lr_lambda(epoch)`; a list gives one function per group.
 
+    Args:
+        optimizer: whose rates it sets.
+        lr_lambda: gives the factor for an epoch; one function, or one for each group.
+        last_epoch: the epoch to resume from; -1 to begin.
+
+    Raises:
+        ValueError: there is another number of functions than of groups.
+
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
     >>> schedule = plugrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
@@ -76,6 +84,15 @@ class LambdaLR(_FunctionLR):
 
 class MultiplicativeLR(_FunctionLR):
     """The rate before times `lr_lambda(epoch)`; a list gives one function per group.
+
+    Args:
+        optimizer: whose rates it sets.
+        lr_lambda: gives the factor for an epoch; one function, or one for each group.
+        last_epoch: the epoch to resume from; -1 to begin.
+
+    Raises:
+        ValueError: there is another number of functions than of groups.
+        TypeError: one of them cannot be called.
 
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
@@ -107,6 +124,12 @@ class MultiplicativeLR(_FunctionLR):
 
 class StepLR(LRScheduler):
     """Multiplies the rate by `gamma` every `step_size` epochs.
+
+    Args:
+        optimizer: whose rates it sets.
+        step_size: how many epochs a rate lasts.
+        gamma: what rates are multiplied by.
+        last_epoch: the epoch to resume from; -1 to begin.
 
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
@@ -141,6 +164,12 @@ class StepLR(LRScheduler):
 
 class MultiStepLR(LRScheduler):
     """Multiplies the rate by `gamma` at each of `milestones`.
+
+    Args:
+        optimizer: whose rates it sets.
+        milestones: the epochs at which rates change; one that is there twice counts twice.
+        gamma: what rates are multiplied by.
+        last_epoch: the epoch to resume from; -1 to begin.
 
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
@@ -179,6 +208,15 @@ class MultiStepLR(LRScheduler):
 
 class ConstantLR(LRScheduler):
     """The initial rate times `factor` until `total_iters` epochs have passed.
+
+    Args:
+        optimizer: whose rates it sets.
+        factor: what the initial rates are multiplied by; in [0, 1].
+        total_iters: how many epochs that lasts.
+        last_epoch: the epoch to resume from; -1 to begin.
+
+    Raises:
+        ValueError: `factor` is not in [0, 1].
 
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
@@ -221,6 +259,16 @@ class ConstantLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """Multiplies the rate by what goes from `start_factor` to `end_factor` in equal steps.
+
+    Args:
+        optimizer: whose rates it sets.
+        start_factor: the first factor; in (0, 1].
+        end_factor: the last factor; in [0, 1].
+        total_iters: how many epochs it takes to get there.
+        last_epoch: the epoch to resume from; -1 to begin.
+
+    Raises:
+        ValueError: a factor is out of its range.
 
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
@@ -277,6 +325,11 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Multiplies the rate by `gamma` every epoch.
 
+    Args:
+        optimizer: whose rates it sets.
+        gamma: what rates are multiplied by.
+        last_epoch: the epoch to resume from; -1 to begin.
+
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)
     >>> schedule = plugrad.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
@@ -304,6 +357,12 @@ class ExponentialLR(LRScheduler):
 
 class PolynomialLR(LRScheduler):
     """The initial rate times (1 - epoch / total_iters)**power, 0 from there on.
+
+    Args:
+        optimizer: whose rates it sets.
+        total_iters: after how many epochs rates are 0.
+        power: the exponent of the polynomial.
+        last_epoch: the epoch to resume from; -1 to begin.
 
     >>> import plugrad
     >>> optimizer = plugrad.optim.SGD([plugrad.ones(1)], lr=1.0)

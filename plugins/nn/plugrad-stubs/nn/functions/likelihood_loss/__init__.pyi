@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.nn.functions.likelihood_loss`. Written by tools/stubs.py.
+from plugrad_nn.nn.functions.likelihood_loss import *
