@@ -27,8 +27,8 @@ FUNCTIONS = (
     *("nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim", "optim.lr_scheduler"),
     *("optim.swa_utils", "serialization", "utils.checkpoint", "utils.data"),
 )
-# Whose functions and classes say what each argument is.
-EVERY_ARGUMENT = ("nn.functional", "optim.lr_scheduler")
+# Those whose classes are no exceptions, enumerations or `autograd.Function`s.
+EVERY_ARGUMENT = [one for one in FUNCTIONS if one not in ("serialization", "utils.checkpoint")]
 CLASSES = ("nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions")
 # What others are made of.
 BASES = {"_LRScheduler", "Distribution", "ExponentialFamily", "Transform"}

@@ -70,7 +70,7 @@ def help(
     """The docstring of a function in a repository's ``hubconf.py``; None if it has none.
 
     Args:
-        github: see `list`, as for the other arguments.
+        github, force_reload, skip_validation, trust_repo: see `list`.
         model: the name of the function.
 
     Raises:

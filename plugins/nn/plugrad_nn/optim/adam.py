@@ -152,7 +152,10 @@ def _check_kinds(betas: tuple[Any, Any], only_numbers: bool | None) -> None:
 class AdamW(Adam):
     """Adam with weight decay that acts on the parameters, not through the gradient.
 
-    Arguments are those of `Adam`.
+    Args:
+        params, lr, betas, eps, amsgrad, maximize: see `Adam`.
+        weight_decay: what part of each parameter a step takes away, times `lr`.
+        foreach, capturable, differentiable, fused: see `Adam`.
 
     Source: Loshchilov and Hutter 2019, algorithm 2.
 

@@ -33,7 +33,7 @@ def scaled_dot_product_attention(
             Or one of `nn.attention.bias`.
         dropout_p: the probability of zeroing a weight; applied whenever it is not 0.
         is_causal: whether row i takes part in the columns up to i only. A tensor as `attn_mask`
-            counts as well; PyTorch refuses both together.
+            counts as well.
         scale: 1 / sqrt(E) by default.
         enable_gqa: whether several heads of the query share one of key and value.
 

@@ -19,12 +19,11 @@ def get_total_norm(
 ) -> Tensor:
     """The norm of the elements of all tensors together, a tensor of shape ().
 
-    `foreach`, which is about speed in PyTorch, has no effect.
-
     Args:
         tensors: one or several of any shapes.
         norm_type: p of the p-norm; infinity gives the largest magnitude.
         error_if_nonfinite: raise if the norm is not finite.
+        foreach: is about speed in PyTorch, and has no effect.
 
     Raises:
         RuntimeError: the norm is infinite or NaN and `error_if_nonfinite` is set.
@@ -57,12 +56,11 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scales all gradients by `max_norm / total_norm` if that is less than 1.
 
-    `foreach`, which is about speed in PyTorch, has no effect.
-
     Args:
         parameters: those whose gradients are scaled.
         max_norm: the largest norm that is left.
         total_norm: the norm that there is, of shape ().
+        foreach: is about speed in PyTorch, and has no effect.
 
     >>> import plugrad
     >>> weight = plugrad.nn.Parameter(plugrad.zeros(2))
@@ -88,13 +86,12 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scales all gradients down together so that their joint norm is at most `max_norm`.
 
-    `foreach`, which is about speed in PyTorch, has no effect.
-
     Args:
         parameters: those whose gradients are scaled.
         max_norm: the largest norm that is left.
         norm_type: p of the p-norm.
         error_if_nonfinite: raise if the norm is not finite.
+        foreach: is about speed in PyTorch, and has no effect.
 
     Returns:
         the joint norm before scaling, a tensor of shape ().
@@ -151,11 +148,10 @@ def clip_grad_value_(
 ) -> None:
     """Clamps every element of every gradient to [-clip_value, clip_value].
 
-    `foreach`, which is about speed in PyTorch, has no effect.
-
     Args:
         parameters: those whose gradients are clamped.
         clip_value: the largest magnitude.
+        foreach: is about speed in PyTorch, and has no effect.
 
     >>> import plugrad
     >>> weight = plugrad.nn.Parameter(plugrad.zeros(2))

@@ -57,6 +57,8 @@ def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
     """A copy of a convolution that computes what it and the batch norm `bn` behind it do.
 
     Args:
+        conv: the convolution; it and `bn` are in evaluation mode.
+        bn: has running statistics.
         transpose: the convolution is a transposed one.
 
     >>> import plugrad

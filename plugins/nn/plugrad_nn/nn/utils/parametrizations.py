@@ -128,7 +128,8 @@ def orthogonal(
     """Keeps the columns of a matrix, or the rows if it is wide, orthogonal and of norm 1.
 
     Args:
-        module: has the matrix, or batch of matrices, under `name`.
+        module: has the matrix, or batch of matrices.
+        name: its name there.
         orthogonal_map: "matrix_exp" and "cayley" (of skew matrices), or "householder" (products of
             reflections); by default the first for square or complex matrices, else the last.
         use_trivialization: multiply with a fixed matrix, so that any value can be assigned.
@@ -265,6 +266,8 @@ def spectral_norm(
     """Divides a weight by an estimate of its largest singular value.
 
     Args:
+        module: has the weight.
+        name: its name there.
         n_power_iterations: by how many steps each call in training improves the estimate.
         eps: the least norm of the singular vectors.
         dim: the dimension of outputs, which are the rows of the matrix; by default 0, and 1 for

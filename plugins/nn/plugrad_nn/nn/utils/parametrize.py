@@ -214,6 +214,9 @@ def register_parametrization(
     may give several tensors. Further parametrizations come after those that are there.
 
     Args:
+        module: has the tensor.
+        tensor_name: the name of a parameter or buffer there.
+        parametrization: a module of one tensor, and of several if `right_inverse` gives several.
         unsafe: do not check that shape and dtype stay.
 
     Raises:

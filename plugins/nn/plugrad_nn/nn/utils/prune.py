@@ -196,8 +196,9 @@ def global_unstructured(
 
     Args:
         parameters: pairs of a module and a name.
-        pruning_method: an unstructured one, such as `L1Unstructured`; it gets `kwargs`.
+        pruning_method: an unstructured one, such as `L1Unstructured`.
         importance_scores: by pair, what to take for the elements' importance.
+        kwargs: what the method takes: `amount`, say.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune

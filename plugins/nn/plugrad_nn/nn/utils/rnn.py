@@ -168,6 +168,7 @@ def pack_padded_sequence(
     Args:
         input: (T, B, ...), with `batch_first` (B, T, ...).
         lengths: of the sequences, B integers on the CPU.
+        batch_first: whether the batch is the first dimension of `input`.
         enforce_sorted: refuse sequences that are not sorted by length, longest first; if False,
             they are sorted here, and the result remembers their order.
 
