@@ -17,8 +17,10 @@ DataPipeGraph = dict[int, tuple[Any, Any]]
 
 @explains
 def traverse_dps(datapipe: DataPipe) -> DataPipeGraph:
-    """The graph of the pipes that a pipe reads from: by its id, the pipe and, in the same form, those
-    that it keeps as attributes or in collections.
+    """The graph of the pipes that a pipe reads from.
+
+    By its id it has the pipe and, in the same form, those that it keeps as attributes or in
+    collections.
 
     Args:
         datapipe: the last pipe.

@@ -177,8 +177,8 @@ class non_deterministic:
 
 @explains
 def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator of a function that checks which of its arguments are pipes: those whose annotation
-    is `IterDataPipe`, or of what it consists, `IterDataPipe[int]`.
+    """A decorator of a function that checks its arguments that have to be pipes: those whose
+    annotation is `IterDataPipe`, or says of what it consists: `IterDataPipe[int]`.
 
     Args:
         f: the function, most often `__init__` of a pipe.

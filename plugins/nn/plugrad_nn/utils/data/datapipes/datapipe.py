@@ -158,7 +158,12 @@ guard(IterDataPipe)
 
 
 class DFIterDataPipe(IterDataPipe[T_co]):
-    """The base of pipes of data frames, of which plugrad has none."""
+    """The base of pipes of data frames, of which plugrad has none.
+
+    >>> from plugrad.utils.data import DFIterDataPipe, IterDataPipe
+    >>> issubclass(DFIterDataPipe, IterDataPipe)
+    True
+    """
 
     def _is_dfpipe(self) -> bool:
         return True
