@@ -22,7 +22,7 @@ NAMESPACES = {
         "plugrad_nn",
         ("hub", "multiprocessing", "nn", "optim", "serialization", "utils"),
     ),
-    "plugins/special": ("plugrad_special", ("special",)),
+    "plugins/special": ("plugrad_special", ("quasirandom", "special")),
     "plugins/distributions": ("plugrad_distributions", ("distributions",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),
     "backends/cuda": ("plugrad_cuda", ("cuda",)),

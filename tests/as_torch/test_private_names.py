@@ -205,3 +205,7 @@ def test_a_subclass_of_parameter_takes_arguments_of_its_own() -> None:
     parameter = Named(plugrad.ones(2), name="bias")
     assert parameter.name_ == "bias"
     assert parameter.requires_grad
+
+
+def test_the_class_of_futures_has_both_names() -> None:
+    assert find("torch", "Future") is find("torch.futures", "Future") is Future

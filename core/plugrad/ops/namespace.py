@@ -72,6 +72,10 @@ class OpOverload:
         return find_packet(self.namespace, self.op.name)
 
     @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        return self.overloadpacket
+
+    @property
     def tags(self) -> list[Any]:
         """What `Library.define` was told of the operator."""
         return list(TAGS.get(self.op.qualified_name, ()))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from plugrad.plugins.printing import set_printed_name
 from plugrad_as_torch.layout import TORCH_VERSION, layouts, torch_names
-from plugrad_as_torch.lookup import find, has_module, missing, names_of, no_module
+from plugrad_as_torch.lookup import find, has_module, missing, names_of, no_module, set_in_source
 from plugrad_as_torch.spawned import tell_new_processes, tell_no_more
 
 _ORIGIN: Final = "plugrad.as_torch"
@@ -45,6 +45,7 @@ class TorchModule(ModuleType):
         if isinstance(value, TorchModule) and _is_other(self.__name__, name):
             return
         super().__setattr__(name, value)
+        set_in_source(self.__name__, name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *names_of(self.__name__)})

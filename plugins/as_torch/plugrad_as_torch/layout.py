@@ -28,6 +28,8 @@ class Layout:
         same: functions and decorators that return what they are given.
         empty: classes without instances.
         later: functions that can be imported, but not called yet.
+        set_in: a module of plugrad in which functions are set, too, when programs set them here:
+            its layers call them from there.
         listed: whether programs read the module's `__dict__`, which then has all names.
     """
 
@@ -40,6 +42,7 @@ class Layout:
     same: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    set_in: str = ""
     listed: bool = False
 
     def names(self) -> set[str]:

@@ -121,6 +121,14 @@ def _find_working(module: str, name: str) -> Any:
     return _from_table(module, layout, name)
 
 
+def set_in_source(module: str, name: str, value: Any) -> None:
+    """Set a name where plugrad itself looks it up, if programs replace functions of that module."""
+    layout = layouts().get(module)
+    source = _module(layout.set_in) if layout is not None and layout.set_in else None
+    if source is not None and callable(vars(source).get(name)):
+        setattr(source, name, value)
+
+
 def _own(layout: Layout) -> Any:
     return importlib.import_module(f"plugrad_as_torch.own.{layout.own}")
 

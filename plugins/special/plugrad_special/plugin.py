@@ -42,7 +42,10 @@ def plugrad_ops() -> list[tuple[Path, list[ModuleType]]]:
 
 @hookimpl
 def plugrad_namespaces() -> dict[str, str]:
-    return {"special": "plugrad_special.special"}
+    return {
+        "special": "plugrad_special.special",
+        "quasirandom": "plugrad_special.quasirandom",
+    }
 
 
 @hookimpl

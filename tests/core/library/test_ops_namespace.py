@@ -32,6 +32,7 @@ def test_names(lib: Any, ns: str, own: Any) -> None:
     assert packet.by.namespace == ns
     assert packet.by._overloadname == "by"
     assert str(packet.by.overloadpacket) == str(packet)
+    assert packet.by._overloadpacket is packet.by.overloadpacket
     assert packet.by == getattr(lib.ops, ns).twice.by
     with pytest.raises(AttributeError, match=r"nope"):
         _ = packet.nope

@@ -16,6 +16,7 @@ PUBLISHED: Final = {
     "hub": "nn",
     "distributions": "distributions",
     "special": "special",
+    "quasirandom": "special",
     "as_torch": "as_torch",
 }
 

@@ -11,6 +11,7 @@ from plugrad import Tensor
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn import init
 from plugrad_nn.nn.functional import IntOrPair, repeated
+from plugrad_nn.nn.looked_up import FunctionOf
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.parameter import Parameter
 
@@ -155,7 +156,7 @@ class Conv1d(_Conv):
     """
 
     _spatial = 1
-    _convolve = staticmethod(F.conv1d)
+    _convolve = FunctionOf("conv1d")
 
 
 class Conv2d(_Conv):
@@ -167,7 +168,7 @@ class Conv2d(_Conv):
     """
 
     _spatial = 2
-    _convolve = staticmethod(F.conv2d)
+    _convolve = FunctionOf("conv2d")
 
 
 class Conv3d(_Conv):
@@ -179,4 +180,4 @@ class Conv3d(_Conv):
     """
 
     _spatial = 3
-    _convolve = staticmethod(F.conv3d)
+    _convolve = FunctionOf("conv3d")

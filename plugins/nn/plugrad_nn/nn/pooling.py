@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from plugrad import Tensor
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.functional import IntOrPair
+from plugrad_nn.nn.looked_up import FunctionOf
 from plugrad_nn.nn.module import Module
 
 
@@ -68,7 +69,7 @@ class MaxPool1d(_MaxPool):
     plugrad.Size([1, 3, 4])
     """
 
-    _pool = staticmethod(F.max_pool1d)
+    _pool = FunctionOf("max_pool1d")
 
 
 class MaxPool2d(_MaxPool):
@@ -79,7 +80,7 @@ class MaxPool2d(_MaxPool):
     plugrad.Size([1, 3, 4, 3])
     """
 
-    _pool = staticmethod(F.max_pool2d)
+    _pool = FunctionOf("max_pool2d")
 
 
 class MaxPool3d(_MaxPool):
@@ -90,7 +91,7 @@ class MaxPool3d(_MaxPool):
     plugrad.Size([1, 3, 4, 3, 2])
     """
 
-    _pool = staticmethod(F.max_pool3d)
+    _pool = FunctionOf("max_pool3d")
 
 
 class AvgPool1d(Module):
@@ -184,7 +185,7 @@ class AvgPool2d(_AvgPool):
     plugrad.Size([1, 3, 4, 3])
     """
 
-    _pool = staticmethod(F.avg_pool2d)
+    _pool = FunctionOf("avg_pool2d")
 
 
 class AvgPool3d(_AvgPool):
@@ -195,7 +196,7 @@ class AvgPool3d(_AvgPool):
     plugrad.Size([1, 3, 4, 3, 2])
     """
 
-    _pool = staticmethod(F.avg_pool3d)
+    _pool = FunctionOf("avg_pool3d")
 
 
 class _AdaptiveAvgPool(Module):
@@ -226,7 +227,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     plugrad.Size([1, 3, 2])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool1d)
+    _pool = FunctionOf("adaptive_avg_pool1d")
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
@@ -240,7 +241,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     plugrad.Size([1, 3, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool2d)
+    _pool = FunctionOf("adaptive_avg_pool2d")
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
@@ -251,7 +252,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     plugrad.Size([1, 3, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool3d)
+    _pool = FunctionOf("adaptive_avg_pool3d")
 
 
 class _AdaptiveMaxPool(Module):
@@ -286,7 +287,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     plugrad.Size([1, 3, 2])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool1d)
+    _pool = FunctionOf("adaptive_max_pool1d")
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
@@ -297,7 +298,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     plugrad.Size([1, 3, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool2d)
+    _pool = FunctionOf("adaptive_max_pool2d")
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
@@ -308,4 +309,4 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     plugrad.Size([1, 3, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool3d)
+    _pool = FunctionOf("adaptive_max_pool3d")

@@ -7,9 +7,9 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.conv import _Conv
 from plugrad_nn.nn.functional import IntOrPair, repeated
+from plugrad_nn.nn.looked_up import FunctionOf
 
 
 class _ConvTranspose(_Conv):
@@ -120,7 +120,7 @@ class ConvTranspose1d(_ConvTranspose):
     """
 
     _spatial = 1
-    _convolve = staticmethod(F.conv_transpose1d)
+    _convolve = FunctionOf("conv_transpose1d")
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -132,7 +132,7 @@ class ConvTranspose2d(_ConvTranspose):
     """
 
     _spatial = 2
-    _convolve = staticmethod(F.conv_transpose2d)
+    _convolve = FunctionOf("conv_transpose2d")
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -144,4 +144,4 @@ class ConvTranspose3d(_ConvTranspose):
     """
 
     _spatial = 3
-    _convolve = staticmethod(F.conv_transpose3d)
+    _convolve = FunctionOf("conv_transpose3d")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from plugrad import Tensor
-from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.functional import IntOrPair, repeated
+from plugrad_nn.nn.looked_up import FunctionOf
 from plugrad_nn.nn.module import Module
 
 
@@ -52,7 +52,7 @@ class MaxUnpool1d(_MaxUnpool):
     """
 
     _spatial = 1
-    _unpool = staticmethod(F.max_unpool1d)
+    _unpool = FunctionOf("max_unpool1d")
 
 
 class MaxUnpool2d(_MaxUnpool):
@@ -65,7 +65,7 @@ class MaxUnpool2d(_MaxUnpool):
     """
 
     _spatial = 2
-    _unpool = staticmethod(F.max_unpool2d)
+    _unpool = FunctionOf("max_unpool2d")
 
 
 class MaxUnpool3d(_MaxUnpool):
@@ -78,7 +78,7 @@ class MaxUnpool3d(_MaxUnpool):
     """
 
     _spatial = 3
-    _unpool = staticmethod(F.max_unpool3d)
+    _unpool = FunctionOf("max_unpool3d")
 
 
 class _LPPool(Module):
@@ -125,7 +125,7 @@ class LPPool1d(_LPPool):
     tensor([[5.]])
     """
 
-    _pool = staticmethod(F.lp_pool1d)
+    _pool = FunctionOf("lp_pool1d")
 
 
 class LPPool2d(_LPPool):
@@ -136,7 +136,7 @@ class LPPool2d(_LPPool):
     plugrad.Size([1, 3, 4, 3])
     """
 
-    _pool = staticmethod(F.lp_pool2d)
+    _pool = FunctionOf("lp_pool2d")
 
 
 class LPPool3d(_LPPool):
@@ -147,7 +147,7 @@ class LPPool3d(_LPPool):
     plugrad.Size([1, 3, 4, 3, 2])
     """
 
-    _pool = staticmethod(F.lp_pool3d)
+    _pool = FunctionOf("lp_pool3d")
 
 
 class _FractionalMaxPool(Module):
@@ -220,7 +220,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     """
 
     _spatial = 2
-    _pool = staticmethod(F.fractional_max_pool2d)
+    _pool = FunctionOf("fractional_max_pool2d")
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
@@ -232,4 +232,4 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     """
 
     _spatial = 3
-    _pool = staticmethod(F.fractional_max_pool3d)
+    _pool = FunctionOf("fractional_max_pool3d")

@@ -17,7 +17,9 @@ from plugrad_nn.utils.data._utils.iteration import (
     _SingleProcessDataLoaderIter,
 )
 from plugrad_nn.utils.data._utils.worker_info import get_worker_info
+from plugrad_nn.utils.data.datapipes.datapipe import IterDataPipe
 from plugrad_nn.utils.data.dataset import Dataset, IterableDataset
+from plugrad_nn.utils.data.graph_settings import apply_shuffle_settings
 from plugrad_nn.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -62,7 +64,8 @@ class DataLoader(Generic[T_co]):
     Args:
         dataset: anything with `__getitem__` and `__len__`, or an `IterableDataset`.
         batch_size: samples per batch; None gives the samples one by one, uncollated.
-        shuffle: a new random order each epoch.
+        shuffle: a new random order each epoch; for an `IterDataPipe`, whether its shufflers do
+            anything.
         sampler: indices in an order of your own (instead of `shuffle`).
         batch_sampler: lists of indices (instead of all of the other options about order and size).
         num_workers: how many processes read ahead; with 0 the caller's process reads. Workers pass
@@ -135,6 +138,9 @@ class DataLoader(Generic[T_co]):
             raise ValueError("timeout option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
+        if isinstance(dataset, IterDataPipe):
+            dataset = apply_shuffle_settings(dataset, shuffle)
+            shuffle = None
         self.dataset = dataset
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device

@@ -12,6 +12,8 @@ from plugrad_nn.utils.data._utils.fetch import (
     _MapDatasetFetcher,
 )
 from plugrad_nn.utils.data._utils.pin_memory import can_pin, pin_memory
+from plugrad_nn.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
+from plugrad_nn.utils.data.graph_settings import apply_sharding, seed_pipes
 from plugrad_nn.utils.data.sampler import drawn_seed
 
 
@@ -44,6 +46,7 @@ class _BaseDataLoaderIter:
         self._pin_memory = _pins(loader)
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
+        self._shared_seed = self._drawn_for_pipes(loader)
         self._sampler_iter = iter(self._index_sampler)
         self._base_seed = drawn_seed(loader.generator)
         self._persistent_workers = loader.persistent_workers
@@ -55,8 +58,18 @@ class _BaseDataLoaderIter:
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sampler_iter = iter(self._index_sampler)
+        self._shared_seed = self._drawn_for_pipes(loader)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
+
+    def _drawn_for_pipes(self, loader: Any) -> int | None:
+        """A seed that all workers have in common, if they read a pipe: they shuffle alike, and each
+        takes its share."""
+        if not isinstance(self._dataset, IterDataPipe):
+            return None
+        seed = drawn_seed(loader.generator)
+        seed_pipes(self._dataset, seed)
+        return seed
 
     def _next_index(self) -> Any:
         return next(self._sampler_iter)
@@ -102,6 +115,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         if self._num_workers != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires num_workers == 0")
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            apply_sharding(self._dataset, 1, 0)
         self._dataset_fetcher = _DatasetKind.create_fetcher(
             self._dataset_kind,
             self._dataset,

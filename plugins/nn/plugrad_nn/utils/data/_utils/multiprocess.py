@@ -28,6 +28,9 @@ from plugrad_nn.utils.data._utils.worker import (
     _ResumeIteration,
     run,
 )
+from plugrad_nn.utils.data._utils.worker_info import get_worker_info
+from plugrad_nn.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
+from plugrad_nn.utils.data.graph_settings import apply_sharding
 
 # For how many seconds to wait before looking whether workers still live, and for how long one may
 # go on with its batch when it is told to end.
@@ -133,6 +136,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             )
         context = loader.multiprocessing_context or plugrad_nn.multiprocessing
         self._worker_init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            self._worker_init_fn = functools.partial(_take_share, loader.worker_init_fn)
         job = Job(
             functools.partial(
                 _create_fetcher,
@@ -144,6 +149,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._dataset_kind == _DatasetKind.Iterable,
             self._dataset,
             self._base_seed,
+            self._shared_seed,
             self._worker_init_fn,
             self._num_workers,
             self._persistent_workers,
@@ -181,7 +187,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _resume(self) -> None:
         """Have the workers that stayed start anew, and forget what they send of the last epoch."""
         for worker in range(self._num_workers):
-            self._put(worker, -1, _ResumeIteration())
+            self._put(worker, -1, _ResumeIteration(self._shared_seed))
         waiting = set(range(self._num_workers))
         while waiting:
             for worker in self._ready(sorted(waiting), None):
@@ -332,6 +338,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _shutdown_workers(self) -> None:
         self._finalizer()
+
+
+def _take_share(init_fn: Any, worker_id: int) -> None:
+    """Have the pipe of this worker read its share of the samples."""
+    info = get_worker_info()
+    if info is None:
+        raise AssertionError("_take_share runs in a worker")
+    apply_sharding(info.dataset, info.num_workers, info.id)
+    if init_fn is not None:
+        init_fn(worker_id)
 
 
 def _create_fetcher(

@@ -25,6 +25,7 @@ from plugrad_nn.multiprocessing.interrupts import run_quietly
 from plugrad_nn.utils.data._utils.errors import ExceptionWrapper
 from plugrad_nn.utils.data._utils.transport import WorkerEnd
 from plugrad_nn.utils.data._utils.worker_info import WorkerInfo, become_worker, get_worker_info
+from plugrad_nn.utils.data.graph_settings import seed_pipes
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
@@ -62,6 +63,7 @@ class Job:
         is_iterable: whether the data set is an iterable one.
         dataset: the data set.
         base_seed: to which a worker's number is added for its seed.
+        shared_seed: with which all workers shuffle a pipe; None for another data set.
         init_fn: the user's function, called with the worker's number first.
         num_workers: how many workers there are.
         persistent: whether they stay for the next epoch.
@@ -71,6 +73,7 @@ class Job:
     is_iterable: bool
     dataset: Any
     base_seed: int
+    shared_seed: int | None
     init_fn: Callable[[int], Any] | None
     num_workers: int
     persistent: bool
@@ -174,6 +177,7 @@ class _Worker:
                 self._end.pool.released(released)
                 if isinstance(index, _ResumeIteration):
                     self._end.send(task, index)
+                    self._seed_pipes(index.seed)
                     self._make_fetcher()
                 elif not self._is_done:
                     self._send(task, self._fetch(index))
@@ -191,6 +195,7 @@ class _Worker:
         random.seed(seed)
         plugrad.manual_seed(seed)
         np.random.seed(numpy_seed(job.base_seed, self._id))
+        self._seed_pipes(job.shared_seed)
         info = WorkerInfo(self._id, job.num_workers, seed, job.dataset)
         become_worker(info, self._end.pool.allocate)
         try:
@@ -200,6 +205,10 @@ class _Worker:
             self._problem = self._wrapped(error)
             return
         self._make_fetcher()
+
+    def _seed_pipes(self, seed: int | None) -> None:
+        if seed is not None:
+            seed_pipes(self._job.dataset, seed)
 
     def _make_fetcher(self) -> None:
         self._is_done = False

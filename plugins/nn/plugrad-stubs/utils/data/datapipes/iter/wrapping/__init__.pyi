@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.utils.data.datapipes.iter.wrapping`. Written by tools/stubs.py.
+from plugrad_nn.utils.data.datapipes.iter.wrapping import *
