@@ -100,14 +100,23 @@ def is_own(module: ModuleType, name: str) -> bool:
     return home.startswith(module.__name__)
 
 
+def is_defined_in(module: ModuleType, name: str) -> bool:
+    """Whether a name is that of a function or class that stands in the module's own text."""
+    value: Any = getattr(module, name, None)
+    if not (inspect.isfunction(value) or inspect.isclass(value)):
+        return False
+    return value.__module__ == module.__name__ and value.__name__ == name
+
+
 def names_of(module: ModuleType) -> set[str]:
-    """The public names of a module; those it declares, if it does."""
+    """The public names of a module: those it declares, if it does, and those of the functions and
+    classes that it defines, for programs import these, too."""
     declared = getattr(module, "__all__", None)
     if declared is None or module.__name__ in ("torch", "torch.nn.functional"):
         return {name for name in dir(module) if is_own(module, name)}
     # A module that stands there under the name of its function is meant as the function.
     names = {name for name in declared if not isinstance(getattr(module, name, 0), ModuleType)}
-    return names - {"Tensor"}
+    return (names | {name for name in dir(module) if is_defined_in(module, name)}) - {"Tensor"}
 
 
 def render() -> str:

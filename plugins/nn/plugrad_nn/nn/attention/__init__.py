@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-__all__ = ["SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "bias", "sdpa_kernel"]
+__all__ = ["SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "bias", "flex_attention", "sdpa_kernel"]
 
 WARN_FOR_UNFUSED_KERNELS = False
 
@@ -58,6 +58,6 @@ def sdpa_kernel(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "bias":
-        return importlib.import_module("plugrad_nn.nn.attention.bias")
+    if name in ("bias", "flex_attention"):
+        return importlib.import_module(f"plugrad_nn.nn.attention.{name}")
     raise AttributeError(f"module 'plugrad.nn.attention' has no attribute {name!r}")
