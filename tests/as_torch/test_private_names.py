@@ -208,3 +208,24 @@ def test_a_subclass_of_parameter_takes_arguments_of_its_own() -> None:
 
 def test_the_class_of_futures_has_both_names() -> None:
     assert find("torch", "Future") is find("torch.futures", "Future") is Future
+
+
+def test_modules_of_devices_are_found_by_their_kind(torch_oracle: ModuleType) -> None:
+    with pytest.raises(RuntimeError) as theirs:
+        import_module("torch._utils")._get_device_module("other")
+    with pytest.raises(RuntimeError) as ours:
+        flat._get_device_module("other")
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_seeds_of_workers_are_pytorchs(torch_oracle: ModuleType) -> None:
+    theirs = import_module("torch.utils.data._utils.worker")._generate_state(2**40 + 3, 5)
+    assert find("torch.utils.data._utils.worker", "_generate_state")(2**40 + 3, 5) == theirs
+
+
+def test_tables_of_registration_hooks_are_those_of_modules() -> None:
+    table = find("torch.nn.modules.module", "_global_parameter_registration_hooks")
+    handle = plugrad.nn.global_hooks.register_module_parameter_registration_hook(print)
+    assert list(table.values()) == [print]
+    handle.remove()
+    assert not table
