@@ -13,7 +13,8 @@ import pytest
 
 import plugrad
 from plugrad_as_torch.lookup import find
-from plugrad_as_torch.own import accelerator, build, cuda_tensors, flat, gaussians, layers, threads
+from plugrad_as_torch.own import accelerator, build, flat, gaussians, layers, threads
+from plugrad_as_torch.own.cuda import tensors as cuda_tensors
 from plugrad_as_torch.own.futures import Future, collect_all
 from plugrad_as_torch.own.reductions import legacy_get_string
 from plugrad_as_torch.own.timing import Timer
@@ -229,3 +230,45 @@ def test_tables_of_registration_hooks_are_those_of_modules() -> None:
     assert list(table.values()) == [print]
     handle.remove()
     assert not table
+
+
+def test_an_assertion_has_its_message() -> None:
+    check = find("torch", "_assert")
+    check(plugrad.tensor(True), "never")
+    with pytest.raises(AssertionError, match="said"):
+        check(plugrad.tensor(False), "said")
+
+
+def test_compiled_operators_are_refused_as_what_cannot_be_loaded(torch_oracle: ModuleType) -> None:
+    for load in (find("torch.ops", "load_library"), torch_oracle.ops.load_library):
+        with pytest.raises(OSError, match="nothing_here"):
+            load("nothing_here.so")
+
+
+def test_sets_of_keys_are_put_together_as_in_pytorch(torch_oracle: ModuleType) -> None:
+    found = []
+    for module in (import_module("plugrad_as_torch.own.dispatch_keys"), torch_oracle._C):
+        keys, some = module.DispatchKey, module.DispatchKeySet
+        both = some(keys.AutocastCPU) | some(keys.AutocastCUDA)
+        found.append([both.has(keys.AutocastCPU), both.has(keys.CPU)])
+        found[-1].append((both - some(keys.AutocastCPU)).has(keys.AutocastCPU))
+        found[-1].append((both & some(keys.AutocastCUDA)) == some(keys.AutocastCUDA))
+    assert found[0] == found[1]
+
+
+def test_annotations_of_scripts_can_be_subscribed(torch_oracle: ModuleType) -> None:
+    for library in (find("torch.jit.annotations", "BroadcastingList2"), None):
+        pair = library or import_module("torch.jit.annotations").BroadcastingList2
+        assert pair[int] is None
+
+
+def test_the_folder_of_pytorchs_files_is_pytorchs(
+    monkeypatch: pytest.MonkeyPatch, torch_oracle: ModuleType
+) -> None:
+    theirs = import_module("torch.hub")._get_torch_home
+    for variables in ({}, {"XDG_CACHE_HOME": "/a"}, {"TORCH_HOME": "/b"}):
+        for name in ("XDG_CACHE_HOME", "TORCH_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert find("torch.hub", "_get_torch_home")() == theirs()

@@ -9,7 +9,16 @@ import plugrad
 from plugrad_as_torch.layout import torch_operators
 from plugrad_as_torch.lookup import not_yet
 
-__all__ = ["aten"]
+__all__ = ["aten", "load_library"]
+
+
+def load_library(path: Any) -> NoReturn:
+    """Raises OSError, as PyTorch's does for what it cannot load: compiled operators are built for
+    PyTorch itself. Packages that have slower ones in Python use these then."""
+    raise OSError(
+        f"torch.ops.load_library({str(path)!r}): torch is plugrad in this process, which cannot "
+        "load operators that were compiled for PyTorch"
+    )
 
 
 class _LaterOverload:
