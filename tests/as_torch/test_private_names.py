@@ -272,3 +272,15 @@ def test_the_folder_of_pytorchs_files_is_pytorchs(
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         assert find("torch.hub", "_get_torch_home")() == theirs()
+
+
+def test_fakes_of_operators_that_were_refused_are_left_out() -> None:
+    register = find("torch.library", "register_fake")
+    with pytest.raises(RuntimeError, match="no operator 'refused_in_a_test::run'"):
+        register("refused_in_a_test::run", abs)
+    with pytest.raises(OSError, match="compiled for PyTorch"):
+        find("torch.ops", "load_library")("site/refused_in_a_test/_C.so")
+    assert register("refused_in_a_test::run")(abs) is abs
+    assert register("refused_in_a_test::run", abs) is abs
+    with pytest.raises(RuntimeError, match="no operator 'other_in_a_test::run'"):
+        register("other_in_a_test::run", abs)
