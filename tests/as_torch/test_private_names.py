@@ -13,7 +13,8 @@ import pytest
 
 import plugrad
 from plugrad_as_torch.lookup import find
-from plugrad_as_torch.own import accelerator, build, cuda_tensors, flat, gaussians, layers
+from plugrad_as_torch.own import accelerator, build, flat, gaussians, layers
+from plugrad_as_torch.own.cuda import tensors as cuda_tensors
 from plugrad_as_torch.own.futures import Future, collect_all
 from plugrad_as_torch.own.reductions import legacy_get_string
 from plugrad_as_torch.own.timing import Timer
@@ -209,3 +210,78 @@ def test_a_subclass_of_parameter_takes_arguments_of_its_own() -> None:
 
 def test_the_class_of_futures_has_both_names() -> None:
     assert find("torch", "Future") is find("torch.futures", "Future") is Future
+
+
+def test_modules_of_devices_are_found_by_their_kind(torch_oracle: ModuleType) -> None:
+    with pytest.raises(RuntimeError) as theirs:
+        import_module("torch._utils")._get_device_module("other")
+    with pytest.raises(RuntimeError) as ours:
+        flat._get_device_module("other")
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_seeds_of_workers_are_pytorchs(torch_oracle: ModuleType) -> None:
+    theirs = import_module("torch.utils.data._utils.worker")._generate_state(2**40 + 3, 5)
+    assert find("torch.utils.data._utils.worker", "_generate_state")(2**40 + 3, 5) == theirs
+
+
+def test_tables_of_registration_hooks_are_those_of_modules() -> None:
+    table = find("torch.nn.modules.module", "_global_parameter_registration_hooks")
+    handle = plugrad.nn.global_hooks.register_module_parameter_registration_hook(print)
+    assert list(table.values()) == [print]
+    handle.remove()
+    assert not table
+
+
+def test_an_assertion_has_its_message() -> None:
+    check = find("torch", "_assert")
+    check(plugrad.tensor(True), "never")
+    with pytest.raises(AssertionError, match="said"):
+        check(plugrad.tensor(False), "said")
+
+
+def test_compiled_operators_are_refused_as_what_cannot_be_loaded(torch_oracle: ModuleType) -> None:
+    for load in (find("torch.ops", "load_library"), torch_oracle.ops.load_library):
+        with pytest.raises(OSError, match="nothing_here"):
+            load("nothing_here.so")
+
+
+def test_sets_of_keys_are_put_together_as_in_pytorch(torch_oracle: ModuleType) -> None:
+    found = []
+    for module in (import_module("plugrad_as_torch.own.dispatch_keys"), torch_oracle._C):
+        keys, some = module.DispatchKey, module.DispatchKeySet
+        both = some(keys.AutocastCPU) | some(keys.AutocastCUDA)
+        found.append([both.has(keys.AutocastCPU), both.has(keys.CPU)])
+        found[-1].append((both - some(keys.AutocastCPU)).has(keys.AutocastCPU))
+        found[-1].append((both & some(keys.AutocastCUDA)) == some(keys.AutocastCUDA))
+    assert found[0] == found[1]
+
+
+def test_annotations_of_scripts_can_be_subscribed(torch_oracle: ModuleType) -> None:
+    for library in (find("torch.jit.annotations", "BroadcastingList2"), None):
+        pair = library or import_module("torch.jit.annotations").BroadcastingList2
+        assert pair[int] is None
+
+
+def test_the_folder_of_pytorchs_files_is_pytorchs(
+    monkeypatch: pytest.MonkeyPatch, torch_oracle: ModuleType
+) -> None:
+    theirs = import_module("torch.hub")._get_torch_home
+    for variables in ({}, {"XDG_CACHE_HOME": "/a"}, {"TORCH_HOME": "/b"}):
+        for name in ("XDG_CACHE_HOME", "TORCH_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert find("torch.hub", "_get_torch_home")() == theirs()
+
+
+def test_fakes_of_operators_that_were_refused_are_left_out() -> None:
+    register = find("torch.library", "register_fake")
+    with pytest.raises(RuntimeError, match="no operator 'refused_in_a_test::run'"):
+        register("refused_in_a_test::run", abs)
+    with pytest.raises(OSError, match="compiled for PyTorch"):
+        find("torch.ops", "load_library")("site/refused_in_a_test/_C.so")
+    assert register("refused_in_a_test::run")(abs) is abs
+    assert register("refused_in_a_test::run", abs) is abs
+    with pytest.raises(RuntimeError, match="no operator 'other_in_a_test::run'"):
+        register("other_in_a_test::run", abs)

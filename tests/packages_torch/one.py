@@ -14,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+# torchvision asks for these when it is imported. Those that it brings are compiled for one build of
+# PyTorch, so neither library has them, and the programs do without.
+_OF_TORCHVISION = ("nms", "qnms")
+
 
 def main(name: str, file: str) -> None:
     """Run a program of `programs/` from seed 0."""
@@ -21,6 +25,9 @@ def main(name: str, file: str) -> None:
     from training import numbers
 
     warnings.simplefilter("ignore")
+    for operator in _OF_TORCHVISION:
+        schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+        torch.library.define(f"torchvision::{operator}", schema)
     (path,) = Path(__file__).parent.glob(f"programs/*/{name}.py")
     program: Any = importlib.import_module(f"programs.{path.parent.name}.{name}")
     torch.manual_seed(0)

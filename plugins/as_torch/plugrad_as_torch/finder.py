@@ -14,10 +14,21 @@ from typing import Any, Final
 
 from plugrad.plugins.printing import set_printed_name
 from plugrad_as_torch.layout import TORCH_VERSION, layouts, torch_names
-from plugrad_as_torch.lookup import find, has_module, missing, names_of, no_module, set_in_source
+from plugrad_as_torch.lookup import (
+    file_of,
+    find,
+    has_module,
+    missing,
+    names_of,
+    no_module,
+    set_in_source,
+)
 from plugrad_as_torch.spawned import tell_new_processes, tell_no_more
 
 _ORIGIN: Final = "plugrad.as_torch"
+
+# What the distribution of PyTorch brings: functorch is the older name of torch.func.
+_PACKAGES: Final = ("torch", "functorch")
 
 
 class TorchModule(ModuleType):
@@ -27,6 +38,8 @@ class TorchModule(ModuleType):
         module = self.__name__
         if name == "__all__":
             return names_of(module)
+        if name == "__file__":
+            return file_of(module)
         if module == name == "torch":  # PyTorch's has itself, too
             return self
         try:
@@ -87,7 +100,7 @@ class _TorchFinder(MetaPathFinder):
     def find_spec(
         fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if fullname.partition(".")[0] not in _PACKAGES:
             return None
         if has_module(fullname):
             # All are packages: so what is missing in `from torch.nn import X` is asked for here.

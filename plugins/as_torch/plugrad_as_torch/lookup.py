@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
+import plugrad
 from plugrad_as_torch.layout import Layout, all_torch_names, instead, layouts, torch_names
 
 _NOTHING: Final = object()
@@ -81,6 +82,17 @@ def no_module(full: str) -> str:
     if full in torch_names() or full in layouts() or instead(full):
         return f"No module named {full!r}: {not_yet(full)}"
     return f"No module named {full!r}: torch is plugrad in this process, which has no such module"
+
+
+def file_of(module: str) -> str:
+    """The file of the first module that a module of PyTorch is made from: programs tell frames of
+    the library from their own by its folder."""
+    layout = layouts()[module]
+    parts = [_module(source) for source in layout.sources]
+    if layout.own:
+        parts.append(_own(layout))
+    files = (getattr(part, "__file__", None) for part in [*parts, plugrad])
+    return str(next(filter(None, files)))
 
 
 def names_of(module: str) -> list[str]:

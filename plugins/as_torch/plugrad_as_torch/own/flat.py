@@ -1,7 +1,8 @@
-"""`torch._utils`: tensors as one flat tensor, and indices of devices."""
+"""`torch._utils`: tensors as one flat tensor, indices of devices, and their modules."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ __all__ = [
     "_flatten_dense_tensors",
     "_get_available_device_type",
     "_get_device_index",
+    "_get_device_module",
     "_unflatten_dense_tensors",
 ]
 
@@ -76,4 +78,18 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
         return int(plugrad.cuda.current_device())
     raise ValueError(
         f"Expected a torch.device with a specified index or an integer, but got:{device}"
+    )
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device: `torch.cuda`.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    name = f"torch.{device_type}"
+    if device_type in ("cpu", "cuda", "mps", "xpu"):
+        return importlib.import_module(name)
+    raise RuntimeError(
+        f"Device '{device_type}' does not have a corresponding module registered as '{name}'."
     )

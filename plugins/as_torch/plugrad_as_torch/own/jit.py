@@ -27,3 +27,14 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     types = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
     plain: Any = tuple(typing.get_origin(one) or one for one in types)
     return builtins.isinstance(obj, plain)
+
+
+class _BroadcastingList:
+    """In annotations of scripts: a list, for which a single number may be given."""
+
+    def __getitem__(self, element: Any) -> None:
+        return None
+
+
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = _BroadcastingList()
+BroadcastingList4 = BroadcastingList5 = BroadcastingList6 = _BroadcastingList()

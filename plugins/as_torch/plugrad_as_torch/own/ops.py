@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NoReturn
+import os
+from typing import Any, Final, NoReturn
 
 import plugrad
 from plugrad_as_torch.layout import torch_operators
 from plugrad_as_torch.lookup import not_yet
 
-__all__ = ["aten"]
+__all__ = ["aten", "load_library"]
+
+# The packages that asked for compiled operators.
+_refused: Final[set[str]] = set()
+
+
+def load_library(path: Any) -> NoReturn:
+    """Raises OSError, as PyTorch's does for what it cannot load: compiled operators are built for
+    PyTorch itself. Packages that have slower ones in Python use these then."""
+    _refused.add(os.path.basename(os.path.dirname(os.path.abspath(path))))
+    raise OSError(
+        f"torch.ops.load_library({str(path)!r}): torch is plugrad in this process, which cannot "
+        "load operators that were compiled for PyTorch"
+    )
+
+
+def is_refused(op: str) -> bool:
+    """Whether an operator, `"torchvision::nms"`, is not there, and a file of a package of that name
+    was refused."""
+    namespace, _, name = op.partition("::")
+    operators = getattr(plugrad.ops, namespace, None)
+    return namespace in _refused and not hasattr(operators, name.partition(".")[0])
 
 
 class _LaterOverload:

@@ -15,6 +15,7 @@ from plugrad_as_torch.own.torch_version import TorchVersion
 __all__ = [
     "OutOfMemoryError",
     "__version__",
+    "_assert",
     "compile",
     "get_device_module",
     "is_autocast_enabled",
@@ -37,6 +38,12 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     False
     """
     return device_type not in _AUTOCAST_ELSEWHERE and plugrad.is_autocast_enabled(device_type)
+
+
+def _assert(condition: Any, message: Any) -> None:
+    """Raises AssertionError with the message unless the condition is true; it may be a tensor."""
+    if not condition:
+        raise AssertionError(message)
 
 
 class OutOfMemoryError(RuntimeError):

@@ -20,8 +20,9 @@ __all__ = [
     "consume_prefix_in_state_dict_if_present",
 ]
 
-# Programs subscribe to the ones with a letter in them, which Union allows and `|` does not.
+# Programs subscribe to those with a letter in them, which Union allows and `|` does not.
 T = TypeVar("T")
+_size: TypeAlias = plugrad.Size | list[int] | tuple[int, ...]
 _scalar_or_tuple_any_t: TypeAlias = Union[T, tuple[T, ...]]  # noqa: UP007
 _scalar_or_tuple_1_t: TypeAlias = Union[T, tuple[T]]  # noqa: UP007
 _scalar_or_tuple_2_t: TypeAlias = Union[T, tuple[T, T]]  # noqa: UP007

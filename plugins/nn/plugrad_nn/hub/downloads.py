@@ -43,9 +43,13 @@ def get_dir() -> str:
     """
     if _Settings.folder is not None:
         return _Settings.folder
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder that PyTorch's files are in, by the name that packages call it."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    home = os.getenv("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

@@ -33,6 +33,11 @@ REGISTRATION: Final[dict[str, Table]] = {
     kind: OrderedDict() for kind in ("buffer", "module", "parameter")
 }
 
+# PyTorch's names of the tables, which programs read.
+_global_buffer_registration_hooks = REGISTRATION["buffer"]
+_global_module_registration_hooks = REGISTRATION["module"]
+_global_parameter_registration_hooks = REGISTRATION["parameter"]
+
 
 def registered(kind: str, module: Any, name: str, value: Any) -> Any:
     """What a parameter, buffer or module becomes by the hooks of registration."""

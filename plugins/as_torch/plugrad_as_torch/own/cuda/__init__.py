@@ -1,0 +1,1 @@
+"""`torch.cuda`: what of it needs code."""

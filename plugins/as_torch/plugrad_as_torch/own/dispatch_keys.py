@@ -1,0 +1,68 @@
+"""`torch._C.DispatchKey` and sets of them: names, which packages put together when they are
+imported. plugrad's own keys are those of `plugrad.library`."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["DispatchKey", "DispatchKeySet"]
+
+
+class DispatchKey(enum.Enum):
+    """The keys of PyTorch that packages name."""
+
+    Undefined = "Undefined"
+    CPU = "CPU"
+    CUDA = "CUDA"
+    XPU = "XPU"
+    MPS = "MPS"
+    Meta = "Meta"
+    BackendSelect = "BackendSelect"
+    Python = "Python"
+    ADInplaceOrView = "ADInplaceOrView"
+    AutogradCPU = "AutogradCPU"
+    AutogradCUDA = "AutogradCUDA"
+    AutogradXPU = "AutogradXPU"
+    AutocastCPU = "AutocastCPU"
+    AutocastCUDA = "AutocastCUDA"
+    AutocastXPU = "AutocastXPU"
+    Autograd = "Autograd"
+    CompositeImplicitAutograd = "CompositeImplicitAutograd"
+    CompositeExplicitAutograd = "CompositeExplicitAutograd"
+
+
+class DispatchKeySet:
+    """Some keys; `|`, `&` and `-` give further sets."""
+
+    def __init__(self, *keys: DispatchKey) -> None:
+        self._keys = frozenset(keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a key is among them."""
+        return key in self._keys
+
+    def add(self, key: DispatchKey) -> DispatchKeySet:
+        """The set with one key more."""
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: DispatchKey) -> DispatchKeySet:
+        """The set without a key."""
+        return DispatchKeySet(*self._keys - {key})
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys - other._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
