@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import plugrad
 from plugrad_as_torch.layout import TORCH_VERSION
-from plugrad_as_torch.own.compiling import compile
+from plugrad_as_torch.own.compilers.compiling import compile
 from plugrad_as_torch.own.dlpack import to_dlpack
 from plugrad_as_torch.own.files import save
 from plugrad_as_torch.own.torch_version import TorchVersion

@@ -1,0 +1,1 @@
+"""Compilers, which do nothing here: `torch.compiler`, `torch.jit`, `torch._dynamo`."""
