@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from plugrad_as_torch.own.futures import Future, collect_all
 from plugrad_as_torch.own.reductions import legacy_get_string
 from plugrad_as_torch.own.timing import Timer
 from plugrad_as_torch.own.weak import WeakTensorKeyDictionary
+from tests.as_torch.conftest import Run
 
 
 def array(tensor: Any) -> Any:
@@ -285,3 +287,37 @@ def test_fakes_of_operators_that_were_refused_are_left_out() -> None:
     assert register("refused_in_a_test::run", abs) is abs
     with pytest.raises(RuntimeError, match="no operator 'other_in_a_test::run'"):
         register("other_in_a_test::run", abs)
+
+
+def test_switches_of_backends_are_given_back_after_a_block(run: Run) -> None:
+    program = """
+import plugrad.as_torch
+plugrad.as_torch.install()
+import torch
+cudnn, mkldnn = torch.backends.cudnn, torch.backends.mkldnn
+with cudnn.flags(enabled=False, deterministic=True), mkldnn.flags():
+    print(cudnn.enabled, cudnn.deterministic, mkldnn.enabled)
+try:
+    with cudnn.flags(benchmark=True):
+        raise KeyError
+except KeyError:
+    print(cudnn.enabled, cudnn.deterministic, cudnn.benchmark, mkldnn.enabled)
+print(cudnn.set_flags(_benchmark=True), cudnn.benchmark)
+"""
+    assert run(program).splitlines() == [
+        "False True False",
+        "True False False True",
+        "(True, False, 10, False, True, 'none', 'auto') True",
+    ]
+
+
+@pytest.mark.parametrize("name", ["cudnn", "mkldnn"])
+@pytest.mark.parametrize("function", ["flags", "set_flags"])
+def test_switches_of_backends_are_pytorchs(
+    name: str, function: str, torch_oracle: ModuleType
+) -> None:
+    theirs = signature(getattr(getattr(torch_oracle.backends, name), function))
+    ours = signature(find(f"torch.backends.{name}", function))
+    assert [(one.name, one.default) for one in ours.parameters.values()] == [
+        (one.name, one.default) for one in theirs.parameters.values()
+    ]

@@ -1,0 +1,1 @@
+"""Switches of PyTorch's own backends, `torch.backends`: kept, and given back after a block."""
