@@ -250,7 +250,7 @@ def test_compiled_operators_are_refused_as_what_cannot_be_loaded(torch_oracle: M
 
 def test_sets_of_keys_are_put_together_as_in_pytorch(torch_oracle: ModuleType) -> None:
     found = []
-    for module in (import_module("plugrad_as_torch.own.dispatch_keys"), torch_oracle._C):
+    for module in (import_module("plugrad_as_torch.own.internals"), torch_oracle._C):
         keys, some = module.DispatchKey, module.DispatchKeySet
         both = some(keys.AutocastCPU) | some(keys.AutocastCUDA)
         found.append([both.has(keys.AutocastCPU), both.has(keys.CPU)])
@@ -321,3 +321,41 @@ def test_switches_of_backends_are_pytorchs(
     assert [(one.name, one.default) for one in ours.parameters.values()] == [
         (one.name, one.default) for one in theirs.parameters.values()
     ]
+
+
+def test_the_arguments_of_to_are_taken_apart_as_in_pytorch(torch_oracle: ModuleType) -> None:
+    def calls(lib: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        return [
+            (("cpu",), {}),
+            ((lib.float16,), {}),
+            (("cpu", lib.float64, True), {}),
+            ((lib.ones(1, dtype=lib.float64),), {}),
+            ((), {"dtype": lib.float32, "memory_format": lib.channels_last}),
+            ((None,), {}),
+        ]
+
+    ours = [find("torch._C._nn", "_parse_to")(*args, **more) for args, more in calls(plugrad)]
+    theirs = [torch_oracle._C._nn._parse_to(*args, **more) for args, more in calls(torch_oracle)]
+    assert repr(ours).replace("plugrad.", "torch.") == repr(theirs)
+
+
+def test_operators_that_a_program_defines_are_in_torch_ops() -> None:
+    library = plugrad.library.Library("defined_in_a_test", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    try:
+        assert find("torch.ops", "defined_in_a_test").twice.overloads() == ["default"]
+    finally:
+        library._destroy()
+    with pytest.raises(AttributeError):
+        find("torch.ops", "plugrad")
+
+
+def test_an_operator_for_triton_is_a_custom_one() -> None:
+    make = find("torch.library", "triton_op")
+
+    @make("triton_in_a_test::twice", mutates_args=())
+    def twice(x: plugrad.Tensor) -> plugrad.Tensor:
+        return 2 * x
+
+    assert twice(plugrad.ones(2)).tolist() == [2.0, 2.0]
+    assert plugrad.ops.triton_in_a_test.twice(plugrad.ones(1)).tolist() == [2.0]

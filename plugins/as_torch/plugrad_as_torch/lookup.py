@@ -155,6 +155,8 @@ def _is_offered(module: str, name: str, source: str, is_first: bool) -> bool:
     """
     if name.startswith("_"):
         return not name.startswith("__")
+    if source == "plugrad.ops":  # the namespaces of operators that the program itself defines
+        return name != "plugrad"
     names = torch_names()
     if name in names.get(module, ()):
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -129,3 +130,12 @@ def get_enum(reduction: str) -> int:
     if reduction not in numbers:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return numbers[reduction]
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, the dtype, `non_blocking` and the memory format that `Module.to` would take of
+    its arguments."""
+    parse = importlib.import_module("plugrad.nn.conversion")._parse_to
+    device, dtype, non_blocking = parse(args, kwargs)
+    place = None if device is None else plugrad.device(device)
+    return place, dtype, non_blocking, kwargs.get("memory_format")

@@ -1,4 +1,4 @@
-"""torchmetrics: metrics of classes, numbers, images and texts, over batches; one with a gradient."""
+"""torchmetrics: metrics of classes, numbers, images and texts; one of them with a gradient."""
 
 import torch
 import torchmetrics as tm

@@ -1,11 +1,15 @@
-"""`torch._C.DispatchKey` and sets of them: names, which packages put together when they are
-imported. plugrad's own keys are those of `plugrad.library`."""
+"""`torch._C`: the class of tensor classes, and keys of dispatch and sets of them: names, which
+packages put together when they are imported. plugrad's own keys are those of `plugrad.library`."""
 
 from __future__ import annotations
 
 import enum
 
-__all__ = ["DispatchKey", "DispatchKeySet"]
+import plugrad
+
+__all__ = ["DispatchKey", "DispatchKeySet", "_TensorMeta"]
+
+_TensorMeta = type(plugrad.Tensor)
 
 
 class DispatchKey(enum.Enum):
