@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad_cpu.numerics.scans import cummax, cummin, cumprod, cumsum
 from plugrad_cpu.numerics.sorting import stable_order
 from plugrad_cpu.numerics.summation import add
 
@@ -192,21 +193,6 @@ def vector_norm(a: Array, order: Any, dims: Dims, keepdim: bool) -> Any:
     return _norm(wide, float(order), dims, keepdim).astype(narrow, copy=False)
 
 
-def _scan(ufunc: Any) -> Kernel:
-    accumulate = ufunc.accumulate
-
-    def kernel(a: Array, dim: int, dtype: Any) -> Any:
-        if a.ndim == 0:
-            return a.astype(dtype)
-        wide = accumulator(dtype)
-        result = accumulate(a, dim, wide)
-        if not result.flags.c_contiguous:
-            result = np.ascontiguousarray(result)
-        return result if wide is dtype else result.astype(dtype)
-
-    return kernel
-
-
 def _logical(reduce: Any) -> Kernel:
     def kernel(a: Array, dims: Dims, keepdim: bool) -> Any:
         result = reduce(a, dims, None, None, keepdim)
@@ -278,8 +264,10 @@ KERNELS: Final[dict[str, Kernel]] = {
     "argmin": _argmin,
     "logsumexp": logsumexp,
     "linalg_vector_norm": vector_norm,
-    "cumsum": _scan(np.add),
-    "cumprod": _scan(np.multiply),
+    "cumsum": cumsum,
+    "cumprod": cumprod,
+    "cummax": cummax,
+    "cummin": cummin,
     "logcumsumexp": logcumsumexp,
     "any": _logical(np.logical_or.reduce),
     "all": _logical(np.logical_and.reduce),

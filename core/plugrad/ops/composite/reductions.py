@@ -23,7 +23,6 @@ from plugrad.ops.composite.selection.extrema import median_dim as median_dim
 from plugrad.ops.composite.selection.extrema import min_all as min_all
 from plugrad.ops.composite.selection.extrema import min_dim as min_dim
 from plugrad.ops.prepare import reductions as prepare
-from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.kernels import named_results
@@ -301,14 +300,13 @@ def _running(self: Tensor, dim: int, name: str) -> Any:
     """Element by element: each takes the place of the best so far unless that is better."""
     op = find_operator(f"plugrad::{name}")
     assert op is not None
-    place = wrap_dim(dim, self.ndim)
     if self.ndim == 0 or self.numel() == 0:
         none = F.zeros(sizes_of(self), dtype=int64, device=self.device)
         return named_results(op, self.clone(), none)
     values: list[Tensor] = []
     indices: list[Tensor] = []
-    for position in range(sizes_of(self)[place]):
-        value: Tensor = self.select(place, position)
+    for position in range(sizes_of(self)[dim]):
+        value: Tensor = self.select(dim, position)
         index: Tensor = F.full(sizes_of(value), position, dtype=int64, device=self.device)
         if values:
             best = values[-1]
@@ -321,4 +319,4 @@ def _running(self: Tensor, dim: int, name: str) -> Any:
             index = F.where(better, index, indices[-1])
         values.append(value)
         indices.append(index)
-    return named_results(op, F.stack(values, place), F.stack(indices, place))
+    return named_results(op, F.stack(values, dim), F.stack(indices, dim))

@@ -133,6 +133,19 @@ def min_all(self: TensorBase) -> tuple[object, ...]:
     return _extremum_all("min", self)
 
 
+def cummax(self: TensorBase, dim: int) -> tuple[object, ...]:
+    return _extrema_so_far("cummax_cpu", self, dim)
+
+
+def cummin(self: TensorBase, dim: int) -> tuple[object, ...]:
+    return _extrema_so_far("cummin_cpu", self, dim)
+
+
+def _extrema_so_far(name: str, self: TensorBase, dim: int) -> tuple[object, ...]:
+    _check_ordered(name, self)
+    return (self, wrap_dim(dim, self.ndim))
+
+
 def _along(name: str, self: TensorBase, dim: int, keepdim: bool) -> tuple[object, ...]:
     wrapped = wrap_dim(dim, self.ndim)
     _check_not_empty(name, self, (wrapped,))
