@@ -1,5 +1,8 @@
 """sbi: posteriors of a simulator's parameters by neural estimation, and samples of them."""
 
+import contextlib
+import tempfile
+
 import torch
 from sbi.inference import NLE, NPE
 from sbi.utils import BoxUniform
@@ -10,6 +13,12 @@ def simulate(parameters):
 
 
 def run():
+    # It writes what it learns into the folder that it runs in.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return estimates()
+
+
+def estimates():
     prior = BoxUniform(low=-torch.ones(2), high=torch.ones(2))
     parameters = prior.sample((64,))
     seen = simulate(parameters)
