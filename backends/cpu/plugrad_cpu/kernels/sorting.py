@@ -1,7 +1,8 @@
-"""Kernels of sorting, and of what follows from an order."""
+"""Kernels of sorting, of what follows from an order, and of histograms."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +12,9 @@ from plugrad.plugins.strides import copy_order
 from plugrad_cpu.numerics.sorting import first_in_order, stable_order
 
 Array = np.ndarray[Any, Any]
+
+# Elements that are in the cache at a time.
+_BLOCK: Final = 1 << 14
 
 
 def _laid_out_as(result: Array, array: Array) -> Array:
@@ -61,8 +65,38 @@ def unique(array: Array, is_sorted: bool, return_inverse: bool, return_counts: b
     return ordered.take(starts), inverse, counts
 
 
+def histc(array: Array, bins: int, least: Any, most: Any) -> Any:
+    """How many elements are in each of the intervals between two numbers.
+
+    NotImplemented leaves to the decomposition what it refuses, and rare dtypes.
+    """
+    if array.dtype.char not in "fd" or array.size == 0 or bins < 1:
+        return NotImplemented
+    low, high = float(least), float(most)
+    is_whole = low == high
+    if is_whole:
+        low, high = float(array.min()), float(array.max())
+        is_whole = low < high
+    if low == high:
+        low, high = low - 1, high + 1
+    of = array.dtype.type
+    if not (low < high and math.isfinite(of((high - low) * bins))):
+        return NotImplemented
+    counts = np.zeros(bins, np.int64)
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):
+        part = flat[start : start + _BLOCK]
+        if not is_whole:
+            part = part[(part >= of(low)) & (part <= of(high))]
+        place = (part - of(low)) * of(bins) / of(high - low)
+        np.minimum(place, of(bins - 1), out=place)
+        counts += np.bincount(place.astype(np.intp), minlength=bins)
+    return counts.astype(array.dtype)
+
+
 KERNELS: Final[dict[str, Callable[..., Any]]] = {
     "sort": sort,
     "topk": topk,
+    "histc": histc,
     "_unique2": unique,
 }

@@ -58,7 +58,9 @@ def _of_lines(lines: Array) -> Array:
     if part == length:
         return lines.dot(ones[:length])
     if part:
-        return np.add.reduce(lines.reshape(len(lines), -1, part).dot(ones[:part]), 1)
+        # NumPy takes only matrices to BLAS as a whole.
+        sums = lines.reshape(-1, part).dot(ones[:part])
+        return np.add.reduce(sums.reshape(len(lines), -1), 1)
     if length < _LONG:
         return np.add.reduce(lines, 1)
     whole = length - length % _PART
