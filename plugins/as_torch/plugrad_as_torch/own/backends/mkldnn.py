@@ -43,5 +43,5 @@ class verbose:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> bool:
-        return False
+    def __exit__(self, *error: object) -> None:
+        return None
