@@ -304,7 +304,7 @@ except KeyError:
     print(cudnn.enabled, cudnn.deterministic, cudnn.benchmark, mkldnn.enabled)
 print(cudnn.set_flags(_benchmark=True), cudnn.benchmark)
 """
-    assert run(program).splitlines() == [
+    assert run("-c", program).stdout.splitlines() == [
         "False True False",
         "True False False True",
         "(True, False, 10, False, True, 'none', 'auto') True",
