@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
 # Kinds of NumPy's dtypes that are no numbers: bytes, text and objects.
 _NO_NUMBERS: Final = "SUO"
+# By their text, as PyTorch has it: packages look dtypes up in it.
+np_str_obj_array_pattern: Final = re.compile("[SaUO]")
 
 default_collate_err_msg_format: Final = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
