@@ -22,6 +22,7 @@ def test_kernels_for_what_is_not_there_are_taken(key: str, torch_oracle: ModuleT
         library: Any = Library(f"{name}_{key.lower()}", "DEF")
         library.define("f(Tensor x) -> Tensor")
         assert library.impl("f", lambda x: x, key) is None
+        library._destroy()
 
 
 def test_a_key_that_is_none_is_refused_as_in_pytorch(torch_oracle: ModuleType) -> None:
@@ -30,6 +31,7 @@ def test_a_key_that_is_none_is_refused_as_in_pytorch(torch_oracle: ModuleType) -
         library.define("f(Tensor x) -> Tensor")
         with pytest.raises(RuntimeError, match="could not parse dispatch key: Nope"):
             library.impl("f", lambda x: x, "Nope")
+        library._destroy()
 
 
 def test_kernels_get_tensors() -> None:
@@ -49,6 +51,7 @@ def test_kernels_get_tensors() -> None:
     for name in ("f", "g", "h"):
         assert getattr(plugrad.ops.as_torch_tensors, name)(x).tolist() == [0.0, 2.0]
     assert seen == [plugrad.Tensor] * 3
+    library._destroy()
 
 
 def test_what_packages_touch_of_cuda_is_there_without_the_plugin(

@@ -19,11 +19,12 @@ from tests.cuda.host_namespace import (
     fused_dtypes,
 )
 
-# The core computes these otherwise: CuPy has no LDL, one kernel has all overloads of `random_`,
-# resampling is made of products and sums, and least squares of decompositions.
+# The core computes these otherwise: CuPy has no LDL and no running extrema, one kernel has all
+# overloads of `random_`, resampling is made of products and sums, least squares of decompositions,
+# and histograms of `bincount`.
 ON_HOST = {
     *("_linalg_ldl_factor", "random_.from", "random_.to"),
-    *("_resample", "_resample_backward", "_linalg_lstsq"),
+    *("_resample", "_resample_backward", "_linalg_lstsq", "cummax", "cummin", "histc"),
     # Called on the CPU only.
     "_max_pool1d",
 }

@@ -30,6 +30,7 @@ class Library(plugrad.library.Library):
     >>> import plugrad
     >>> plugrad.ops.my_as_torch.twice(plugrad.tensor([2.0]))
     tensor([4.])
+    >>> library._destroy()
     """
 
     def impl(  # type: ignore[override]  # PyTorch gives nothing that could be removed
@@ -78,6 +79,7 @@ def impl(
     >>> import plugrad
     >>> plugrad.ops.my_kernels.same(plugrad.tensor([2.0]))
     tensor([2.])
+    >>> library._destroy()
     """
     if not isinstance(qualname, Library):
         return plugrad.library.impl(qualname, types, func, lib=lib, raw=False)
