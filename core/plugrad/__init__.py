@@ -295,12 +295,13 @@ _FUNCTIONAL = dict.fromkeys(
             *("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode"),
             *("get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled"),
             *("is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal"),
-            *("get_num_threads", "set_float32_matmul_precision", "set_num_threads"),
-            *("set_warn_always", "use_deterministic_algorithms"),
+            *("set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
         ),
         "_torch_names.settings",
     ),
     "frombuffer": "tensor.interop.buffers",
+    "get_num_threads": "plugins.config.thread_settings",
+    "set_num_threads": "plugins.config.thread_settings",
     "lobpcg": "_torch_names.lobpcg",
     "pca_lowrank": "_torch_names.low_rank",
     "svd_lowrank": "_torch_names.low_rank",
@@ -314,13 +315,11 @@ if _TYPE_CHECKING:
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
         get_float32_matmul_precision,
-        get_num_threads,
         is_deterministic_algorithms_warn_only_enabled,
         is_warn_always_enabled,
         set_deterministic_debug_mode,
         set_float32_matmul_precision,
         set_flush_denormal,
-        set_num_threads,
         set_warn_always,
         use_deterministic_algorithms,
     )
@@ -333,6 +332,7 @@ if _TYPE_CHECKING:
         unique_consecutive,
         unravel_index,
     )
+    from plugrad.plugins.config.thread_settings import get_num_threads, set_num_threads
     from plugrad.tensor.interop.buffers import frombuffer
 
 
