@@ -62,7 +62,7 @@ class Transform:
         return found
 
     def half(self, a: Array, dims: Dims) -> Array:
-        """Of real numbers: the half of the spectrum in the last dimension, which is among `dims`."""
+        """Of real numbers: half of the spectrum in the last dimension, which is among `dims`."""
         length = a.shape[-1]
         found = np.empty((*a.shape[:-1], length // 2 + 1), np.result_type(a.dtype, np.complex64))
         by_pairs = pair_loops(length, a.size, a.dtype)
