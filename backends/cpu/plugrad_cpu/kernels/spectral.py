@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from plugrad_cpu.numerics import fftw
-from plugrad_cpu.numerics.fourier import Transform
+from plugrad_cpu.numerics.fourier import Transform, pair_loops
 from plugrad_cpu.numerics.threads import thread_count
 
 Array = Any
@@ -80,9 +80,12 @@ def r2c(a: Array, dims: Dims, mode: int, onesided: bool) -> Array:
         if onesided:
             shape[dims[-1]] = shape[dims[-1]] // 2 + 1
         return np.empty(shape, np.result_type(a.dtype, np.complex64))
-    if dims == (a.ndim - 1,) and a.shape[-1] >= _LONG and (transform := _fftw(a, True)):
-        half = _scaled(transform.half(a), mode, a.shape, dims)
-        return half if onesided else _mirrored(half, a.shape[-1])
+    is_last = dims[-1] == a.ndim - 1 and (onesided or len(dims) == 1)
+    if is_last and (transform := _fftw(a, True)):
+        is_long = len(dims) == 1 and a.shape[-1] >= _LONG
+        if is_long or pair_loops(a.shape[-1], a.size, a.dtype):
+            half = _scaled(transform.half(a, dims), mode, a.shape, dims)
+            return half if onesided else _mirrored(half, a.shape[-1])
     found = _transform("rfftn" if onesided else "fftn", a, dims, _norm(mode, True))
     if not onesided and len(dims) == 1:
         # SciPy, which mirrors the half, makes them -0.
@@ -111,6 +114,11 @@ def c2r(a: Array, dims: Dims, mode: int, last_dim_size: int) -> Array:
     shape[dims[-1]] = last_dim_size
     if a.size == 0:
         return np.empty(shape, a.real.dtype)
+    is_last = dims[-1] == a.ndim - 1 and a.shape[-1] == last_dim_size // 2 + 1
+    by_pairs = is_last and pair_loops(last_dim_size, math.prod(shape), a.real.dtype)
+    if by_pairs and (transform := _fftw(a, False)):
+        found = transform.real(a, dims, last_dim_size)
+        return _scaled(found, mode, tuple(shape), dims)
     lengths = [shape[dim] for dim in dims]
     return _transform("irfftn", a, dims, _norm(mode, False), lengths)
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from plugrad_cpu.compiled import ENOUGH, loops
 from plugrad_cpu.numerics.fftw import is_aligned, transform_rows
 
 Array = Any
@@ -25,6 +26,8 @@ Piece = tuple[slice, slice]
 
 # Bytes of the rows that are in the cache at a time.
 _BLOCK: Final = 1 << 19
+# The same where there are three arrays of this size.
+_PAIRS: Final = 1 << 18
 # Of matrices with rows of a multiple of so many bytes, columns share few lines of the cache; so a
 # gap of one line is left behind each row.
 _APART: Final = 2048
@@ -32,6 +35,8 @@ _LINE: Final = 64
 # Elements of a row that is taken as a matrix, and bytes of the roots of unity that it may need.
 _LONG: Final = 1 << 16
 _ROOTS: Final = 1 << 25
+# Numbers of a row of float32 for which FFTW's transform of pairs is faster than SciPy's of numbers.
+_PAIRED: Final = frozenset(1 << power for power in range(5, 13))
 # How many times as long as the other may one side of such a matrix be.
 _OBLONG: Final = 4
 
@@ -56,11 +61,50 @@ class Transform:
             a = found
         return found
 
-    def half(self, a: Array) -> Array:
-        """Of real numbers in the last dimension: the half of the spectrum."""
-        count = a.shape[-1] // 2 + 1
-        found = np.empty((*a.shape[:-1], count), np.result_type(a.dtype, np.complex64))
-        self._pass(a, found, a.ndim - 1)
+    def half(self, a: Array, dims: Dims) -> Array:
+        """Of real numbers: half of the spectrum in the last dimension, which is among `dims`."""
+        length = a.shape[-1]
+        found = np.empty((*a.shape[:-1], length // 2 + 1), np.result_type(a.dtype, np.complex64))
+        by_pairs = pair_loops(length, a.size, a.dtype)
+        if by_pairs:
+            rows = np.ascontiguousarray(a).reshape(-1, length)
+            if not is_aligned(rows):
+                rows = rows.copy()
+            results = found.view(a.dtype).reshape(len(rows), -1)
+            roots = _roots_of_pairs(length, True, a.dtype)
+
+            def unfold(piece: Piece) -> None:
+                part = rows[piece[0]]
+                pairs = np.empty((len(part), length // 2), found.dtype)
+                transform_rows(part.view(found.dtype), pairs, True)
+                by_pairs.turn(pairs.view(a.dtype), results[piece[0]], *roots, True)
+
+            self._each(unfold, _pieces(rows[:, :, None], self.threads, _PAIRS))
+        else:
+            self._pass(a, found, a.ndim - 1)
+        for dim in sorted(dims, reverse=True):
+            if dim < a.ndim - 1:
+                self._pass(found, found, dim)
+        return found
+
+    def real(self, a: Array, dims: Dims, length: int) -> Array:
+        """The real numbers of half of a spectrum; where `pair_loops` has loops for them."""
+        others = [dim for dim in dims if dim < a.ndim - 1]
+        if others:
+            a = self.whole(a, tuple(others))
+        found = np.empty((*a.shape[:-1], length), a.real.dtype)
+        by_pairs = pair_loops(length, found.size, found.dtype)
+        halves = np.ascontiguousarray(a).view(found.dtype).reshape(-1, length + 2)
+        results = found.view(a.dtype).reshape(-1, length // 2)
+        roots = _roots_of_pairs(length, False, found.dtype)
+
+        def fold(piece: Piece) -> None:
+            part = halves[piece[0]]
+            pairs = np.empty((len(part), length // 2), a.dtype)
+            by_pairs.turn(part, pairs.view(found.dtype), *roots, False)
+            transform_rows(pairs, results[piece[0]], False)
+
+        self._each(fold, _pieces(results[:, :, None], self.threads, _PAIRS))
         return found
 
     def _pass(self, a: Array, found: Array, dim: int) -> None:
@@ -140,11 +184,29 @@ class Transform:
         self._each(rows, _pieces(middle.swapaxes(1, 2), self.threads))
 
 
-def _pieces(read: Array, threads: int) -> Iterator[Piece]:
+def pair_loops(length: int, count: int, dtype: Any) -> Any:
+    """Loops for rows of real numbers, which are transformed as pairs; None where that does not pay.
+
+    What was loaded before makes no difference to a result.
+    """
+    suits = count >= ENOUGH and length in _PAIRED and dtype == np.float32
+    return loops("spectra") if suits else None
+
+
+@lru_cache(maxsize=8)
+def _roots_of_pairs(length: int, forward: bool, dtype: Any) -> tuple[Array, Array, Array]:
+    """What `_fold` multiplies with: roots, real and imaginary parts, and an array of one number."""
+    share, turn = (0.5, -2j) if forward else (1.0, 2j)
+    roots = turn * share / 2 * np.exp(np.arange(length // 2) * (turn * math.pi / length))
+    # numba takes a while to find out the type of a NumPy number.
+    return roots.real.astype(dtype), roots.imag.astype(dtype), np.array([share], dtype)
+
+
+def _pieces(read: Array, threads: int, block: int = _BLOCK) -> Iterator[Piece]:
     """Parts (before, columns) of an array (before, n, columns) that fit into the cache; so many
     that each thread has one."""
     before, length, columns = read.shape
-    most = min(_BLOCK // read.itemsize, math.ceil(read.size / threads))
+    most = min(block // read.itemsize, math.ceil(read.size / threads))
     line = _LINE // read.itemsize
     # Whole lines of the cache, which are aligned.
     wide = min(columns, max(most // length // line, 1) * line)

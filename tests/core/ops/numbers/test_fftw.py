@@ -85,7 +85,7 @@ def test_in_pieces(shape: tuple[int, ...], threads: int, monkeypatch: pytest.Mon
         found = fourier.Transform(forward, threads).whole(real + 1j * imaginary, dims)
         scale = 1 if forward else found.size
         np.testing.assert_allclose(found, expected(real + 1j * imaginary) * scale, atol=1e-10)
-    found = fourier.Transform(True, threads).half(real)
+    found = fourier.Transform(True, threads).half(real, (real.ndim - 1,))
     np.testing.assert_allclose(found, np.fft.rfft(real), atol=1e-11)
 
 
@@ -119,3 +119,56 @@ def test_plans_are_dropped() -> None:
     for length in range(1, 50):
         spectral.c2c(np.ones(length, complex), (0,), 0, True)
     assert len(fftw.plans) <= fftw._KEPT
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_real_numbers_in_pairs(
+    threads: int, monkeypatch: pytest.MonkeyPatch, torch_oracle: Any
+) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(fourier, "ENOUGH", 0)
+    monkeypatch.setattr(fourier, "_PAIRS", 1 << 10)
+    monkeypatch.setattr(spectral, "thread_count", lambda: threads)
+    fft, generator = torch_oracle.fft, np.random.default_rng(0)
+    for shape, dims in [
+        ((32,), (0,)),
+        ((70, 64), (1,)),
+        ((5, 3, 128), (2,)),
+        ((20, 32), (0, 1)),
+        ((4, 6, 1024), (1, 0, 2)),
+    ]:
+        real = generator.standard_normal(shape).astype(np.float32)
+        for x in (real, np.asfortranarray(real), np.repeat(real, 2, -1)[..., ::2]):
+            assert fourier.pair_loops(x.shape[-1], x.size, x.dtype) is not None
+            for norm in ("backward", "ortho", "forward"):
+                half = plugrad.fft.rfftn(plugrad.from_numpy(x), dim=dims, norm=norm)
+                expected = fft.rfftn(torch_oracle.tensor(x), dim=dims, norm=norm).numpy()
+                assert_near(half.numpy(), expected)
+                # The first and the last element have imaginary parts, which do not count.
+                given = expected + generator.standard_normal(expected.shape).astype(np.float32) * 1j
+                kept = given.copy()
+                back = plugrad.fft.irfftn(plugrad.from_numpy(given), dim=dims, norm=norm)
+                wanted = fft.irfftn(torch_oracle.from_numpy(given), dim=dims, norm=norm)
+                assert back.numpy().dtype == np.float32
+                assert_near(back.numpy(), wanted.numpy())
+                np.testing.assert_array_equal(given, kept)
+        if len(dims) == 1:
+            whole = plugrad.fft.fft(plugrad.from_numpy(real))
+            assert_near(whole.numpy(), fft.fft(torch_oracle.from_numpy(real)).numpy())
+
+
+def assert_near(found: Any, expected: Any) -> None:
+    assert found.flags.c_contiguous
+    assert found.dtype == expected.dtype
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=20 * size * np.finfo(found.dtype).eps)
+
+
+def test_what_was_loaded_before_makes_no_difference_to_real_numbers() -> None:
+    """A transform of fewer elements than load numba goes another way, loaded or not."""
+    pytest.importorskip("numba")
+    single, double = np.dtype(np.float32), np.dtype(np.float64)
+    assert fourier.pair_loops(64, fourier.ENOUGH, single) is not None
+    assert fourier.pair_loops(64, fourier.ENOUGH - 1, single) is None
+    assert fourier.pair_loops(64, fourier.ENOUGH, double) is None
+    assert fourier.pair_loops(126, fourier.ENOUGH, single) is None
