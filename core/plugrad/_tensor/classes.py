@@ -181,7 +181,7 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
     @property
     def retains_grad(self) -> bool:
         """Whether a non-leaf keeps its gradient."""
-        return self._meta is not None and bool(self._meta.retains_grad)
+        return self._autograd_meta is not None and bool(self._autograd_meta.retains_grad)
 
     def backward(
         self,

@@ -190,7 +190,7 @@ class TensorAttributes:
             raise NotImplementedError(
                 f"record_stream() needs a device with streams, such as 'cuda', got '{self.device}'"
             )
-        active.backend.record_stream(self.array, s)
+        active.backend.record_stream(self._backend_array, s)
 
     def data_ptr(self: Any) -> int:
         """The address of the first element, where the array knows it; 0 of a tensor without data.
@@ -200,7 +200,7 @@ class TensorAttributes:
         """
         if self.numel() == 0 or self.device.type == "meta":
             return 0
-        interface = getattr(self.array, "__array_interface__", None)
+        interface = getattr(self._backend_array, "__array_interface__", None)
         if interface is None:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return int(interface["data"][0])

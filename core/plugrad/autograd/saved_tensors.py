@@ -166,7 +166,7 @@ class _Mutations:
 
     def before_write(self, tensor: TensorBase) -> None:
         """Copy what is saved of the memory that is about to be written to."""
-        storage = tensor._shared
+        storage = tensor._shared_storage
         if storage is None:
             return
         for tid in self.sid_to_tid.get(_storage_id(storage), ()):

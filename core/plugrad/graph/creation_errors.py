@@ -41,7 +41,7 @@ def raise_view_modified(tensor: TensorBase, indirect: bool) -> NoReturn:
     """A view is being written to, or (`indirect`) was written to through its base."""
     view = tensor._view_info
     assert view is not None
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     node = None if meta is None else meta.grad_fn
     what = "its base or another view of its base has been" if indirect else "is being"
     creation: int = view.creation_meta

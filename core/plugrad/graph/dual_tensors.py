@@ -114,7 +114,7 @@ def primal_of(tensor: TensorBase) -> TensorBase:
         last = view.last
         view.last = ViewStep(last.before, last.op, last.arguments, PRIMAL_ONLY)
     if state.grad_enabled and needs_grad(tensor):
-        meta = made._meta
+        meta = made._autograd_meta
         assert meta is not None
         former = meta.grad_fn
         assert former is not None

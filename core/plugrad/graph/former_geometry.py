@@ -29,7 +29,7 @@ CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_comple
 def follow_base(view: ViewInfo) -> None:
     """Bring the steps of a view up to date with the geometry of its base."""
     base = view.base
-    storage = base._shared
+    storage = base._shared_storage
     if storage is None or storage.geometries is None:
         return
     geometries = storage.geometries

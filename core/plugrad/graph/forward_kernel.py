@@ -151,7 +151,11 @@ class ForwardKernel:
                 value = cast(value, out.dtype)
             if sizes_of(value) != sizes_of(out):
                 value = operators["clone"](_expanded(value, out), memory_format=contiguous_format)
-            elif value._shared is not None or _is_among(value, tangents) or _is_among(value, args):
+            elif (
+                value._shared_storage is not None
+                or _is_among(value, tangents)
+                or _is_among(value, args)
+            ):
                 # Whoever writes to `out` must not write to anything else's tangent.
                 value = operators["clone"](value)
         attach_tangent(out, value, level)
@@ -161,7 +165,7 @@ class ForwardKernel:
         outputs: Any = (out,) if isinstance(out, TensorBase) else out
         for name, number in self.rule.saved:
             output: TensorBase = outputs[number]
-            meta = output._meta
+            meta = output._autograd_meta
             tangent = own_tangent(output)
             if meta is None or meta.grad_fn is None or tangent is None:
                 continue
@@ -278,7 +282,7 @@ def _primal(tensor: TensorBase) -> TensorBase:
     if edge.function is None:
         return made
     meta = materialize_meta(made)
-    own = tensor._meta
+    own = tensor._autograd_meta
     if own is not None and own.grad_fn is None:
         meta.requires_grad = True
         meta.accumulator = own.accumulator
@@ -295,7 +299,7 @@ def _set_written(
     if exact and value.dtype is not target.dtype:
         value = cast(value, target.dtype)
     view = target._view_info
-    storage = target._shared
+    storage = target._shared_storage
     if view is not None and shares_tangent(view):
         base = view.base
         whole = _zeros(value, base, value.dtype)

@@ -48,7 +48,7 @@ def set_view_of_base(make: Any) -> None:
 
 def try_grad_accumulator(tensor: TensorBase) -> Node | None:
     """The AccumulateGrad node of a leaf if it is alive."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None or meta.accumulator is None:
         return None
     node: Node | None = meta.accumulator()
@@ -69,7 +69,7 @@ def gradient_edge(tensor: TensorBase) -> Edge:
     """Where the gradient of a tensor goes; `NO_EDGE` if it requires none."""
     if tensor._view_info is not None:
         refresh_view(tensor)
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None:
         return NO_EDGE
     node = meta.grad_fn
@@ -123,10 +123,10 @@ def set_history(tensor: TensorBase | None, node: Node) -> None:
 
 def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
     """Make output `input_nr` of `node` the tensor's place in the graph; metadata is not added."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None:
         meta = AutogradMeta()
-        tensor._meta = meta
+        tensor._autograd_meta = meta
     meta.grad_fn = node
     meta.output_nr = i32(input_nr)
     view = tensor._view_info
@@ -155,7 +155,7 @@ def grad_fn_of(tensor: TensorBase) -> Node | None:
     """
     if tensor._view_info is not None:
         refresh_view(tensor)
-    return None if tensor._meta is None else tensor._meta.grad_fn
+    return None if tensor._autograd_meta is None else tensor._autograd_meta.grad_fn
 
 
 def refresh_view(tensor: TensorBase) -> None:
@@ -166,7 +166,7 @@ def refresh_view(tensor: TensorBase) -> None:
     version = version_of(tensor)
     if view.version == version:
         return
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     former = None if meta is None else meta.grad_fn
     if former is None and not needs_grad(view.base):
         return
@@ -207,7 +207,7 @@ def check_inplace(tensor: TensorBase) -> None:
 
 def has_grad_fn(tensor: TensorBase) -> bool:
     """Whether the tensor has a grad_fn now; a view's is not brought up to date."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     return meta is not None and meta.grad_fn is not None
 
 

@@ -358,7 +358,7 @@ class Node:
         """
         if not isinstance(tensor, TensorBase):
             raise TypeError("_register_hook_dict expected a variable")
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         if meta is None or meta.hooks is None:
             raise RuntimeError("_register_hook_dict: the tensor has no _backward_hooks")
         self._ensure_hooks().tensor_pre.append((meta.hooks, int(meta.output_nr)))

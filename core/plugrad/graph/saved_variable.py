@@ -96,10 +96,10 @@ class SavedVariable:
     def __init__(self, tensor: TensorBase, output_nr: i64 = -1) -> None:
         if tensor._keyset & AUTOGRAD_BIT == 0:
             _refuse_inference()
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         self.packed: Packed | None = None
         # `version_of`, without the call.
-        storage = tensor._shared
+        storage = tensor._shared_storage
         self.saved_version: i32 = i32(0) if storage is None else i32(storage.version)
         if meta is None or meta.grad_fn is None:
             self.output_nr: i32 = i32(LEAF)
@@ -131,7 +131,7 @@ class SavedVariable:
         if self.output_nr == LEAF:
             return tensor
         if self.output_nr == NON_LEAF:
-            meta = tensor._meta
+            meta = tensor._autograd_meta
             if meta is None or meta.grad_fn is None:
                 _raise_detached()
             return tensor
@@ -199,7 +199,7 @@ class SavedVariable:
     def _pack(self, tensor: TensorBase, given: TensorBase, pack: Any, unpack: Any) -> None:
         packed = Packed(unpack)
         packed.tangent = own_tangent(tensor)
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         if self.output_nr == LEAF:
             packed.requires_grad = needs_grad(tensor)
             packed.accumulator = None if meta is None else meta.accumulator
@@ -272,11 +272,15 @@ class SavedVariable:
             if packed.grad_fn is not None:
                 return packed.grad_fn
             view: TensorBase | None = None if packed.view is None else packed.view()
-            if view is not None and view._meta is not None and view._meta.grad_fn is not None:
+            if (
+                view is not None
+                and view._autograd_meta is not None
+                and view._autograd_meta.grad_fn is not None
+            ):
                 info = view._view_info
                 # Another one, if the view was written to again since.
                 if info is not None and i32(info.version) == self.saved_version:
-                    return view._meta.grad_fn
+                    return view._autograd_meta.grad_fn
         if node is None:
             _raise_detached()
         return node
@@ -292,7 +296,7 @@ class SavedVariable:
             maker = grad_fn_of(tensor)
             if maker is None and self.output_nr == NON_LEAF:
                 _raise_detached()
-            output_nr = 0 if tensor._meta is None else int(tensor._meta.output_nr)
+            output_nr = 0 if tensor._autograd_meta is None else int(tensor._autograd_meta.output_nr)
         of = "" if maker is None else f", which is output {output_nr} of {operator_name(maker)},"
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "

@@ -128,7 +128,7 @@ class CompositeInplace:
             # The gradients may need what is about to be overwritten.
             source = operators["clone"](target)
         keywords = dict(zip(self.keywords, args[self.positional :], strict=True))
-        if self.apart or target._shared is not None:
+        if self.apart or target._shared_storage is not None:
             check_operands(target, args, self.name)
         result: TensorBase = self.functional(source, *args[: self.positional], **keywords)
         check_inplace_cast(result.dtype, target.dtype)

@@ -113,7 +113,7 @@ def view_of_base(tensor: TensorBase, view: ViewInfo) -> Node:
     grad_enabled = state.grad_enabled
     state.grad_enabled = True
     try:
-        meta = view.replay(base)._meta
+        meta = view.replay(base)._autograd_meta
     finally:
         state.grad_enabled = grad_enabled
     assert meta is not None

@@ -31,7 +31,7 @@ def batch_dim_of(value: Any, level: Level) -> Any:
     if isinstance(value, TensorBase):
         if value._keyset & keys.TRANSFORMS_BIT == 0:
             return None
-        wrapped: Wrapped = value.array
+        wrapped: Wrapped = value._backend_array
         return wrapped.batch_dim if wrapped.level is level and wrapped.batch_dim >= 0 else None
     if isinstance(value, (list, tuple)) and len(tensors_of((value,))) > 0:
         return [batch_dim_of(item, level) for item in value]
@@ -152,8 +152,8 @@ class BatchedCall:
         target: TensorBase = args[0]
         assert self.functional is not None
         view: TensorBase = self.functional.call(args)
-        target.array = view.array
-        target._sizes = None
+        target._backend_array = view._backend_array
+        target._known_sizes = None
         return target
 
     def _refuse_view(self) -> NoReturn:

@@ -102,7 +102,7 @@ class OuterLevelKernel:
             step_in(state, stepped)
         if self.changes_geometry:
             target: TensorBase = args[0]
-            target._sizes = None
+            target._known_sizes = None
             return target
         return wrap_results(out, level, values, args)
 

@@ -145,9 +145,9 @@ def check_results(op: Operator, function: Callable[..., Any], out: Any) -> None:
 
 def share_memory(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors are views of the same memory, as far as their arrays tell."""
-    if a is b or a.array is b.array:
+    if a is b or a._backend_array is b._backend_array:
         return True
-    if a._shared is not None and a._shared is b._shared:
+    if a._shared_storage is not None and a._shared_storage is b._shared_storage:
         return True
     return a.device is b.device and storage_of(a) == storage_of(b)
 

@@ -183,7 +183,7 @@ class AutocastKernel:
 
 def _is_weight(tensor: TensorBase) -> bool:
     """Whether it is a float32 leaf that requires grad, and no view."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None or tensor.dtype is not float32 or tensor._view_info is not None:
         return False
     return meta.requires_grad and meta.grad_fn is None

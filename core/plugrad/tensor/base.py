@@ -3,10 +3,10 @@
 Tensor (interpreted, plugrad._tensor.classes)      weak references, user attributes
   TensorMethods (generated)                every operator as a method
     TensorBase (here)                      fields, autograd properties
-      array    the backend's array
-      meta     AutogradMeta | None         grad, grad_fn, hooks
-      shared   Storage | None              the version that views share
-      view     ViewInfo | None             what this is a view of, and how to make it again
+      _backend_array    the backend's array, which users know as `array`
+      _autograd_meta    AutogradMeta | None    grad, grad_fn, hooks
+      _shared_storage   Storage | None         the version that views share
+      _view_info        ViewInfo | None        what this is a view of, and how to make it again
 """
 
 from __future__ import annotations
@@ -218,23 +218,36 @@ def _keep_until_here(value: object) -> None:
 class TensorBase:
     """The fields of a tensor.
 
+    A subclass may have attributes of any name, `array` among them: the core reads those that begin
+    with an underscore, and `dtype` and `device`.
+
     Attributes:
-        array: the elements, as an array of the backend's library. To write to it is not noticed
-            by autograd.
         dtype: the type of the elements, such as `plugrad.float32`.
         device: where the elements are, such as `device(type='cpu')`.
     """
 
-    _meta: AutogradMeta | None = None
-    _shared: Storage | None = None
+    _autograd_meta: AutogradMeta | None = None
+    _shared_storage: Storage | None = None
     _view_info: ViewInfo | None = None
-    _sizes: tuple[int, ...] | None = None
+    _known_sizes: tuple[int, ...] | None = None
 
     def __init__(self, array: Any, dtype: DType, device: Device, keyset: i64) -> None:
-        self.array: Any = array
+        self._backend_array: Any = array
         self.dtype: DType = dtype
         self.device: Device = device
         self._keyset: i64 = keyset
+
+    @property
+    def array(self) -> Any:
+        """The elements, as an array of the backend's library.
+
+        To write to it is not noticed by autograd.
+        """
+        return self._backend_array
+
+    @array.setter
+    def array(self, value: Any) -> None:
+        self._backend_array = value
 
     @property
     @final
@@ -283,12 +296,12 @@ class TensorBase:
 
 def sizes_of(tensor: TensorBase) -> tuple[int, ...]:
     """The shape as a plain tuple."""
-    sizes = tensor._sizes
+    sizes = tensor._known_sizes
     if sizes is None:
-        array: Any = tensor.array
+        array: Any = tensor._backend_array
         # Other libraries have lengths, and tuples of them, of their own classes.
         sizes = array.shape if type(array) is _NUMPY else whole_numbers(array.shape, array)
-        tensor._sizes = sizes
+        tensor._known_sizes = sizes
     return sizes
 
 
@@ -318,7 +331,7 @@ def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:
 
 def version_of(tensor: TensorBase) -> i64:
     """How often the tensor's memory was written to."""
-    storage = tensor._shared
+    storage = tensor._shared_storage
     return 0 if storage is None else storage.version
 
 
@@ -342,16 +355,16 @@ def needs_grad(tensor: TensorBase) -> bool:
     """Whether operations on a tensor are recorded (grad mode apart)."""
     if tensor._view_info is not None:
         return view_needs_grad(tensor)
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     return meta is not None and (meta.requires_grad or meta.grad_fn is not None)
 
 
 def share_storage(tensor: TensorBase) -> Storage:
     """The storage, made now if nobody needed it so far."""
-    storage = tensor._shared
+    storage = tensor._shared_storage
     if storage is None:
         storage = Storage()
-        tensor._shared = storage
+        tensor._shared_storage = storage
     return storage
 
 
@@ -377,28 +390,28 @@ def keyset_without_tangent(tensor: TensorBase) -> i64:
 
 
 def materialize_meta(tensor: TensorBase) -> AutogradMeta:
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None:
         meta = AutogradMeta()
-        tensor._meta = meta
+        tensor._autograd_meta = meta
     return meta
 
 
 def replace_array(tensor: TensorBase, array: Any) -> None:
     """Put another array in place of a tensor's, as set_data and immutable backends do."""
-    former: Any = tensor.array
-    tensor.array = array
-    tensor._sizes = None
+    former: Any = tensor._backend_array
+    tensor._backend_array = array
+    tensor._known_sizes = None
     _keep_until_here(former)
 
 
 def detached(tensor: TensorBase) -> TensorBase:
     """A tensor with the same array and version counter, outside the graph."""
     keyset = keyset_without_tangent(tensor)
-    result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
+    result = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
     result._keyset = keyset
-    result._shared = share_storage(tensor)
-    result._sizes = tensor._sizes
+    result._shared_storage = share_storage(tensor)
+    result._known_sizes = tensor._known_sizes
     note_alias(result, tensor)
     return result
 
@@ -428,13 +441,13 @@ def note_alias(tensor: TensorBase, source: TensorBase) -> None:
 
 def view_needs_grad(tensor: TensorBase) -> bool:
     """Whether a view requires grad: by itself or because its base does."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is not None and (meta.requires_grad or meta.grad_fn is not None):
         return True
     view = tensor._view_info
     if view is None:
         return False
-    above = view.base._meta
+    above = view.base._autograd_meta
     return above is not None and (above.requires_grad or above.grad_fn is not None)
 
 
@@ -496,7 +509,7 @@ def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> Tensor
     """
     # Fields are set natively: passing them through the class call costs half as much again.
     result: TensorBase = _classes.new(_classes.tensor)
-    result.array = array
+    result._backend_array = array
     result.dtype = dtype
     result.device = device
     if WATCH.threads > 0:

@@ -122,7 +122,7 @@ def attach_tangent(tensor: TensorBase, value: TensorBase, level: ForwardLevel) -
 
 def drop_tangent(tensor: TensorBase, level: ForwardLevel) -> None:
     """Make a tensor of a level an ordinary one."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is not None:
         tangent = meta.tangent
         if tangent is None or tangent.level is level:
@@ -132,7 +132,7 @@ def drop_tangent(tensor: TensorBase, level: ForwardLevel) -> None:
 
 def own_tangent(tensor: TensorBase) -> Tangent | None:
     """The tangent that a tensor holds itself."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     return None if meta is None else meta.tangent
 
 

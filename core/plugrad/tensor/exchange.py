@@ -43,16 +43,16 @@ class Before:
 
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor = tensor
-        self.array: Any = tensor.array
+        self.array: Any = tensor._backend_array
         self.former = FormerArray(tensor)
         self.dtype = tensor.dtype
         self.device = tensor.device
         self.keyset: i64 = tensor._keyset
         self.version: i64 = version_of(tensor)
         self.requires_grad: bool = needs_grad(tensor)
-        self.shared: Storage | None = tensor._shared
+        self.shared: Storage | None = tensor._shared_storage
         self.view_info: ViewInfo | None = tensor._view_info
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         self.meta: AutogradMeta | None = meta
         self.grad: TensorBase | None = None if meta is None else meta.grad
         self.grad_fn: Node | None = None if meta is None else meta.grad_fn
@@ -69,7 +69,7 @@ class Before:
 
     def has_graph(self) -> bool:
         """Whether the tensor has a grad_fn now that it had not."""
-        meta = self.tensor._meta
+        meta = self.tensor._autograd_meta
         return meta is not None and meta.grad_fn is not None and meta.grad_fn is not self.grad_fn
 
     def writes(self) -> int:
@@ -83,16 +83,16 @@ class Before:
         tensor.dtype = self.dtype
         tensor.device = self.device
         tensor._keyset = self.keyset
-        storage = tensor._shared
+        storage = tensor._shared_storage
         if storage is not None:
             storage.version = self.version
         if self.shared is not None:
-            tensor._shared = self.shared
+            tensor._shared_storage = self.shared
             self.shared.version = self.version
         tensor._view_info = self.view_info
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         if self.meta is not None:
-            tensor._meta = self.meta
+            tensor._autograd_meta = self.meta
             meta = self.meta
         if meta is not None:
             meta.grad = self.grad
@@ -104,7 +104,7 @@ class Before:
 
 def arrays_of(tensors: list[TensorBase]) -> list[Any]:
     """The tensors' arrays."""
-    return [tensor.array for tensor in tensors]
+    return [tensor._backend_array for tensor in tensors]
 
 
 def cell_of(tensor: TensorBase) -> Any:
@@ -143,7 +143,7 @@ def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) 
         if tensor._keyset & FUNCTIONALIZE_BIT and alias_of(tensor) is not None:
             rebind(tensor, array)
         else:
-            tensor.array = array
+            tensor._backend_array = array
         count = writes[number]
         if count:
             share_storage(tensor).version += count
@@ -160,7 +160,7 @@ def put_gradients(tensors: list[TensorBase], arrays: list[Any]) -> None:
 def drop_gradients(tensors: list[TensorBase]) -> None:
     """Leave tensors without a gradient."""
     for tensor in tensors:
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         if meta is not None:
             meta.grad = None
 
@@ -177,7 +177,7 @@ def situation(tensors: list[TensorBase]) -> list[int]:
     whether it has one, and whether its elements are still to be conjugated or negated."""
     found: list[int] = []
     for tensor in tensors:
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         word = 0
         if meta is not None:
             if meta.grad is not None:

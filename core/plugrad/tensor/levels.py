@@ -215,7 +215,7 @@ def wrapped_of(tensor: TensorBase) -> Wrapped | None:
     """What a tensor of a level wraps; None for an ordinary one."""
     if tensor._keyset & TRANSFORMS_BIT == 0:
         return None
-    array: Wrapped = tensor.array
+    array: Wrapped = tensor._backend_array
     return array
 
 
@@ -229,7 +229,7 @@ def value_at(tensor: TensorBase, level: Level) -> TensorBase:
     """What a tensor is one level further out: itself if it is none of this level's."""
     if tensor._keyset & TRANSFORMS_BIT == 0:
         return tensor
-    wrapped: Wrapped = tensor.array
+    wrapped: Wrapped = tensor._backend_array
     return wrapped.value if wrapped.level is level else tensor
 
 
@@ -237,7 +237,7 @@ def is_at(tensor: TensorBase, level: Level) -> bool:
     """Whether it is a tensor of this level."""
     if tensor._keyset & TRANSFORMS_BIT == 0:
         return False
-    wrapped: Wrapped = tensor.array
+    wrapped: Wrapped = tensor._backend_array
     return wrapped.level is level
 
 
@@ -248,7 +248,7 @@ def living(tensor: TensorBase) -> TensorBase:
         RuntimeError: it got out of a vmap, and so without the dimension that was mapped over.
     """
     while tensor._keyset & TRANSFORMS_BIT:
-        wrapped: Wrapped = tensor.array
+        wrapped: Wrapped = tensor._backend_array
         if wrapped.level.alive:
             break
         if wrapped.batch_dim >= 0:
@@ -278,7 +278,7 @@ def readable(tensor: TensorBase, control_flow: bool = False) -> TensorBase:
         RuntimeError: it has other elements for each element of a batch.
     """
     while tensor._keyset & TRANSFORMS_BIT:
-        wrapped: Wrapped = tensor.array
+        wrapped: Wrapped = tensor._backend_array
         if wrapped.batch_dim >= 0:
             _refuse(control_flow)
         tensor = wrapped.value
@@ -292,7 +292,7 @@ def _refuse(control_flow: bool) -> NoReturn:
 def is_mapped(tensor: TensorBase) -> bool:
     """Whether it has other elements for each element of a batch, so that it cannot be read."""
     while tensor._keyset & TRANSFORMS_BIT:
-        wrapped: Wrapped = tensor.array
+        wrapped: Wrapped = tensor._backend_array
         if wrapped.batch_dim >= 0:
             return True
         tensor = wrapped.value
@@ -317,7 +317,7 @@ def is_mapped_like(tensor: TensorBase, other: TensorBase) -> bool:
 def _mapping_levels(tensor: TensorBase) -> list[int]:
     found: list[int] = []
     while tensor._keyset & TRANSFORMS_BIT:
-        wrapped: Wrapped = tensor.array
+        wrapped: Wrapped = tensor._backend_array
         if wrapped.batch_dim >= 0:
             found.append(wrapped.level.number)
         tensor = wrapped.value
@@ -327,7 +327,7 @@ def _mapping_levels(tensor: TensorBase) -> list[int]:
 def whole_batch(tensor: TensorBase) -> TensorBase:
     """The ordinary tensor with the elements of a tensor of levels, for all elements of a batch."""
     while tensor._keyset & TRANSFORMS_BIT:
-        wrapped: Wrapped = tensor.array
+        wrapped: Wrapped = tensor._backend_array
         tensor = wrapped.value
     return tensor
 

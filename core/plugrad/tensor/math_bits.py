@@ -32,7 +32,7 @@ _PREFIXES: Final = ("empty", "new_")
 def math_bits(tensor: TensorBase) -> i64:
     """The bits of an ordinary tensor, or of the one that a tensor of a level stands for."""
     while tensor._keyset & keys.TRANSFORMS_BIT:
-        wrapped: Wrapped = tensor.array
+        wrapped: Wrapped = tensor._backend_array
         tensor = wrapped.value
     return tensor._keyset & keys.MATH_BITS
 
@@ -66,7 +66,7 @@ def resolved(tensor: TensorBase) -> TensorBase:
 def _without_bits(tensor: TensorBase) -> TensorBase:
     """A tensor around the same array, to be read at once: nothing knows that they share it."""
     keyset: i64 = tensor._keyset & ~(keys.MATH_BITS | keys.FORWARD_AD_BIT)
-    return make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
+    return make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
 
 
 def toggled(tensor: TensorBase, bit: i64) -> TensorBase:

@@ -247,7 +247,7 @@ def _grad_suffix(tensor: TensorBase) -> str | None:
 
 def _level_repr(tensor: TensorBase) -> str:
     """The text of a tensor of a level, with what it wraps below."""
-    wrapped: Wrapped = tensor.array
+    wrapped: Wrapped = tensor._backend_array
     number = wrapped.level.number if wrapped.level.alive else -2
     inside = tensor_repr(wrapped.value).replace("\n", "\n    ")
     if wrapped.batch_dim >= 0:

@@ -89,10 +89,57 @@ def test_limits_and_operators_are_copied_and_pickled() -> None:
 
 def test_a_tensor_does_not_take_its_fields_from_a_state() -> None:
     x = plugrad.ones(2)
-    x.__setstate__({"_keyset": -1, "array": None, "note": "mine"})
+    x.__setstate__({"_keyset": -1, "_backend_array": None, "note": "mine"})
     assert x.tolist() == [1.0, 1.0]
     assert x.note == "mine"
     assert copy.copy(x).note == "mine"
+
+
+def test_a_subclass_may_have_attributes_of_any_name() -> None:
+    class Image(plugrad.Tensor):
+        """As medical images are: with an array of its own making, and what goes with it."""
+
+        def __init__(self, data: object) -> None:
+            self._meta = {"affine": 1}
+            self._shared = self._sizes = self.storage_state = "mine"
+
+        @property
+        def array(self) -> Any:
+            # Reads elements, and so comes back here if the core asked for it.
+            return self.detach().numpy() + 1
+
+        @array.setter
+        def array(self, value: object) -> None:
+            raise AssertionError("the core has asked the subclass for its elements")
+
+    x = Image([1.0, 2.0])
+    x.requires_grad_()
+    y = (x * x).sum() + plugrad.cat([x, x])[0]
+    y.backward()
+    assert type(y) is Image
+    assert plugrad.Tensor.tolist(x.grad) == [3.0, 4.0]
+    assert x.array.tolist() == [2.0, 3.0]
+    assert x._meta == {"affine": 1}
+    with plugrad.no_grad():
+        x.copy_(plugrad.tensor([3.0, 4.0]))
+    assert x.tolist() == [3.0, 4.0]
+    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(_plain(x)))):
+        assert other.tolist() == [3.0, 4.0]
+
+
+def _plain(x: plugrad.Tensor) -> plugrad.Tensor:
+    return x.detach().as_subclass(plugrad.Tensor)
+
+
+def test_a_tensor_takes_attributes_of_any_name() -> None:
+    x = plugrad.ones(2, requires_grad=True)
+    for name in ("_meta", "_shared", "_sizes", "meta", "level", "note"):
+        setattr(x, name, name)
+    (x * 2).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert x.shape == (2,)
+    assert copy.copy(x)._meta == "_meta"
 
 
 def subclass_in_use() -> type[plugrad.Tensor]:

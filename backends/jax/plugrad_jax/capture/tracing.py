@@ -230,7 +230,7 @@ class Tracing:
 
     def _note_grad(self, tensor: Any, before: Before) -> None:
         changes = self.changes
-        meta = tensor._meta
+        meta = tensor._autograd_meta
         if meta is None:
             return
         if bool(meta.requires_grad) is not before.leaf_flag:

@@ -5,27 +5,30 @@ from __future__ import annotations
 # Interpreted: it runs seldom next to what it calls.
 import contextlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from plugrad.autograd.checkpoint.operator_log import OperatorLog, log_operators
+from plugrad.autograd.checkpoint.random_states import (
+    RandomState,
+    get_device_states,
+    set_device_states,
+)
 from plugrad.autograd.checkpoint.recomputation import CheckpointError, Region
+from plugrad.autograd.checkpoint.reentrant import (
+    CheckpointFunction,
+    check_backward_validity,
+    detach_variable,
+)
 from plugrad.autograd.checkpoint.selective import (
     CheckpointPolicy,
     SelectiveCheckpointContext,
     create_selective_checkpoint_contexts,
 )
-from plugrad.autograd.engine.callbacks import is_checkpoint_valid
-from plugrad.autograd.function import Function
-from plugrad.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
-from plugrad.autograd.run_backward import backward
-from plugrad.autograd.variable.properties import grad_of
-from plugrad.device import Device
+from plugrad.autograd.grad_mode import is_grad_enabled
 from plugrad.dispatch.autocast import AutocastAsBefore
-from plugrad.dispatch.backends.active import active_backends, default_device, generator_of
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
-from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.calls.arguments import int_argument
 
@@ -256,86 +259,6 @@ def _in_sequence(steps: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return run
 
 
-# Random state.
-
-
-def _tensors_in(value: Any) -> Iterator[TensorBase]:
-    if isinstance(value, TensorBase):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors_in(item)
-
-
-def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
-    """Devices that a function of `args` may draw random numbers on, and their generators' states.
-
-    The default device, the host, and those of tensors in `args`, also within lists, tuples, dicts.
-
-    Args:
-        args: anything.
-
-    >>> import plugrad
-    >>> devices, states = plugrad.utils.checkpoint.get_device_states(plugrad.ones(1))
-    >>> devices
-    [device(type='cpu')]
-    """
-    devices = {default_device(): None}
-    for active in active_backends():
-        if active.name == "cpu":
-            devices[active.device(None)] = None
-    for tensor in _tensors_in(args):
-        devices[tensor.device] = None
-    found: list[Device] = []
-    states: list[Any] = []
-    for device in devices:
-        with contextlib.suppress(NotImplementedError):
-            states.append(generator_of(device).get_state())
-            found.append(device)
-    return found, states
-
-
-@explains
-def set_device_states(devices: Iterable[Device], states: Iterable[Any]) -> None:
-    """Put the generators of devices into the states that `get_device_states` returned.
-
-    Args:
-        devices: whose generators are set.
-        states: one for each device.
-
-    >>> import plugrad
-    >>> devices, states = plugrad.utils.checkpoint.get_device_states()
-    >>> x = plugrad.rand(2)
-    >>> plugrad.utils.checkpoint.set_device_states(devices, states)
-    >>> plugrad.equal(plugrad.rand(2), x)
-    True
-    """
-    for device, state in zip(devices, states, strict=True):
-        generator_of(device).set_state(state)
-
-
-class _RandomState(Scope):
-    """The random state at one time; as a context manager, it is that time again inside."""
-
-    def __init__(self, preserved: bool, args: tuple[Any, ...]) -> None:
-        self.devices: list[Device] = []
-        self.states: list[Any] = []
-        if preserved:
-            self.devices, self.states = get_device_states(*args)
-
-    def read(self, state: LocalState) -> Any:
-        return [generator_of(device).get_state() for device in self.devices]
-
-    def change(self, state: LocalState) -> None:
-        set_device_states(self.devices, self.states)
-
-    def restore(self, state: LocalState, before: Any) -> None:
-        set_device_states(self.devices, before)
-
-
 # Without a reentrant pass.
 
 
@@ -374,7 +297,7 @@ def _checkpoint_without_reentrant(
             f"determinism_check should be one of {list(_DESCRIPTIONS)}, but got {determinism_check}"
         )
     first_context, second_context = context_fn()
-    random_state = _RandomState(preserve_rng_state, (args, kwargs))
+    random_state = RandomState(preserve_rng_state, (args, kwargs))
 
     autocast = current_state().autocast
 
@@ -448,116 +371,3 @@ def _with_stacks(log: OperatorLog, label: str) -> str:
         text += f"{line}   ({index + 1} of {len(log.lines)} in {label})\n\n"
         text += "\n".join(log.stacks[index]) + "\n\n"
     return text
-
-
-# With a reentrant pass.
-
-
-@explains
-def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same, with tensors detached; what required grad does so as a leaf.
-
-    Args:
-        inputs: tensors and other values.
-
-    Raises:
-        RuntimeError: `inputs` is no tuple.
-
-    >>> import plugrad
-    >>> x = plugrad.ones(1, requires_grad=True) * 2
-    >>> (y,) = plugrad.utils.checkpoint.detach_variable((x,))
-    >>> y.requires_grad, y.is_leaf
-    (True, True)
-    """
-    if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            "Only tuple of tensors is supported. Got Unsupported input type: "
-            f"{type(inputs).__name__}"
-        )
-    found: list[Any] = []
-    for value in inputs:
-        if isinstance(value, TensorBase):
-            tensor: Any = value
-            made = tensor.detach()
-            made.requires_grad = tensor.requires_grad
-            found.append(made)
-        else:
-            found.append(value)
-    return tuple(found)
-
-
-@explains
-def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warn if no tensor among `inputs` requires grad.
-
-    Args:
-        inputs: anything; what is no tensor is not looked at.
-
-    >>> import plugrad
-    >>> plugrad.utils.checkpoint.check_backward_validity([plugrad.ones(1, requires_grad=True)])
-    """
-    tensors: list[Any] = [value for value in inputs if isinstance(value, TensorBase)]
-    if not any(tensor.requires_grad for tensor in tensors):
-        warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3
-        )
-
-
-class CheckpointFunction(Function):
-    """Runs a function unrecorded; its backward runs it recorded, and backward through that.
-
-    >>> import plugrad
-    >>> x = plugrad.ones(2, requires_grad=True)
-    >>> y = plugrad.utils.checkpoint.CheckpointFunction.apply(plugrad.exp, True, x)
-    >>> y.sum().backward()
-    >>> plugrad.equal(x.grad, x.exp())
-    True
-    """
-
-    @staticmethod
-    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
-        check_backward_validity(args)
-        ctx.run_function = run_function
-        ctx.random_state = _RandomState(preserve_rng_state, args)
-        ctx.autocast = current_state().autocast
-        ctx.inputs = [None if isinstance(value, TensorBase) else value for value in args]
-        ctx.tensor_indices = [
-            index for index, value in enumerate(args) if isinstance(value, TensorBase)
-        ]
-        ctx.save_for_backward(*[args[index] for index in ctx.tensor_indices])
-        with no_grad():
-            return run_function(*args)
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        if not is_checkpoint_valid():
-            raise RuntimeError(
-                "When use_reentrant=True, plugrad.utils.checkpoint is incompatible with .grad() or "
-                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
-                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
-                "argument."
-            )
-        inputs = list(ctx.inputs)
-        for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
-            inputs[index] = tensor
-        detached = detach_variable(tuple(inputs))
-        with ctx.random_state, AutocastAsBefore(ctx.autocast), enable_grad():
-            outputs = ctx.run_function(*detached)
-        if not isinstance(outputs, (tuple, list)):
-            outputs = (outputs,)
-        roots: list[Any] = []
-        grads: list[Any] = []
-        for output, grad in zip(outputs, grad_outputs, strict=False):
-            if isinstance(output, TensorBase) and needs_grad(output):
-                roots.append(output)
-                grads.append(grad)
-        if not roots:
-            raise RuntimeError(
-                "none of output has requires_grad=True, this checkpoint() is not necessary"
-            )
-        backward(roots, grads)
-        return (
-            None,
-            None,
-            *[grad_of(value) if isinstance(value, TensorBase) else None for value in detached],
-        )

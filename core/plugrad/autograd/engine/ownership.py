@@ -26,8 +26,8 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
     if (
         grad is None
         or grad._keyset & (TRANSFORMS_BIT | MATH_BITS)
-        or grad._shared is not None
-        or grad._meta is not None
+        or grad._shared_storage is not None
+        or grad._autograd_meta is not None
     ):
         return False
     if grad._keyset & FUNCTIONALIZE_BIT:
@@ -36,7 +36,7 @@ def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> 
             return False
         grad = None
         return _reference_count(grads, index) <= _unshared.tensor + others
-    if getattr(grad.array, "base", None) is not None:
+    if getattr(grad._backend_array, "base", None) is not None:
         return False
     grad = None
     return (
@@ -52,7 +52,7 @@ def _reference_count(grads: list[TensorBase | None], index: i64) -> int:
 def _array_reference_count(grads: list[TensorBase | None], index: i64) -> int:
     grad = grads[index]
     assert grad is not None
-    return sys.getrefcount(grad.array)
+    return sys.getrefcount(grad._backend_array)
 
 
 @final

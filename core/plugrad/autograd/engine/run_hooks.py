@@ -30,7 +30,7 @@ def run_tensor_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> No
 def run_leaf_hooks(node: Node, grads: list[TensorBase | None]) -> None:
     """Hooks of a leaf, which the leaf keeps itself, since its node may not outlive a graph."""
     if isinstance(node, AccumulateGradBase):
-        meta = node.variable._meta
+        meta = node.variable._autograd_meta
         if meta is not None and meta.hooks:
             run_tensor_hooks(meta.hooks, grads, 0)
 

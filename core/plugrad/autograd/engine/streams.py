@@ -51,7 +51,7 @@ class Arrival:
 
 def lend(grad: TensorBase, stream: Any) -> None:
     """A gradient's memory is in use on a stream that it was not made on."""
-    find_backend(grad.device.type).backend.record_stream(grad.array, stream)
+    find_backend(grad.device.type).backend.record_stream(grad._backend_array, stream)
 
 
 @final

@@ -375,7 +375,7 @@ def _tie_modified(ctx: FunctionNode, output: TensorBase, args: tuple[Any, ...], 
     if output._view_info is not None and count > 1:
         raise RuntimeError(SEVERAL_OUTPUTS)
     check_inplace(output)
-    meta = output._meta
+    meta = output._autograd_meta
     if meta is not None:
         meta.grad = None
     rebase_history(output, ctx, _tensor_number(output, args))
@@ -397,7 +397,7 @@ def _without_gradient(output: TensorBase, is_input: bool) -> TensorBase:
     if is_input:
         # Another tensor, for the input's own requires_grad must not change.
         return detached(output)
-    meta = output._meta
+    meta = output._autograd_meta
     # A view of an input keeps requires_grad, as one that was made under no_grad does.
     if output._view_info is None and meta is not None:
         meta.grad_fn = None
@@ -425,7 +425,7 @@ def _save(ctx: FunctionNode, tensors: tuple[Any, ...], outputs: tuple[Any, ...])
         if tensor is None:
             saved.append(None)
         elif isinstance(tensor, TensorBase):
-            meta = tensor._meta
+            meta = tensor._autograd_meta
             if meta is not None and meta.grad_fn is not None and _is_one_of(tensor, outputs):
                 saved.append(SavedVariable(tensor, i64(meta.output_nr)))
             else:

@@ -45,11 +45,11 @@ class MemoryAccount:
     def results(self, record: Record, result: Any, args: Any) -> None:
         """Count what a call returned that it was not given."""
         if isinstance(result, TensorBase):
-            self._result(record, result.array, args)
+            self._result(record, result._backend_array, args)
         elif isinstance(result, (list, tuple)):
             for item in result:
                 if isinstance(item, TensorBase):
-                    self._result(record, item.array, args)
+                    self._result(record, item._backend_array, args)
 
     def _result(self, record: Record, array: Any, args: Any) -> None:
         owner = _owner(array)
@@ -90,7 +90,7 @@ def _owner(array: Any) -> Any:
 def _is_among(owner: Any, args: Any) -> bool:
     for value in args:
         if isinstance(value, TensorBase):
-            if _owner(value.array) is owner:
+            if _owner(value._backend_array) is owner:
                 return True
         elif isinstance(value, (list, tuple)) and _is_among(owner, value):
             return True

@@ -169,7 +169,7 @@ class Recorder(Trace):
 
     def _note_result(self, record: Record, result: Any) -> None:
         if isinstance(result, TensorBase):
-            meta = result._meta
+            meta = result._autograd_meta
             if meta is not None and meta.grad_fn is not None:
                 key = id(meta.grad_fn)
                 known = self.makers.get(key)

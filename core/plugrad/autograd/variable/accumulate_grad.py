@@ -73,7 +73,7 @@ class AccumulateGradBase(Node):
     def update_grad_dtype(self) -> None:
         """Expect gradients of the dtype that the variable's `grad_dtype` says."""
         variable = self.variable
-        meta = variable._meta
+        meta = variable._autograd_meta
         code: int = OWN_GRAD_DTYPE if meta is None else int(meta.grad_dtype)
         metadata = self._metadata0
         if metadata is None:
@@ -150,8 +150,8 @@ def _has_layout_of(grad: TensorBase, variable: TensorBase) -> bool:
     if len(sizes_of(grad)) < len(sizes_of(variable)):
         wanted = _layout_for(variable)[: len(sizes_of(grad))]
         return _has_steps(grad, wanted)
-    if len(sizes_of(grad)) < 2 or getattr(grad.array, "strides", None) == getattr(
-        variable.array, "strides", None
+    if len(sizes_of(grad)) < 2 or getattr(grad._backend_array, "strides", None) == getattr(
+        variable._backend_array, "strides", None
     ):
         return True
     if grad.device is not variable.device:
@@ -178,7 +178,7 @@ def _with_layout_of(grad: TensorBase, variable: TensorBase, fits: bool) -> Tenso
     """A copy whose elements lie in memory as the variable's do; the gradient's may do so, too."""
     if grad._keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
         # Nobody writes to its array, so that a tensor of its own will do.
-        return make_tensor(grad.array, grad.dtype, grad.device, grad._keyset)
+        return make_tensor(grad._backend_array, grad.dtype, grad.device, grad._keyset)
     if fits or grad.dtype is not variable.dtype:
         return call_clone(grad)
     if _layout_for(variable) == contiguous_strides(sizes_of(grad)):
@@ -194,5 +194,5 @@ def _copy_like(grad: TensorBase, variable: TensorBase) -> TensorBase:
     )
     operators["copy_"](copy, grad)
     # Nobody has seen it yet: its history of writes begins now.
-    copy._shared = None
+    copy._shared_storage = None
     return copy

@@ -84,7 +84,7 @@ def backward_hooks(tensor: TensorBase) -> Any:
 
     Those registered before the tensor was written to in place belong to what it was.
     """
-    return None if tensor._meta is None else tensor._meta.hooks
+    return None if tensor._autograd_meta is None else tensor._autograd_meta.hooks
 
 
 def set_backward_hooks(tensor: TensorBase, hooks: Any) -> None:
@@ -98,7 +98,7 @@ def delete_backward_hooks(tensor: TensorBase) -> None:
 
 def post_accumulate_grad_hooks(tensor: TensorBase) -> Any:
     """A leaf's hooks for after accumulation by handle number; None if it never had any."""
-    return None if tensor._meta is None else tensor._meta.post_hooks
+    return None if tensor._autograd_meta is None else tensor._autograd_meta.post_hooks
 
 
 def set_post_accumulate_grad_hooks(tensor: TensorBase, hooks: Any) -> None:

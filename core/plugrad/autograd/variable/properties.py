@@ -94,13 +94,13 @@ def _mark_leaf(tensor: TensorBase, value: bool) -> None:
         raise RuntimeError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
         )
-    if value or tensor._meta is not None:
+    if value or tensor._autograd_meta is not None:
         materialize_meta(tensor).requires_grad = value
 
 
 def dtype_of_grad(tensor: TensorBase) -> DType | None:
     """The dtype that a gradient of the tensor has; None if it may have any."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None or meta.grad_dtype == OWN_GRAD_DTYPE:
         return tensor.dtype
     return None if meta.grad_dtype == ANY_GRAD_DTYPE else ALL_DTYPES[meta.grad_dtype - 1]
@@ -116,8 +116,8 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
     if WATCH.threads > 0:
         note_grad(tensor)
     if value is None:
-        if tensor._meta is not None:
-            tensor._meta.grad = None
+        if tensor._autograd_meta is not None:
+            tensor._autograd_meta.grad = None
         return
     if not isinstance(value, TensorBase):
         raise TypeError(
@@ -152,9 +152,9 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 def data_of(tensor: TensorBase) -> TensorBase:
     """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
     keyset = keyset_without_tangent(tensor)
-    result = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
+    result = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
     result._keyset = keyset
-    if tensor._shared is not None:
+    if tensor._shared_storage is not None:
         share_storage(result)  # as of a view, whose elements may share memory: writes look at them
     note_alias(result, tensor)
     return result
@@ -197,7 +197,7 @@ def set_data(tensor: TensorBase, value: Any) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             "incompatible tensor type."
         )
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is not None:
         if meta.requires_grad and not value.dtype.is_differentiable:
             raise RuntimeError(
@@ -233,7 +233,7 @@ def detach_(tensor: TensorBase) -> None:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is not None:
         meta.grad_fn = None
         meta.output_nr = 0
@@ -244,7 +244,7 @@ def detach_(tensor: TensorBase) -> None:
 
 def grad_of(tensor: TensorBase) -> Any:
     """`.grad`, with PyTorch's warning where it can only be None."""
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is None:
         return None
     if meta.grad is None and meta.grad_fn is not None and not meta.retains_grad:
@@ -264,11 +264,11 @@ def grad_of(tensor: TensorBase) -> Any:
 def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     """A leaf of class `cls` that shares the tensor's array: what `nn.Parameter` is."""
     keyset = keyset_without_tangent(tensor)
-    made = make_tensor(tensor.array, tensor.dtype, tensor.device, keyset)
+    made = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
     # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
     made._keyset = keyset
-    made._shared = share_storage(tensor)
+    made._shared_storage = share_storage(tensor)
     note_alias(made, tensor)
     if requires_grad:
         set_requires_grad(made, True)
@@ -277,4 +277,4 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
 
 def output_nr(tensor: TensorBase) -> int:
     """Which output of its grad_fn a tensor is; 0 for a leaf."""
-    return 0 if tensor._meta is None else int(tensor._meta.output_nr)
+    return 0 if tensor._autograd_meta is None else int(tensor._autograd_meta.output_nr)

@@ -103,7 +103,7 @@ def set_(tensor: TensorBase, source: TensorBase | None) -> None:
     bump_version(tensor)
     tensor.device = source.device
     _move_to(tensor, source)
-    meta = tensor._meta
+    meta = tensor._autograd_meta
     if meta is not None:
         meta.accumulator = None
 
@@ -113,5 +113,5 @@ def _move_to(tensor: TensorBase, source: TensorBase) -> None:
     saved of it misses it by the version."""
     storage = Storage()
     storage.version = version_of(tensor)
-    tensor._shared = storage
+    tensor._shared_storage = storage
     take_over(tensor, source)

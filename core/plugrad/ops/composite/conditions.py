@@ -28,7 +28,7 @@ def has_values(tensor: TensorBase) -> bool:
     """Whether the host can read a tensor: not on `meta`, nor while its backend traces a program."""
     plain = whole_batch(tensor)
     kind = plain.device.type
-    return kind != "meta" and find_backend(kind).backend.has_values(plain.array)
+    return kind != "meta" and find_backend(kind).backend.has_values(plain._backend_array)
 
 
 def known_somewhere(condition: TensorBase) -> bool:

@@ -131,16 +131,16 @@ class InplaceKernel:
     def _run_raw(self, target: TensorBase, args: tuple[Any, ...]) -> Any:
         try:
             if not args:
-                return self.raw(target.array)
+                return self.raw(target._backend_array)
             if len(args) > 1 and args[1] is not ONE:
                 check_alpha(args[1], target.dtype)
             if not isinstance(args[0], TensorBase):
                 number = args[0] * args[1] if len(args) > 1 else args[0]
-                return self.raw(target.array, number)
+                return self.raw(target._backend_array, number)
             if len(args) > 1 and args[1] != 1:
-                factor = self.scale(args[0].array, args[1])
-                return factor if factor is DECLINED else self.raw(target.array, factor)
-            return self.raw(target.array, args[0].array)
+                factor = self.scale(args[0]._backend_array, args[1])
+                return factor if factor is DECLINED else self.raw(target._backend_array, factor)
+            return self.raw(target._backend_array, args[0]._backend_array)
         except Exception as error:
             if args and isinstance(args[0], TensorBase):
                 shape = broadcast_shapes(sizes_of(target), sizes_of(args[0]))
@@ -154,7 +154,7 @@ class InplaceKernel:
             raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
 
     def _write(self, target: TensorBase, result: TensorBase) -> None:
-        write_array(self.op, self.active, target, result.array, result.dtype)
+        write_array(self.op, self.active, target, result._backend_array, result.dtype)
 
 
 def check_inplace_shape(target: TensorBase, result: TensorBase) -> None:
@@ -185,7 +185,7 @@ class RebindingKernel:
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         result: TensorBase = self.compute_new.compute((target, *args))
-        write_array(self.op, self.active, target, result.array, result.dtype)
+        write_array(self.op, self.active, target, result._backend_array, result.dtype)
         return target
 
 
@@ -204,7 +204,7 @@ def write_array(
                 f"Could not run '{op.qualified_name}' on backend {active.name!r}: it needs a "
                 "kernel for 'copy_(target, source)', which the backend does not have"
             )
-        if copy(target.array, array) is DECLINED:
+        if copy(target._backend_array, array) is DECLINED:
             raise OperatorNotFoundError(
                 f"Could not run '{op.qualified_name}' on backend {active.name!r}: "
                 f"{active.kernels_of('copy_')} declined by returning NotImplemented"
@@ -216,7 +216,7 @@ def write_array(
     if tuple(array.shape) != sizes_of(target):
         whole: i64 = active.tensor_keyset & (keys.BACKEND_MASK | keys.DENSE_BIT)
         part = make_tensor(array, target.dtype, target.device, whole)
-        array = _expand(whole, part, sizes_of(target)).array
+        array = _expand(whole, part, sizes_of(target))._backend_array
     rebind(target, array)
 
 
@@ -246,7 +246,7 @@ class CopyKernel:
                 source = cast(source, target.dtype)
             array = moved_array(source, device, non_blocking, not active.backend.mutable)
         else:
-            array = source.array
+            array = source._backend_array
         write_array(self.op, active, target, array, source.dtype)
         return target
 
@@ -285,7 +285,7 @@ class ViewKernel:
             return
         storage = share_storage(source)
         storage.has_views = True
-        out._shared = storage
+        out._shared_storage = storage
         # Its own bits: a view may be conjugated where the source is not.
         own: i64 = keyset_without_tangent(source) & ~keys.MATH_BITS
         out._keyset = own | (out._keyset & keys.MATH_BITS)
@@ -305,7 +305,7 @@ def make_view_info(
     outer = source._view_info
     if outer is None:
         made = ViewInfo(source, ViewStep(None, op, args, position), version_of(source), creation)
-        storage = source._shared
+        storage = source._shared_storage
         if storage is not None and storage.geometries is not None:
             made.geometries = len(storage.geometries)
         return made
@@ -352,7 +352,7 @@ class MutationKernel:
         self, state: LocalState, keyset: i64, target: TensorBase, args: tuple[Any, ...]
     ) -> TensorBase:
         """Write, and count the write."""
-        if target._shared is not None:
+        if target._shared_storage is not None:
             check_overlap(target, self.op.name)
             if args:
                 check_operands(target, args, self.op.name)
@@ -386,7 +386,7 @@ class ListMutationKernel:
     def __call__(self, keyset: i64, *args: Any) -> Any:
         targets: list[TensorBase] = list(args[self.position])
         for target in targets:
-            if target._shared is not None:
+            if target._shared_storage is not None:
                 check_overlap(target, self.op.name)
             announce_write(target)
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
@@ -415,7 +415,7 @@ class ArrayViewKernel:
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         if self.active.backend.mutable:
             replace_array(
-                target, self.functional.lookup(self.dense)(self.dense, target, *args).array
+                target, self.functional.lookup(self.dense)(self.dense, target, *args)._backend_array
             )
             return target
         noticed: i64 = self.dense | keys.FUNCTIONALIZE_BIT
@@ -445,7 +445,7 @@ class InplaceViewKernel:
         if _writes.listener is not None:
             _writes.listener(target)
         former: Geometry | None = None
-        storage = target._shared
+        storage = target._shared_storage
         if storage is not None and storage.has_views and target._view_info is None:
             former = (
                 weakref.ref(target),

@@ -26,7 +26,7 @@ class FormerArray:
 
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor = tensor
-        self.array: Any = tensor.array
+        self.array: Any = tensor._backend_array
         place = alias_of(tensor)
         self.place: Alias | None = place
         self.cell: Cell | None = None if place is None else place.cell

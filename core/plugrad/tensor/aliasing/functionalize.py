@@ -56,16 +56,16 @@ def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -
         place = alias_of(source)
         if place is None:
             note_array(source)
-            place = enter(source, Cell(source.array))
+            place = enter(source, Cell(source._backend_array))
     known = alias_of(tensor)
     if known is not None and known.cell is place.cell:
         return
     with place.cell.lock:
         made = enter(tensor, place.cell)
         made.follow(place, step)
-        if source.array is not read:
+        if source._backend_array is not read:
             # Another thread wrote since the view was taken.
-            replace_array(tensor, _replayed(made, tensor).array)
+            replace_array(tensor, _replayed(made, tensor)._backend_array)
 
 
 def repeats_elements(tensor: TensorBase) -> bool:
@@ -121,7 +121,7 @@ def replay_on_meta(steps: list[Step], array: MetaArray, dtype: DType) -> MetaArr
     state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.TRANSFORMS_BIT)
     state.trace = None
     try:
-        found: MetaArray = replay_view(steps, root, 0).array
+        found: MetaArray = replay_view(steps, root, 0)._backend_array
     finally:
         state.kept = kept
         state.trace = trace
@@ -131,7 +131,7 @@ def replay_on_meta(steps: list[Step], array: MetaArray, dtype: DType) -> MetaArr
 def memory_of(tensor: TensorBase) -> Any:
     """The array that stands for the memory behind a tensor."""
     place = alias_of(tensor)
-    return tensor.array if place is None else place.cell.array
+    return tensor._backend_array if place is None else place.cell.array
 
 
 def group_of(tensor: TensorBase) -> object:
@@ -145,9 +145,9 @@ def take_over(tensor: TensorBase, source: TensorBase) -> None:
     if tensor._keyset & keys.FUNCTIONALIZE_BIT:
         note_array(tensor)
         leave(tensor)
-    replace_array(tensor, source.array)
+    replace_array(tensor, source._backend_array)
     if source._keyset & keys.FUNCTIONALIZE_BIT:
-        join(tensor, source, None, tensor.array)
+        join(tensor, source, None, tensor._backend_array)
 
 
 def rebind(target: TensorBase, array: Any) -> None:
@@ -174,7 +174,7 @@ def rebind(target: TensorBase, array: Any) -> None:
             if place.steps:
                 steps = _steps_of_write(target, place)
                 root = put_back(_like(target, cell.array), steps, _like(target, array))
-                cell.array = root.array
+                cell.array = root._backend_array
             else:
                 cell.array = array
             for member in members:
@@ -186,7 +186,7 @@ def rebind(target: TensorBase, array: Any) -> None:
                 if member.steps is place.steps:
                     replace_array(tensor, array)
                 else:
-                    replace_array(tensor, _replayed(member, tensor).array)
+                    replace_array(tensor, _replayed(member, tensor)._backend_array)
             replace_array(target, array)
     finally:
         state.kept = kept
@@ -229,7 +229,7 @@ def extend(target: TensorBase, view: TensorBase) -> None:
         if place.ordered and len(place.cell.members) <= 2:
             # It and the view, which nobody else has: there is nothing to be shared.
             leave(target)
-    replace_array(target, view.array)
+    replace_array(target, view._backend_array)
 
 
 def _like(tensor: TensorBase, array: Any) -> TensorBase:
@@ -265,7 +265,7 @@ class FunctionalViewKernel:
             if self.op.name == "view":
                 # It may be that no strides give that shape; then this raises.
                 layout = _layout(source, place.cell, [*place.steps, (self.op, args, -1)])
-        read = source.array
+        read = source._backend_array
         if state.trace is not None:
             out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
         else:
@@ -283,7 +283,7 @@ class FunctionalViewKernel:
         return out
 
     def _join(self, out: TensorBase, source: TensorBase, step: Step, read: Any) -> None:
-        out._shared = share_storage(source)
+        out._shared_storage = share_storage(source)
         join(out, source, step, read)
 
     def _take_strided(
@@ -300,7 +300,7 @@ class FunctionalViewKernel:
             state.kept = kept
         own = (*args[:3], contiguous_strides(sizes_of(memory)), 0)
         out: TensorBase = self.op.lookup(below)(below, memory, *own)
-        out._shared = share_storage(source)
+        out._shared_storage = share_storage(source)
         with place.cell.lock:
             made = enter(out, place.cell)
             made.steps = [*steps, (self.op, own, -1)]
@@ -380,7 +380,7 @@ def make_functional_view(op: Operator) -> Any:
 
 
 def _note_alias(tensor: TensorBase, source: TensorBase) -> None:
-    join(tensor, source, None, tensor.array)
+    join(tensor, source, None, tensor._backend_array)
 
 
 set_alias_listener(_note_alias)

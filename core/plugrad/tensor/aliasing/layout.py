@@ -31,8 +31,8 @@ def strides(self: TensorBase) -> tuple[int, ...]:
         return layout_of(self)[0]
     if self._view_info is not None and 0 in sizes_of(self):
         return _layout_of_nothing(self, self._view_info)[0]
-    steps = _backend_of(self).strides(self.array)
-    return whole_numbers(steps, self.array)
+    steps = _backend_of(self).strides(self._backend_array)
+    return whole_numbers(steps, self._backend_array)
 
 
 def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...], int]:
@@ -51,7 +51,7 @@ def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...
 
 def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
     """Those of what a level's tensor wraps, without the one of the mapped dimension."""
-    wrapped: Wrapped = self.array
+    wrapped: Wrapped = self._backend_array
     steps = strides(wrapped.value)
     dim = wrapped.batch_dim
     return steps if dim < 0 else steps[:dim] + steps[dim + 1 :]
@@ -60,14 +60,14 @@ def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
 def storage_offset(self: TensorBase) -> int:
     """Where the first element is in the memory that views share, in elements."""
     if self._keyset & TRANSFORMS_BIT:
-        wrapped: Wrapped = self.array
+        wrapped: Wrapped = self._backend_array
         return storage_offset(wrapped.value)
     if self._keyset & FUNCTIONALIZE_BIT:
         return layout_of(self)[1]
     if self._view_info is not None and 0 in sizes_of(self):
         return _layout_of_nothing(self, self._view_info)[1]
-    place = _backend_of(self).storage_offset(self.array)
-    return whole_numbers((place,), self.array)[0]
+    place = _backend_of(self).storage_offset(self._backend_array)
+    return whole_numbers((place,), self._backend_array)[0]
 
 
 def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_format) -> bool:
@@ -78,7 +78,7 @@ def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_for
         if is_ordered(self):
             return True
     else:
-        array: Any = self.array
+        array: Any = self._backend_array
         if type(array) is np.ndarray and array.flags.c_contiguous:
             return True
     sizes = sizes_of(self)

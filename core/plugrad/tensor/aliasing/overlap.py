@@ -53,7 +53,7 @@ def check_overlap(target: TensorBase, operator: str) -> None:
         if operator not in _UNIFORM and repeats_elements(target):
             raise_overlap()
         return
-    strides: Any = getattr(target.array, "strides", None)
+    strides: Any = getattr(target._backend_array, "strides", None)
     if strides is None or 0 not in strides or operator in _UNIFORM:
         return
     sizes = sizes_of(target)
@@ -125,8 +125,8 @@ def _check_operand(target: TensorBase, other: TensorBase, operator: str, least: 
         if apart and max(target.numel(), least) > 0 and _is_dense(target):
             _raise_shared()
         return
-    storage = target._shared
-    if storage is None or other._shared is not storage or operator in _UNCHECKED:
+    storage = target._shared_storage
+    if storage is None or other._shared_storage is not storage or operator in _UNCHECKED:
         return
     if (target._keyset | other._keyset) & TRANSFORMS_BIT:
         return

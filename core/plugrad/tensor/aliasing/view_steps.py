@@ -33,7 +33,7 @@ def extended(
         last = _from_memory(outer.base, source, op, arguments)
         if last is not None:
             made = ViewInfo(outer.base, last, outer.version, outer.creation_meta)
-            storage = outer.base._shared
+            storage = outer.base._shared_storage
             if storage is not None and storage.geometries is not None:
                 made.geometries = len(storage.geometries)
             return made

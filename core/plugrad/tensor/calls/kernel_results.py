@@ -84,7 +84,7 @@ def _check_tensor(op: Operator, active: ActiveBackend, found: Any, wanted: Any) 
         active.backend.native_dtype(wanted.dtype)
     except TypeError:  # the backend has to use another one
         return
-    check_array(op, active, found.array, wanted.dtype, sizes_of(wanted))
+    check_array(op, active, found._backend_array, wanted.dtype, sizes_of(wanted))
 
 
 def _dtype_among(args: tuple[Any, ...]) -> DType | None:

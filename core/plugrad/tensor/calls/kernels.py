@@ -76,8 +76,8 @@ def _array_for(tensor: TensorBase, dtype: DType, device: Device) -> Any:
         # Cast before the move: the device may not have the former dtype.
         return moved_array(to_dtype(tensor, dtype), device, False, False)
     if tensor.dtype is not dtype:
-        return cast_array(tensor.array, device.type, dtype, device.index or 0)
-    return tensor.array
+        return cast_array(tensor._backend_array, device.type, dtype, device.index or 0)
+    return tensor._backend_array
 
 
 def _is_narrow(dtype: DType) -> bool:
@@ -147,7 +147,7 @@ class UnaryKernel:
 
     def compute(self, a: TensorBase) -> TensorBase:
         dtype = a.dtype
-        array = a.array
+        array = a._backend_array
         if self.result == FLOAT and dtype.category < FLOATING:
             dtype = float_result(dtype)
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
@@ -228,18 +228,18 @@ class BinaryKernel:
         dtype = a.dtype
         device = a.device
         if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
-            out = self._finish(a, b, a.array, b.array, alpha, dtype, device)
+            out = self._finish(a, b, a._backend_array, b._backend_array, alpha, dtype, device)
             if self.broadcasts:
                 # No need to ask the array of the result what its shape is, which takes longer than
                 # to ask once one that is used again and again.
-                left, right = a._sizes, b._sizes
+                left, right = a._known_sizes, b._known_sizes
                 if left is None:
                     if right is not None:
                         left = sizes_of(a)
                 elif right is None:
                     right = sizes_of(b)
                 if left is not None and (left is right or left == right):
-                    out._sizes = left
+                    out._known_sizes = left
             return out
         if self.check is not None:
             self.check(a, b, alpha)
@@ -483,7 +483,7 @@ class RawKernel:
         if isinstance(value, TensorBase):
             if value.device is not device and self.device_position < 0:
                 return _array_for(value, value.dtype, device)
-            return value.array
+            return value._backend_array
         if isinstance(value, DType):
             return self.backend.native_dtype(value)
         if isinstance(value, Device):

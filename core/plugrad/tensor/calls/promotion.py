@@ -375,5 +375,5 @@ def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
         level_tensor: TensorBase = to_copy.call((tensor, dtype, None))
         return level_tensor
     device = tensor.device
-    copied = cast_array(resolved(tensor).array, device.type, dtype, device.index or 0)
+    copied = cast_array(resolved(tensor)._backend_array, device.type, dtype, device.index or 0)
     return wrap(copied, dtype, device)

@@ -150,7 +150,9 @@ def tensor(
         kind = data.dtype if wanted is None else wanted
         if target is data.device:
             made = wrap(
-                cast_array(resolved(data).array, target.type, kind, target.index or 0), kind, target
+                cast_array(resolved(data)._backend_array, target.type, kind, target.index or 0),
+                kind,
+                target,
             )
         else:
             made = from_host(convert_array(host_array(data), data.dtype, kind), kind, target)

@@ -48,7 +48,7 @@ def moved_array(tensor: TensorBase, device: Device, non_blocking: bool, own: boo
     source = find_backend(tensor.device.type)
     target = find_backend(device.type)
     index = device.index or 0
-    array = resolved(tensor).array
+    array = resolved(tensor)._backend_array
     if source is target:
         return target.copy_to_device(array, index, non_blocking)
     if WATCH.threads > 0:
@@ -117,7 +117,9 @@ def _has(device: Device, dtype: DType) -> bool:
 def moved(tensor: TensorBase, device: Device, non_blocking: bool) -> TensorBase:
     """A copy of a tensor on another device, below autograd; on its own one, a plain copy."""
     if tensor.device is device:
-        copied = cast_array(resolved(tensor).array, device.type, tensor.dtype, device.index or 0)
+        copied = cast_array(
+            resolved(tensor)._backend_array, device.type, tensor.dtype, device.index or 0
+        )
         return wrap(copied, tensor.dtype, device)
     return wrap(moved_array(tensor, device, non_blocking, True), tensor.dtype, device)
 
@@ -139,7 +141,7 @@ def pin_memory(tensor: TensorBase, device: object) -> TensorBase:
             "tensors can be pinned"
         )
     wanted = accelerator_type() if device is None else as_device(device).type
-    pinned = find_backend(wanted).backend.pin(resolved(tensor).array)
+    pinned = find_backend(wanted).backend.pin(resolved(tensor)._backend_array)
     return wrap(find_backend(CPU.type).from_host(pinned, 0), tensor.dtype, CPU)
 
 
@@ -148,6 +150,6 @@ def is_pinned(tensor: TensorBase) -> bool:
     if tensor.device is not CPU:
         return False
     for active in active_backends():  # noqa: SIM110  # as in all compiled code, no generator
-        if active.backend.is_pinned(tensor.array):
+        if active.backend.is_pinned(tensor._backend_array):
             return True
     return False

@@ -26,7 +26,7 @@ def host_array(tensor: TensorBase) -> Any:
         tensor = readable(tensor)
     if WATCH.threads > 0:
         note_read(tensor)
-    host = find_backend(tensor.device.type).to_host(tensor.array)
+    host = find_backend(tensor.device.type).to_host(tensor._backend_array)
     if tensor._keyset & CONJUGATE_BIT:
         host = np.conjugate(host)
     if tensor._keyset & NEGATIVE_BIT:

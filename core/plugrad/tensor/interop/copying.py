@@ -25,7 +25,16 @@ from plugrad.tensor.levels import readable
 from plugrad.tensor.math_bits import as_stored, is_conj, is_neg, math_bits, resolved
 
 _FIELDS: Final = frozenset(
-    ["array", "dtype", "device", "_keyset", "_meta", "_shared", "_view_info", "_sizes"]
+    [
+        "_backend_array",
+        "dtype",
+        "device",
+        "_keyset",
+        "_autograd_meta",
+        "_shared_storage",
+        "_view_info",
+        "_known_sizes",
+    ]
 )
 
 
@@ -37,7 +46,7 @@ def instance_of(cls: Any, source: TensorBase) -> TensorBase:
     if cls is type(source):
         return source
     made = empty_shell(cls)
-    made.array = source.array
+    made._backend_array = source._backend_array
     made.dtype = source.dtype
     made.device = source.device
     made._keyset = keyset_without_tangent(source)
@@ -115,7 +124,7 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
             "copy.deepcopy() of a tensor of a function that is being transformed is not supported; "
             "use Tensor.clone()"
         )
-    array = resolved(self).array
+    array = resolved(self)._backend_array
     copied = _copied_with_its_memory(array, memo)
     if copied is None:
         copied = cast_array(array, self.device.type, self.dtype, self.device.index or 0)
@@ -123,7 +132,7 @@ def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
     import copy  # here it is loaded, since it calls
 
     memo[id(self)] = result
-    meta = self._meta
+    meta = self._autograd_meta
     if meta is not None:
         own = materialize_meta(result)
         own.requires_grad = meta.requires_grad

@@ -37,15 +37,15 @@ def dlpack(self: TensorBase, **options: Any) -> Any:
         raise BufferError(f"Can't export tensors with the {bit} bit set")
     if WATCH.threads > 0:
         note_read(self)
-    return find_backend(self.device.type).backend.to_dlpack(self.array, **options)
+    return find_backend(self.device.type).backend.to_dlpack(self._backend_array, **options)
 
 
 def dlpack_device(self: TensorBase) -> Any:
     """DLPack's device type and index."""
     if self._keyset & TRANSFORMS_BIT:
         self = readable(self)
-    place = _backend_of(self).dlpack_device(self.array)
-    return whole_numbers(place, self.array)
+    place = _backend_of(self).dlpack_device(self._backend_array)
+    return whole_numbers(place, self._backend_array)
 
 
 @final

@@ -54,7 +54,7 @@ def _outcome(
         found = dict(zip(paths(tree, "the result"), [_seen(leaf) for leaf in leaves], strict=True))
         for name, tensor in outside.items():
             found[f"{name} after the run"] = _seen(tensor)
-            grad = None if tensor._meta is None else tensor._meta.grad
+            grad = None if tensor._autograd_meta is None else tensor._autograd_meta.grad
             found[f"{name}.grad after the run"] = _seen(grad)
         return found
 

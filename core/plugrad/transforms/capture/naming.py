@@ -77,9 +77,9 @@ class Names(Undo):
                 f"know how to make it{at_line(user_line())}"
             )
         # `.data` of a tensor that is no input looks like a new one, but has not its memory alone.
-        shared = tensor._shared is not None
+        shared = tensor._shared_storage is not None
         fresh = copied(tensor)
-        if shared or getrefcount(tensor.array) > getrefcount(fresh.array):
+        if shared or getrefcount(tensor._backend_array) > getrefcount(fresh._backend_array):
             return self._add_constant(tensor)
         return self._add_fresh(tensor, fresh)
 
@@ -93,14 +93,14 @@ class Names(Undo):
             if name is not None and id(tensor) in self.own:
                 self._check_array(name, tensor)
             return name
-        name = self._by_array.get(id(tensor.array))
+        name = self._by_array.get(id(tensor._backend_array))
         if name is None or not _is_one_place(self._tensors[name], tensor):
             name = self._with_array(tensor)
         if name is None:
             return None
         other = self._tensors[name]
         if tensor._keyset & FUNCTIONALIZE_BIT and (
-            tensor._shared is None or tensor._shared is not other._shared
+            tensor._shared_storage is None or tensor._shared_storage is not other._shared_storage
         ):
             # They have an array in common until one of them is written to.
             return self._through(call_clone, "clone", tensor, name)
@@ -110,7 +110,10 @@ class Names(Undo):
         return self._through(call_detach, "detach", tensor, name)
 
     def _check_array(self, name: str, tensor: TensorBase) -> None:
-        if not tensor._keyset & FUNCTIONALIZE_BIT and tensor.array is not self._array_of[name]:
+        if (
+            not tensor._keyset & FUNCTIONALIZE_BIT
+            and tensor._backend_array is not self._array_of[name]
+        ):
             self._refuse_data(name)
 
     def note(self, tensor: Any) -> None:
@@ -130,8 +133,11 @@ class Names(Undo):
         for name, other in self._tensors.items():
             if _is_one_place(other, tensor):
                 return name
-            shares = shares or (tensor._shared is not None and other._shared is tensor._shared)
-        if shares or id(tensor.array) in self._by_array:
+            shares = shares or (
+                tensor._shared_storage is not None
+                and other._shared_storage is tensor._shared_storage
+            )
+        if shares or id(tensor._backend_array) in self._by_array:
             raise CaptureError(
                 f"capture(): a tensor of shape {tuple(sizes_of(tensor))} shares memory with others "
                 f"of the graph, which does not know how it was made{at_line(user_line())}"
@@ -143,7 +149,7 @@ class Names(Undo):
         """Whether autograd sees the same in two tensors with one array."""
         if tensor._view_info is not None or other._view_info is not None:
             return not needs_grad(tensor) and not needs_grad(other)
-        a, b = tensor._meta, other._meta
+        a, b = tensor._autograd_meta, other._autograd_meta
         first = None if a is None else a.grad_fn
         second = None if b is None else b.grad_fn
         return needs_grad(tensor) == needs_grad(other) and first is second
@@ -157,9 +163,9 @@ class Names(Undo):
     def _name(self, tensor: TensorBase, name: str) -> None:
         self._names[id(tensor)] = name
         self._tensors.setdefault(name, tensor)
-        self._array_of.setdefault(name, tensor.array)
-        self._kept.append((tensor, tensor.array))
-        self._by_array.setdefault(id(tensor.array), name)
+        self._array_of.setdefault(name, tensor._backend_array)
+        self._kept.append((tensor, tensor._backend_array))
+        self._by_array.setdefault(id(tensor._backend_array), name)
 
     def _fresh_name(self, stem: str) -> str:
         """A name that nothing has yet."""
@@ -194,7 +200,7 @@ class Names(Undo):
     def _add_constant(self, tensor: TensorBase) -> str:
         name = self._numbered("c", len(self.constants))
         self.constants[name] = Constant(name, tensor)
-        alias = self._by_array.get(id(tensor.array))
+        alias = self._by_array.get(id(tensor._backend_array))
         self._roots[name] = frozenset([name]) if alias is None else self._roots[alias]
         self._name(tensor, name)
         self._meet_named(tensor, name)
@@ -234,7 +240,7 @@ class Names(Undo):
 
 def _is_one_place(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors have one array, with the same meaning."""
-    return a.array is b.array and (a._keyset ^ b._keyset) & MATH_BITS == 0
+    return a._backend_array is b._backend_array and (a._keyset ^ b._keyset) & MATH_BITS == 0
 
 
 def _overload(name: str) -> Operator:

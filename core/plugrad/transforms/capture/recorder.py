@@ -128,8 +128,8 @@ class Recorder(Names):
             for name in node.defines():
                 tensor = self._tensors[name]
                 del self._names[id(tensor)]
-                if self._by_array.get(id(tensor.array)) == name:
-                    del self._by_array[id(tensor.array)]
+                if self._by_array.get(id(tensor._backend_array)) == name:
+                    del self._by_array[id(tensor._backend_array)]
                 self.own[id(tensor)] = True
         del self.nodes[mark:]
 
@@ -204,9 +204,9 @@ class Recorder(Names):
             if tainted or external:
                 self._tainted |= roots
             tensor = self._tensors[name]
-            self._kept.append(tensor.array)
-            self._array_of[name] = tensor.array
-            self._by_array.setdefault(id(tensor.array), name)
+            self._kept.append(tensor._backend_array)
+            self._array_of[name] = tensor._backend_array
+            self._by_array.setdefault(id(tensor._backend_array), name)
 
     # Values
 
@@ -252,7 +252,7 @@ class Recorder(Names):
         if isinstance(leaf, TensorBase) and id(leaf) not in self.own:
             name = self.name_of(leaf)
             before = self.before[id(leaf)]
-            meta = leaf._meta
+            meta = leaf._autograd_meta
             # What the function has put there itself is the same in every run.
             if meta is not None and meta.grad is before.grad:
                 self.grads_asked.setdefault(name, before.grad is not None)
@@ -283,7 +283,7 @@ class Recorder(Names):
         """The inputs and constants that have another gradient after the run, with its name."""
         found: dict[str, str | None] = {}
         for before in list(self.before.values()):
-            meta = before.tensor._meta
+            meta = before.tensor._autograd_meta
             grad = None if meta is None else meta.grad
             if grad is not before.grad:
                 found[self.name_of(before.tensor)] = None if grad is None else self.name_of(grad)
@@ -305,7 +305,7 @@ class Recorder(Names):
         for before in self.before.values():
             tensor = before.tensor
             name = self._names.get(id(tensor))
-            if name is None or tensor.array is before.array or name in self._written:
+            if name is None or tensor._backend_array is before.array or name in self._written:
                 continue
             if not tensor._keyset & FUNCTIONALIZE_BIT:
                 self._refuse_data(name)
@@ -317,7 +317,7 @@ class Recorder(Names):
             if name not in self._written and needs_grad(before.tensor) != before.requires_grad:
                 return True
         for tensor in self._tensors.values():
-            meta = tensor._meta
+            meta = tensor._autograd_meta
             own = id(tensor) in self.own
             if own and meta is not None and meta.requires_grad and meta.grad_fn is None:
                 return True
@@ -369,7 +369,9 @@ def _shared(
                 name
                 for name in read
                 if isinstance(tensors.get(name), TensorBase)
-                and (tensors[name] is result or tensors[name].array is result.array)
+                and (
+                    tensors[name] is result or tensors[name]._backend_array is result._backend_array
+                )
             ]
         found.append(tuple(dict.fromkeys(names)))
     return tuple(found)

@@ -125,7 +125,7 @@ class Undo(Listener):
             return
         if tensor._keyset & FUNCTIONALIZE_BIT:
             return  # its array stays what it is, and `before` has it
-        if self.own.get(id(tensor), False) and tensor._shared is None:
+        if self.own.get(id(tensor), False) and tensor._shared_storage is None:
             return  # an operator's result, and no view
         self._saved.add(id(tensor))
         with silently():

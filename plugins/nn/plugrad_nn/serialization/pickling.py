@@ -287,7 +287,7 @@ def attributes_of(tensor: Tensor) -> dict[str, Any] | None:
 # Where the core is interpreted, its own fields are in the same dict.
 _FIELDS: Final = frozenset(
     [
-        *("array", "dtype", "device", "_keyset"),
+        *("_backend_array", "dtype", "device", "_keyset"),
         *(name for cls in Tensor.__mro__ for name in vars(cls).get("__annotations__", {})),
     ]
 )

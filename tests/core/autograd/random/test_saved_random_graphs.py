@@ -86,7 +86,7 @@ def test_gradients_are_the_same_when_every_value_is_overwritten(program: Program
         values = program.run(plugrad)
         for position, value in enumerate(values):
             # Views have rules of their own about writes to what they are views of.
-            aliased = value._shared is not None and value._shared.has_views
+            aliased = value._shared_storage is not None and value._shared_storage.has_views
             if position not in (*program.inputs, *program.outputs) and not aliased:
                 value.detach().fill_(7)
         return values

@@ -250,7 +250,7 @@ def _is_unknown(index: TensorBase) -> bool:
     """Whether it has no one value, as a function is traced, or mapped over a batch."""
     if index._keyset & TRANSFORMS_BIT:
         return is_mapped(index)
-    return not find_backend(index.device.type).backend.has_values(index.array)
+    return not find_backend(index.device.type).backend.has_values(index._backend_array)
 
 
 def _dim_of(self: Tensor, indices: list[Any], place: int) -> int:
@@ -280,10 +280,10 @@ def _position(self: Tensor, dim: int, place: int, index: Tensor) -> Tensor:
 def _check_batch(index: Any, dim: int, size: int) -> None:
     """IndexError if one of the indices that are mapped over is out of bounds."""
     backend = find_backend(index.device.type).backend
-    if not backend.has_values(index.array):
+    if not backend.has_values(index._backend_array):
         return
     # Read without an operator, which a capture would record.
-    for number in backend.copy_to_host(index.array).reshape(-1).tolist():
+    for number in backend.copy_to_host(index._backend_array).reshape(-1).tolist():
         if not -size <= number < size:
             raise IndexError(
                 f"index {number} is out of bounds for dimension {dim} with size {size}"

@@ -105,14 +105,14 @@ def _put_in_place(
     results = F._fused_lists(function, *given)
     for target, result in zip(targets, results, strict=True):
         announce_write(target)
-        write_array(operator, active, target, result.array, result.dtype)
+        write_array(operator, active, target, result._backend_array, result.dtype)
         bump_version(target)
     return list(targets)
 
 
 def _memory(tensor: Any) -> int:
     """What tensors that share memory have in common."""
-    return id(tensor if tensor._shared is None else tensor._shared)
+    return id(tensor if tensor._shared_storage is None else tensor._shared_storage)
 
 
 def fused_lists(function: str, self: Tensors, second: Tensors, third: Tensors, numbers: Any) -> Any:
