@@ -21,6 +21,7 @@ from benchmarks import (
     mlp_step,
     network_steps,
     numerics,
+    operators,
     profiler,
     sizes,
     small_ops,
@@ -31,6 +32,7 @@ from benchmarks.report import tables, write_json, write_markdown
 
 BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "small_ops": small_ops.run,
+    "operators": operators.run,
     "mlp_step": mlp_step.run,
     "network_steps": network_steps.run,
     "deep_graph": deep_graph.run,

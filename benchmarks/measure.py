@@ -74,6 +74,8 @@ class Effort:
     """How long to measure: enough for a report, or just enough to see that it runs."""
 
     smoke: bool
+    # Longest time to spend on one contestant of one case.
+    most: float = 3.0
 
     @property
     def rounds(self) -> int:
@@ -82,7 +84,7 @@ class Effort:
     @property
     def seconds(self) -> float:
         """Longest time to spend on one contestant of one case."""
-        return 0.1 if self.smoke else 3.0
+        return 0.1 if self.smoke else self.most
 
 
 def power(number: int) -> str:
