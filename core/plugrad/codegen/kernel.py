@@ -413,6 +413,8 @@ def _direct_kernel(entry: Entry) -> tuple[str, str]:
         both = [argument.type.base for argument in arguments[:2]] == ["Tensor"] * 2
         method = "compute_tensors" if both else "compute"
         return "BinaryKernel", f"{method}({', '.join(names)})"
+    if entry.schema.is_view and not entry.composite:
+        return "ViewKernel", f"compute(state, below, ({', '.join(names)},))"
     return "RawKernel", f"compute(({', '.join(names)},))"
 
 
@@ -531,6 +533,12 @@ def emit_call(out: Source, entry: Entry) -> None:
             traced = f'state.trace.dispatch("call", {op}, keyset, {tuple_of})'
             out.line(f'return cast("{returned}", {traced})')
         passed = "".join(f", {name}" for name in names)
+        if entry.is_factory:
+            out.line(f"kernel: Any = {op}.lookup(keyset)")
+            with out.block("if isinstance(kernel, BackendSelectKernel):"):
+                out.line(f'return cast("{returned}", kernel.compute(state, {tuple_of}))')
+            out.line(f'return cast("{returned}", kernel(keyset{passed}))')
+            return
         if not entry.derivatives:
             out.line(f'return cast("{returned}", {op}.lookup(keyset)(keyset{passed}))')
             return

@@ -89,7 +89,9 @@ def _emit_method(out: Source, group: Group, module: str) -> None:
             given = (
                 f"{{'dtype': dtype}} if {size} is None else {{{size!r}: {size}, 'dtype': dtype}}"
             )
-            with out.block("if args and isinstance(args[0], (DType, type)):"):
+            with out.block(
+                "if args and type(args[0]) is not int and isinstance(args[0], (DType, type)):"
+            ):
                 out.line(f"return {chosen}{{}} if dtype is None else {{'dtype': dtype}}, True)")
             with out.block("if dtype is not None:"):
                 out.line(f"return {chosen}{given}, True)")

@@ -18,6 +18,7 @@ from plugrad.tensor.base import (
     TensorBase,
     ViewInfo,
     ViewStep,
+    numel_of,
     sizes_of,
     steps_up_to,
 )
@@ -60,7 +61,7 @@ def restart(tensor: TensorBase, view: ViewInfo) -> None:
     base = view.base
     sizes, steps, offset = sizes_of(tensor), strides(tensor), storage_offset(tensor)
     start = storage_offset(base)
-    if offset < start or reach(sizes, steps, offset - start) > base.numel():
+    if offset < start or reach(sizes, steps, offset - start) > numel_of(base):
         return
     arguments = (sizes, steps, offset, strides(base), start)
     view.last = ViewStep(None, operators[AS_STRIDED], arguments, -1)

@@ -279,10 +279,7 @@ class TensorBase:
     @final
     def numel(self) -> int:
         """The number of elements."""
-        count = 1
-        for size in sizes_of(self):
-            count *= size
-        return count
+        return numel_of(self)
 
     @final
     def is_inference(self) -> bool:
@@ -303,6 +300,19 @@ def sizes_of(tensor: TensorBase) -> tuple[int, ...]:
         sizes = array.shape if type(array) is _NUMPY else whole_numbers(array.shape, array)
         tensor._known_sizes = sizes
     return sizes
+
+
+def ndim_of(tensor: TensorBase) -> int:
+    """The number of dimensions."""
+    return len(sizes_of(tensor))
+
+
+def numel_of(tensor: TensorBase) -> int:
+    """The number of elements."""
+    count = 1
+    for size in sizes_of(tensor):
+        count *= size
+    return count
 
 
 def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:

@@ -33,6 +33,8 @@ class ActiveBackend:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.name = backend.name
+        # What a device without an index is, if there is but one.
+        self.only: Device = as_device(self.name)
         self.array_type: Any = backend.array_type
         self.key_name: str = backend.key_name or backend.name.capitalize()
         self.fallback: str = backend.fallback or ""
@@ -239,7 +241,7 @@ class ActiveBackend:
         """
         count = self.backend.device_count()
         if count == 1 and (index is None or index == 0):
-            return as_device(self.name)
+            return self.only
         if count == 0:
             why = self.backend.problem() or "it found none"
             raise RuntimeError(f"backend {self.name!r} has no device: {why}")
@@ -450,6 +452,8 @@ def canonical_device(device: object) -> Device:
     """A device whose backend is loaded and whose index is valid; None means the default."""
     if device is None:
         return default_device()
+    if device is CPU and "cpu" in _active:
+        return CPU
     wanted = as_device(device)
     return find_backend(wanted.type).device(wanted.index)
 

@@ -24,7 +24,7 @@ from plugrad.dtype import (
 )
 from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
 from plugrad.tensor.aliasing.overlap import check_overlap
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import (
     check_scalar_fits,
@@ -345,10 +345,10 @@ def fill_scalar(self: TensorBase, value: object) -> Prepared:
 
 
 def fill_tensor(self: TensorBase, value: TensorBase) -> Prepared:
-    if value.ndim != 0:
+    if ndim_of(value) != 0:
         raise RuntimeError(
             "fill_ only supports 0-dimension value tensor but got tensor with "
-            f"{value.ndim} dimensions."
+            f"{ndim_of(value)} dimensions."
         )
     # One number is written everywhere, but what PyTorch writes here is a copy of a tensor.
     check_overlap(self, "copy_")
@@ -369,7 +369,7 @@ def bernoulli_p(self: TensorBase, p: float, generator: object) -> Prepared:
 def multinomial(
     self: TensorBase, num_samples: int, replacement: bool, generator: object
 ) -> Prepared:
-    if self.ndim not in (1, 2):
+    if ndim_of(self) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if self.dtype.category != FLOATING:
         raise RuntimeError(
@@ -444,7 +444,7 @@ def bernoulli_float_(self: TensorBase, p: float, generator: object) -> Prepared:
 
 
 def bernoulli_tensor_(self: TensorBase, p: TensorBase, generator: object) -> Prepared:
-    if self.numel():
+    if numel_of(self):
         if self.dtype.is_complex:
             raise not_implemented("bernoulli_tensor_cpu_self_", self.dtype)
         if p.dtype.category != FLOATING:

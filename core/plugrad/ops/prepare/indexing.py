@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from plugrad.dtype import DType, bool_, int32, int64, uint8
 from plugrad.ops.prepare.reductions import wrap_dim
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 from plugrad.tensor.calls.cpp_names import SHORT_CPP_NAMES
 from plugrad.tensor.calls.kernels import broadcast_shapes
 from plugrad.tensor.calls.promotion import stored_scalar, to_dtype
@@ -26,14 +26,14 @@ def _with_a_dim(sizes: Sizes) -> Sizes:
 
 def _check_index(function: str, self: TensorBase, dim: int, index: TensorBase) -> None:
     """For gather and scatter: dtype, number of dimensions, and sizes apart from `dim`."""
-    if index.numel() and index.dtype not in _INDEX_DTYPES:
+    if numel_of(index) and index.dtype not in _INDEX_DTYPES:
         raise RuntimeError(f"{function}(): Expected dtype int32/int64 for index")
 
 
 def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     _check_index("gather", self, wrapped, index)
-    if index.numel():
+    if numel_of(index):
         own = _with_a_dim(sizes_of(self))
         wanted = _with_a_dim(sizes_of(index))
         if len(own) != len(wanted):
@@ -52,11 +52,11 @@ def gather(self: TensorBase, dim: int, index: TensorBase, sparse_grad: bool) -> 
 
 def check_scatter(self: TensorBase, dim: int, index: TensorBase, src: TensorBase | None) -> int:
     """The dimension, counted from the front, if the shapes and dtypes fit each other."""
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     _check_index("scatter", self, wrapped, index)
     if src is not None and src.dtype is not self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if index.numel() == 0:
+    if numel_of(index) == 0:
         return wrapped
     own = _with_a_dim(sizes_of(self))
     wanted = _with_a_dim(sizes_of(index))
@@ -89,14 +89,14 @@ def scatter_value(
 
 
 def index_select(self: TensorBase, dim: int, index: TensorBase) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
-    if index.ndim > 1:
+    wrapped = wrap_dim(dim, ndim_of(self))
+    if ndim_of(index) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if self.ndim == 0 and index.numel() != 1:
+    if ndim_of(self) == 0 and numel_of(index) != 1:
         raise RuntimeError(
-            f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)"
+            f"index_select(): Index to scalar can have only 1 value, got {numel_of(index)} value(s)"
         )
     return (self, wrapped, index)
 
@@ -104,10 +104,11 @@ def index_select(self: TensorBase, dim: int, index: TensorBase) -> tuple[object,
 def index_add(
     self: TensorBase, dim: int, index: TensorBase, source: TensorBase, alpha: object
 ) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
-    if index.ndim > 1:
+    wrapped = wrap_dim(dim, ndim_of(self))
+    if ndim_of(index) > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            "index_add_(): Index is supposed to be a vector, but got dim: "
+            f"{ndim_of(index)} with type: "
             f"{index.dtype.scalar_name} and size: {list(sizes_of(index))}"
         )
     if index.dtype not in _INDEX_DTYPES:
@@ -126,9 +127,9 @@ def index_add(
             f"{len(given)}"
         )
     count = given[wrapped] if given else 1
-    if index.numel() != count:
+    if numel_of(index) != count:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to "
+            f"index_add_(): Number of indices ({numel_of(index)}) should be equal to "
             f"source.size(dim): ({count}), for dim: {wrapped}"
         )
     if len(own) != len(given) or (
@@ -144,9 +145,11 @@ def index_add(
 def index_copy(
     self: TensorBase, dim: int, index: TensorBase, source: TensorBase
 ) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
-    if index.ndim > 1:
-        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    wrapped = wrap_dim(dim, ndim_of(self))
+    if ndim_of(index) > 1:
+        raise IndexError(
+            f"index_copy_(): Index should have dimension 1 or 0 (got {ndim_of(index)})"
+        )
     if index.dtype is not int64:
         raise RuntimeError(
             f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
@@ -156,16 +159,16 @@ def index_copy(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{self.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
-    if self.ndim != source.ndim and self.ndim != 0 and source.ndim != 0:
+    if ndim_of(self) != ndim_of(source) and ndim_of(self) != 0 and ndim_of(source) != 0:
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must "
-            f"match. Source dimensionality ({source.ndim}), destination dimensionality "
-            f"({self.ndim})"
+            f"match. Source dimensionality ({ndim_of(source)}), destination dimensionality "
+            f"({ndim_of(self)})"
         )
-    if source.ndim == 0 and index.numel() != 1:
+    if ndim_of(source) == 0 and numel_of(index) != 1:
         raise IndexError(
             "index_copy_(): When source is scalar, index should have one element (got "
-            f"{index.numel()})"
+            f"{numel_of(index)})"
         )
     own = _with_a_dim(sizes_of(self))
     given = _with_a_dim(sizes_of(source))
@@ -177,19 +180,19 @@ def index_copy(
             f"slice shape: {' '.join(map(str, own_slice))} at dimension {wrapped} and source slice "
             f"shape: {' '.join(map(str, given_slice))} at dimension {wrapped}."
         )
-    if index.numel() != given[wrapped]:
+    if numel_of(index) != given[wrapped]:
         raise IndexError(
-            f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
+            f"index_copy_(): Number of indices ({numel_of(index)}) should be equal to "
             f"source.size(dim) ({given[wrapped]})"
         )
     return (self, wrapped, index, source)
 
 
 def _check_index_fill(self: TensorBase, dim: int, index: TensorBase) -> int:
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if index.ndim > 1:
+    if ndim_of(index) > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     return wrapped
 
@@ -208,10 +211,10 @@ def index_fill_scalar(
 def index_fill(
     self: TensorBase, dim: int, index: TensorBase, value: TensorBase
 ) -> tuple[object, ...]:
-    if value.ndim != 0:
+    if ndim_of(value) != 0:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.ndim} dimension(s)."
+            f"{ndim_of(value)} dimension(s)."
         )
     wrapped = _check_index_fill(self, dim, index)
     return (self, wrapped, index, to_dtype(value, self.dtype))
@@ -262,7 +265,7 @@ def check_indices(self: TensorBase, indices: list[TensorBase | None]) -> list[Te
 def _dims_taken(index: TensorBase | None) -> int:
     if index is None or (index.dtype is not bool_ and index.dtype is not uint8):
         return 1
-    return index.ndim
+    return ndim_of(index)
 
 
 def index(self: TensorBase, indices: list[TensorBase | None]) -> tuple[object, ...]:
@@ -273,7 +276,7 @@ def index_put(
     self: TensorBase, indices: list[TensorBase | None], values: TensorBase, accumulate: bool
 ) -> tuple[object, ...]:
     if values.dtype is not self.dtype:
-        if not accumulate and values.numel() == 1 and _is_one_mask(indices):
+        if not accumulate and numel_of(values) == 1 and _is_one_mask(indices):
             # One value where a mask is true is a fill, which casts.
             return (self, check_indices(self, indices), to_dtype(values, self.dtype), False)
         raise RuntimeError(
@@ -311,10 +314,10 @@ def masked_fill(self: TensorBase, mask: TensorBase, value: TensorBase) -> tuple[
 
 
 def _check_fill_value(dtype: DType, value: TensorBase) -> None:
-    if value.ndim != 0:
+    if ndim_of(value) != 0:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.ndim} dimension(s)."
+            f"{ndim_of(value)} dimension(s)."
         )
     if value.dtype.is_complex and not dtype.is_complex:
         raise RuntimeError(
@@ -364,7 +367,7 @@ def take(self: TensorBase, index: TensorBase) -> tuple[object, ...]:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
-    if self.numel() == 0 and index.numel() != 0:
+    if numel_of(self) == 0 and numel_of(index) != 0:
         raise IndexError("take(): tried to take from an empty tensor")
     return (self, index)
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import check_scalar_fits, to_dtype
 
@@ -201,6 +201,6 @@ def _rows(sizes: tuple[int, ...]) -> int:
 
 
 def trace(self: TensorBase) -> tuple[object, ...]:
-    if self.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    if ndim_of(self) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {ndim_of(self)}")
     return (self,)

@@ -10,7 +10,7 @@ from plugrad.dtype import DType
 from plugrad.memory_format import MemoryFormat, check_rank, contiguous_format, preserve_format
 from plugrad.tensor.aliasing.layout import is_contiguous, strides
 from plugrad.tensor.aliasing.memory_layout import memory_order, strides_in_order
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, sizes_of
 
 Sizes = tuple[int, ...]
 
@@ -27,7 +27,7 @@ def clone(self: TensorBase, memory_format: MemoryFormat | None) -> Any:
     if memory_format is contiguous_format:
         return (self, False)
     assert memory_format is not None
-    check_rank(memory_format, self.ndim)
+    check_rank(memory_format, ndim_of(self))
     return DECLINED
 
 
@@ -35,7 +35,7 @@ def to_copy(self: TensorBase, dtype: DType, memory_format: MemoryFormat | None) 
     """The tensor and its dtype: kernels that cast keep strides."""
     if memory_format is None or memory_format is preserve_format:
         return (self, dtype)
-    check_rank(memory_format, self.ndim)
+    check_rank(memory_format, ndim_of(self))
     return (self, dtype) if lies_in(self, memory_format) else DECLINED
 
 
@@ -59,5 +59,5 @@ def order_like(self: TensorBase, memory_format: MemoryFormat | None) -> Sizes | 
         if self._keyset & FUNCTIONALIZE_BIT or is_contiguous(self):
             return None
         return memory_order(sizes_of(self), strides(self))
-    check_rank(memory_format, self.ndim)
+    check_rank(memory_format, ndim_of(self))
     return memory_format.order or None

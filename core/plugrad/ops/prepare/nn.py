@@ -16,7 +16,7 @@ from plugrad.ops.prepare.pooling import max_pool2d_with_indices as max_pool2d_wi
 from plugrad.ops.prepare.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, numel_of, sizes_of
 from plugrad.tensor.calls.promotion import to_dtype
 
 
@@ -60,6 +60,6 @@ def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: fl
 def one_hot(self: TensorBase, num_classes: int) -> tuple[object, ...]:
     if self.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if self.numel() == 0 and num_classes <= 0:
+    if numel_of(self) == 0 and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     return (self, num_classes)

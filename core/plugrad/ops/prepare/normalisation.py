@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrad._generated.settings import BatchNorm, LayerNorm
 from plugrad.dtype import DType, float32
 from plugrad.ops.prepare.activation import check_real_floating
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, numel_of, sizes_of
 
 
 def native_layer_norm(input: TensorBase, settings: LayerNorm, eps: float) -> tuple[object, ...]:
@@ -72,8 +72,8 @@ def native_batch_norm(
         if tensor is None:
             if not settings.training and name in ("running_mean", "running_var"):
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
-        elif tensor.numel() != shape[1]:
-            raise RuntimeError(f"{name} should contain {shape[1]} elements not {tensor.numel()}")
+        elif numel_of(tensor) != shape[1]:
+            raise RuntimeError(f"{name} should contain {shape[1]} elements not {numel_of(tensor)}")
     check_real_floating("batch_norm", input.dtype)
     statistics = (settings.running_mean, settings.running_var)
     check_parameter_dtypes(input.dtype, settings.weight, bias, *statistics)

@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import COMPLEX, FLOATING, DType, bool_, uint8
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, ndim_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import check_scalar_fits, result_type, to_dtype
 
@@ -79,7 +79,7 @@ def _check_lerp(name: str, dtype: DType, found: DType) -> None:
 def lerp(self: TensorBase, end: TensorBase, weight: Any) -> tuple[object, ...]:
     _check_lerp("end", self.dtype, end.dtype)
     if isinstance(weight, TensorBase):
-        if weight.ndim == 0:
+        if ndim_of(weight) == 0:
             weight = to_dtype(weight, self.dtype)
         _check_lerp("weight", self.dtype, weight.dtype)
     if self.dtype.category < FLOATING:

@@ -8,7 +8,7 @@ from plugrad._generated.settings import Pooling
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, int64
 from plugrad.ops.windows import Windows, window_count
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, sizes_of
 
 Ints = tuple[int, ...]
 
@@ -99,9 +99,10 @@ def check_images(self: TensorBase, spatial: int) -> None:
 
 def check_ranks(operator: str, self: TensorBase) -> None:
     """RuntimeError unless a tensor is one of signals, (N, C, L) or (C, L)."""
-    if self.ndim != 2 and self.ndim != 3:
+    if ndim_of(self) != 2 and ndim_of(self) != 3:
         raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 "
+            f"Expected 2 to 3 dimensions, but got {ndim_of(self)}-dimensional tensor for "
+            "argument #1 "
             f"'self' (while checking arguments for {operator})"
         )
 
@@ -166,7 +167,7 @@ def avg_pool2d(self: TensorBase, settings: Pooling) -> tuple[object, ...]:
 
 def avg_pool3d(self: TensorBase, settings: Pooling) -> tuple[object, ...]:
     prepared = _avg_pool(self, settings, 3)
-    sizes = sizes_of(self)[self.ndim - 3 :]
+    sizes = sizes_of(self)[ndim_of(self) - 3 :]
     kernel = per_dimension("avg_pool3d: kernel_size", settings.kernel_size, 3)
     for i in range(3):
         if sizes[i] < kernel[i]:

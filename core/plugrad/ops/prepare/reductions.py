@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, COMPLEX, FLOATING, DType, get_default_dtype, int64
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 from plugrad.tensor.calls.promotion import to_dtype
 
 
@@ -60,7 +60,7 @@ def _accumulated(
         self = to_dtype(self, result)
     elif result is int64 and self.dtype.category >= FLOATING:
         self = to_dtype(self, int64)
-    return (self, wrap_dims(dim, self.ndim), keepdim, result)
+    return (self, wrap_dims(dim, ndim_of(self)), keepdim, result)
 
 
 def sum(self: TensorBase, dim: Any, keepdim: bool, dtype: DType | None) -> tuple[object, ...]:
@@ -83,7 +83,7 @@ def mean(self: TensorBase, dim: Any, keepdim: bool, dtype: DType | None) -> tupl
             f"mean(): could not infer output dtype. {which} must be either a floating point or "
             f"complex dtype. Got: {result.scalar_name}"
         )
-    return (to_dtype(self, result), wrap_dims(dim, self.ndim), keepdim, result)
+    return (to_dtype(self, result), wrap_dims(dim, ndim_of(self)), keepdim, result)
 
 
 def prod(self: TensorBase, dim: Any, keepdim: bool, dtype: DType | None) -> tuple[object, ...]:
@@ -93,7 +93,7 @@ def prod(self: TensorBase, dim: Any, keepdim: bool, dtype: DType | None) -> tupl
 def variance(self: TensorBase, dim: Any, correction: Any, keepdim: bool) -> tuple[object, ...]:
     if self.dtype.category < FLOATING:
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    return (self, wrap_dims(dim, self.ndim), 1 if correction is None else correction, keepdim)
+    return (self, wrap_dims(dim, ndim_of(self)), 1 if correction is None else correction, keepdim)
 
 
 def _check_not_empty(name: str, self: TensorBase, dims: Iterable[int]) -> None:
@@ -105,7 +105,7 @@ def _check_not_empty(name: str, self: TensorBase, dims: Iterable[int]) -> None:
 
 
 def _check_numel(name: str, self: TensorBase, error: type[Exception], advice: str) -> None:
-    if self.numel() == 0:
+    if numel_of(self) == 0:
         raise error(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{advice}"
         )
@@ -143,11 +143,11 @@ def cummin(self: TensorBase, dim: int) -> tuple[object, ...]:
 
 def _extrema_so_far(name: str, self: TensorBase, dim: int) -> tuple[object, ...]:
     _check_ordered(name, self)
-    return (self, wrap_dim(dim, self.ndim))
+    return (self, wrap_dim(dim, ndim_of(self)))
 
 
 def _along(name: str, self: TensorBase, dim: int, keepdim: bool) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     _check_not_empty(name, self, (wrapped,))
     _check_ordered(f"{name}_cpu", self)
     return (self, wrapped, keepdim)
@@ -162,7 +162,7 @@ def min_dim(self: TensorBase, dim: int, keepdim: bool) -> tuple[object, ...]:
 
 
 def _reduced(name: str, kernel: str, self: TensorBase, dim: Any) -> tuple[int, ...]:
-    dims = wrap_dims(dim, self.ndim)
+    dims = wrap_dims(dim, ndim_of(self))
     if dim is None or dim == () or dim == []:
         _check_numel(name, self, RuntimeError, _ADVICE)
     else:
@@ -190,9 +190,9 @@ def _arg(name: str, self: TensorBase, dim: int | None, keepdim: bool) -> tuple[o
     if dim is None:
         _check_numel(name, self, IndexError, "")
         return (self, None, keepdim)
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     _check_not_empty(name, self, (wrapped,))
-    return (self, wrapped if self.ndim > 0 else None, keepdim)
+    return (self, wrapped if ndim_of(self) > 0 else None, keepdim)
 
 
 def argmax(self: TensorBase, dim: int | None, keepdim: bool) -> tuple[object, ...]:
@@ -206,7 +206,7 @@ def argmin(self: TensorBase, dim: int | None, keepdim: bool) -> tuple[object, ..
 def logsumexp(self: TensorBase, dim: Any, keepdim: bool) -> tuple[object, ...]:
     if self.dtype.category < FLOATING:
         self = to_dtype(self, get_default_dtype())
-    return (self, wrap_dims(dim, self.ndim), keepdim)
+    return (self, wrap_dims(dim, ndim_of(self)), keepdim)
 
 
 def vector_norm(
@@ -220,7 +220,7 @@ def vector_norm(
         )
     if isinstance(ord, complex):
         raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
-    dims = wrap_dims(dim, self.ndim)
+    dims = wrap_dims(dim, ndim_of(self))
     order = float(ord)
     if order < 0 or order == math.inf:
         sizes = sizes_of(self)
@@ -248,7 +248,7 @@ def cumprod(self: TensorBase, dim: int, dtype: DType | None) -> tuple[object, ..
 
 
 def _cumulated(kernel: str, self: TensorBase, dim: int, dtype: DType | None) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     result = _sum_dtype(self, dtype)
     if result.category == BOOL:
         raise not_implemented(kernel, result)
@@ -259,7 +259,7 @@ def _cumulated(kernel: str, self: TensorBase, dim: int, dtype: DType | None) -> 
 
 def logical(self: TensorBase, dim: Any, keepdim: bool) -> tuple[object, ...]:
     """Over no dimensions, `dim=()`, each element is asked by itself."""
-    dims = () if reduces_nothing(dim) else wrap_dims(dim, self.ndim)
+    dims = () if reduces_nothing(dim) else wrap_dims(dim, ndim_of(self))
     return (self, dims, keepdim)
 
 
@@ -269,7 +269,7 @@ def reduces_nothing(dim: Any) -> bool:
 
 
 def count_nonzero(self: TensorBase, dim: Any) -> tuple[object, ...]:
-    return (self, wrap_dims(dim, self.ndim))
+    return (self, wrap_dims(dim, ndim_of(self)))
 
 
 def _check_median(self: TensorBase) -> None:
@@ -283,7 +283,7 @@ def median_all(self: TensorBase) -> tuple[object, ...]:
 
 
 def median_dim(self: TensorBase, dim: int, keepdim: bool) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     _check_not_empty("median", self, (wrapped,))
     _check_median(self)
     return (self, wrapped, keepdim)

@@ -7,7 +7,7 @@ from plugrad.ops.prepare.memory_formats import clone as clone
 from plugrad.ops.prepare.memory_formats import to_copy as to_copy
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims, near_offset
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, sizes_of
 from plugrad.tensor.calls.kernels import broadcast_shapes
 from plugrad.tensor.calls.promotion import result_type, to_dtype
 
@@ -70,12 +70,12 @@ def check_stack(tensors: list[TensorBase]) -> None:
 def stack(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
     check_stack(tensors)
     dtype = result_type(*tensors)
-    wrapped = wrap_dim(dim, tensors[0].ndim + 1)
+    wrapped = wrap_dim(dim, ndim_of(tensors[0]) + 1)
     return ([to_dtype(tensor, dtype) for tensor in tensors], wrapped)
 
 
 def flip(self: TensorBase, dims: Sizes) -> tuple[object, ...]:
-    ndim = self.ndim
+    ndim = ndim_of(self)
     wrapped: list[int] = []
     for item in dims:
         dim = wrap_dim(item, ndim)
@@ -92,9 +92,9 @@ def roll(self: TensorBase, shifts: Sizes, dims: Sizes) -> tuple[object, ...]:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
-    if dims and self.ndim == 0:
+    if dims and ndim_of(self) == 0:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    return (self, shifts, tuple([wrap_dim(dim, self.ndim) for dim in dims]))
+    return (self, shifts, tuple([wrap_dim(dim, ndim_of(self)) for dim in dims]))
 
 
 def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
@@ -116,7 +116,7 @@ def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
 
 
 def repeat_interleave(repeats: TensorBase, output_size: int | None) -> tuple[object, ...]:
-    if repeats.ndim != 1:
+    if ndim_of(repeats) != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.category != INTEGER or repeats.dtype.itemsize < 4:
         raise RuntimeError("repeats has to be Long or Int tensor")
@@ -124,7 +124,7 @@ def repeat_interleave(repeats: TensorBase, output_size: int | None) -> tuple[obj
 
 
 def _check_matrices(self: TensorBase, function: str) -> None:
-    if self.ndim < 2:
+    if ndim_of(self) < 2:
         raise RuntimeError(f"{function}: input tensor must have at least 2 dimensions")
 
 
@@ -143,15 +143,15 @@ def triu(self: TensorBase, diagonal: int) -> tuple[object, ...]:
 
 
 def sort(self: TensorBase, dim: int, descending: bool, stable: bool | None) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
+    wrapped = wrap_dim(dim, ndim_of(self))
     if self.dtype.category == COMPLEX:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return (self, wrapped, descending)
 
 
 def topk(self: TensorBase, k: int, dim: int, largest: bool, sorted: bool) -> tuple[object, ...]:
-    wrapped = wrap_dim(dim, self.ndim)
-    length = sizes_of(self)[wrapped] if self.ndim else 1
+    wrapped = wrap_dim(dim, ndim_of(self))
+    length = sizes_of(self)[wrapped] if ndim_of(self) else 1
     if k < 0 or k > length:
         raise RuntimeError("selected index k out of range")
     if self.dtype.category == COMPLEX:
@@ -162,7 +162,7 @@ def topk(self: TensorBase, k: int, dim: int, largest: bool, sorted: bool) -> tup
 
 
 def diag_embed(self: TensorBase, offset: int, dim1: int, dim2: int) -> tuple[object, ...]:
-    first, second = diagonal_dims(self.ndim + 1, dim1, dim2)
+    first, second = diagonal_dims(ndim_of(self) + 1, dim1, dim2)
     return (self, offset, first, second)
 
 

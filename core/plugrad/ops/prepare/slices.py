@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrad.ops.prepare import views
 from plugrad.tensor.aliasing.strides import check_reach, diagonal_run
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, numel_of, sizes_of
 from plugrad.tensor.calls.promotion import to_dtype
 
 Sizes = tuple[int, ...]
@@ -52,5 +52,5 @@ def as_strided_scatter(
 ) -> tuple[object, ...]:
     views.check_geometry(size, stride, storage_offset)
     itemsize = self.dtype.itemsize
-    check_reach(size, stride, storage_offset, itemsize, self.numel() * itemsize)
+    check_reach(size, stride, storage_offset, itemsize, numel_of(self) * itemsize)
     return (self, _fitting(self, src, size), size, stride, storage_offset)

@@ -9,7 +9,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.aliasing.layout import storage_offset as storage_offset_of
 from plugrad.tensor.aliasing.layout import strides
 from plugrad.tensor.aliasing.strides import check_reach
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 
 Sizes = tuple[int, ...]
 
@@ -48,7 +48,7 @@ def infer_size(size: Sizes, numel: int) -> Sizes:
 
 
 def view(self: TensorBase, size: Sizes) -> tuple[object, ...]:
-    return (self, infer_size(size, self.numel()))
+    return (self, infer_size(size, numel_of(self)))
 
 
 def check_dims(dims: Sizes, ndim: int, function: str) -> Sizes:
@@ -66,17 +66,19 @@ def check_dims(dims: Sizes, ndim: int, function: str) -> Sizes:
 
 
 def permute(self: TensorBase, dims: Sizes) -> tuple[object, ...]:
-    return (self, check_dims(dims, self.ndim, "permute(sparse_coo)"))
+    return (self, check_dims(dims, ndim_of(self), "permute(sparse_coo)"))
 
 
 def transpose(self: TensorBase, dim0: int, dim1: int) -> tuple[object, ...]:
-    ndim = self.ndim
+    ndim = ndim_of(self)
     return (self, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
 
 
 def t(self: TensorBase) -> tuple[object, ...]:
-    if self.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
+    if ndim_of(self) > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {ndim_of(self)}D"
+        )
     return (self,)
 
 
@@ -100,7 +102,7 @@ def squeeze_dims(self: TensorBase, dim: Sizes) -> tuple[object, ...]:
 
 
 def unsqueeze(self: TensorBase, dim: int) -> tuple[object, ...]:
-    return (self, wrap_dim(dim, self.ndim + 1))
+    return (self, wrap_dim(dim, ndim_of(self) + 1))
 
 
 def expand(self: TensorBase, size: Sizes, implicit: bool) -> tuple[object, ...]:
@@ -240,9 +242,9 @@ def split_with_sizes(self: TensorBase, split_sizes: Sizes, dim: int) -> tuple[ob
 
 
 def unbind(self: TensorBase, dim: int) -> tuple[object, ...]:
-    if self.ndim == 0:
+    if ndim_of(self) == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return (self, wrap_dim(dim, self.ndim))
+    return (self, wrap_dim(dim, ndim_of(self)))
 
 
 def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
@@ -260,7 +262,7 @@ def near_offset(sizes: Sizes, offset: int, first: int, second: int) -> int:
 
 
 def diagonal(self: TensorBase, offset: int, dim1: int, dim2: int) -> tuple[object, ...]:
-    first, second = diagonal_dims(self.ndim, dim1, dim2)
+    first, second = diagonal_dims(ndim_of(self), dim1, dim2)
     return (self, near_offset(sizes_of(self), offset, first, second), first, second)
 
 
@@ -294,7 +296,7 @@ def as_strided(
     if self._keyset & FUNCTIONALIZE_BIT:
         # No array knows its memory there: `self` is all of it.
         itemsize = self.dtype.itemsize
-        check_reach(size, stride, storage_offset, itemsize, self.numel() * itemsize)
+        check_reach(size, stride, storage_offset, itemsize, numel_of(self) * itemsize)
     return (self, size, stride, storage_offset)
 
 

@@ -259,18 +259,24 @@ class ViewKernel:
         self.op = op
         self.differentiable = differentiable
 
-    def __call__(self, keyset: i64, source: TensorBase, *args: Any) -> Any:
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        return self.compute(current_state(), keyset, args)
+
+    def compute(self, state: LocalState, keyset: i64, args: tuple[Any, ...]) -> Any:
+        """Run the kernel below on all arguments, the first of which is viewed."""
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
-        state = current_state()
         if state.trace is not None:
-            out = state.trace.dispatch("redispatch", self.op, below, (source, *args))
+            out = state.trace.dispatch("redispatch", self.op, below, args)
         else:
-            out = self.op.lookup_dense(below)(below, source, *args)
+            kernel: Any = self.op.lookup_dense(below)
+            out = kernel.compute(args) if isinstance(kernel, RawKernel) else kernel(below, *args)
+        source: TensorBase = args[0]
+        others = args[1:]
         if isinstance(out, TensorBase):
-            self._mark(state, source, args, out, -1)
+            self._mark(state, source, others, out, -1)
         else:
             for position, item in enumerate(out):
-                self._mark(state, source, args, item, position)
+                self._mark(state, source, others, item, position)
         return out
 
     def _mark(

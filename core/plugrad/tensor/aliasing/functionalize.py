@@ -37,6 +37,7 @@ from plugrad.tensor.base import (
     TensorBase,
     keyset_without_tangent,
     make_tensor,
+    numel_of,
     replace_array,
     replay_view,
     set_alias_listener,
@@ -325,7 +326,7 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
     conjugated = False
     negated = False
     complex_ = root.dtype.is_complex
-    count = root.numel()
+    count = numel_of(root)
     itemsize = root.dtype.itemsize
     for op, arguments, _ in steps:
         if op.name == "_conj":

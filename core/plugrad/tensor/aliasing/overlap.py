@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
 from plugrad.tensor.aliasing.functionalize import repeats_elements
 from plugrad.tensor.aliasing.layout import storage_offset, strides
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 
 # One value for all, so that it hardly matters which write comes last: PyTorch lets these pass.
 _UNIFORM: Final = ("fill_", "zero_", "masked_fill_", "index_fill_", "index_put_")
@@ -113,7 +113,7 @@ def _check_magnitudes(out: TensorBase, given: TensorBase) -> None:
 def _elements_of_result(function: str, args: tuple[Any, ...]) -> int:
     """How many the result has, where that is known: `out` may grow into what is read."""
     if function in _JOINING:
-        return sum([item.numel() for item in args[0] if isinstance(item, TensorBase)])
+        return sum([numel_of(item) for item in args[0] if isinstance(item, TensorBase)])
     if function in _BY_INDEX:
         return int(args[-1].numel())
     return 0
@@ -122,7 +122,7 @@ def _elements_of_result(function: str, args: tuple[Any, ...]) -> int:
 def _check_operand(target: TensorBase, other: TensorBase, operator: str, least: int) -> None:
     apart = operator in APART or operator in OUT_APART
     if other is target:
-        if apart and max(target.numel(), least) > 0 and _is_dense(target):
+        if apart and max(numel_of(target), least) > 0 and _is_dense(target):
             _raise_shared()
         return
     storage = target._shared_storage
@@ -130,18 +130,18 @@ def _check_operand(target: TensorBase, other: TensorBase, operator: str, least: 
         return
     if (target._keyset | other._keyset) & TRANSFORMS_BIT:
         return
-    if operator in _OF_NUMBER and other.ndim == 0:
+    if operator in _OF_NUMBER and ndim_of(other) == 0:
         return
-    if target.numel() == 0 or other.numel() == 0:
+    if numel_of(target) == 0 or numel_of(other) == 0:
         return
     if not _is_dense(target) or not _is_dense(other):
         return
     start, begin = storage_offset(target), storage_offset(other)
-    end = start + max(target.numel(), least)
-    if start == begin and target.numel() == other.numel() and not apart:
+    end = start + max(numel_of(target), least)
+    if start == begin and numel_of(target) == numel_of(other) and not apart:
         if strides(target) != strides(other):
             _raise_shared()
-    elif start < begin + other.numel() and begin < end:
+    elif start < begin + numel_of(other) and begin < end:
         _raise_shared()
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import int64
-from plugrad.tensor.base import AS_STRIDED, TensorBase, replay_view, sizes_of
+from plugrad.tensor.base import AS_STRIDED, TensorBase, numel_of, replay_view, sizes_of
 
 # Operator, its arguments after the first, and which of several results (-1: there is one).
 Step = tuple[Operator, tuple[Any, ...], int]
@@ -109,7 +109,7 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
 def _by_numbers(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
     """For views from elsewhere: which elements they take they tell when they are given their
     numbers."""
-    count = source.numel()
+    count = numel_of(source)
     arange = find_operator("plugrad::arange")
     assert arange is not None
     numbers: TensorBase = arange(0, count, 1, dtype=int64, device=source.device)
@@ -118,7 +118,7 @@ def _by_numbers(step: Step, source: TensorBase, value: TensorBase) -> TensorBase
         "scatter.src",
         call("reshape", source, (count,)),
         0,
-        call("reshape", places, (value.numel(),)),
-        call("reshape", value, (value.numel(),)),
+        call("reshape", places, (numel_of(value),)),
+        call("reshape", value, (numel_of(value),)),
     )
     return call("reshape", flat, sizes_of(source))

@@ -17,7 +17,7 @@ import numpy as np
 
 from plugrad.device import Device
 from plugrad.dtype import DType
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, numel_of
 from plugrad.tensor.calls.arguments import is_index, place_of, type_name
 from plugrad.tensor.calls.promotion import is_scalar
 
@@ -33,7 +33,7 @@ FAILURES = (
 
 def _is_real(value: Any) -> bool:
     if isinstance(value, TensorBase):
-        return value.numel() == 1 and not value.dtype.is_complex
+        return numel_of(value) == 1 and not value.dtype.is_complex
     return is_scalar(value) and not isinstance(value, complex)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 
 import numpy as np
 from mypy_extensions import i64
@@ -14,7 +14,7 @@ from plugrad.device import Device, as_device
 from plugrad.dispatch.caller import is_given_by_keyword
 from plugrad.dtype import BOOL, INTEGER, DType, bool_, complex128, float64, int64
 from plugrad.memory_format import MemoryFormat
-from plugrad.tensor.base import TensorBase, materialize_meta
+from plugrad.tensor.base import TensorBase, materialize_meta, ndim_of, numel_of
 from plugrad.tensor.calls.overridable import accept_foreign, stand_in
 from plugrad.tensor.calls.promotion import is_scalar
 
@@ -83,7 +83,7 @@ def raise_argument_error(
     function: str, name: str, position: int, expected: str, value: object
 ) -> NoReturn:
     if isinstance(value, TensorBase) and (function, name) in _NO_NUMBER:
-        raise RuntimeError(_NO_NUMBER[function, name].format(value.ndim))
+        raise RuntimeError(_NO_NUMBER[function, name].format(ndim_of(value)))
     raise TypeError(
         f"{place_of(function, name, position)} must be {expected}, not {type_name(value)}"
     )
@@ -171,7 +171,7 @@ def scalar_argument(
         if isinstance(value, int):
             check_scalar_size(value)
         return value
-    if isinstance(value, TensorBase) and not or_tensor and value.ndim == 0:
+    if isinstance(value, TensorBase) and not or_tensor and ndim_of(value) == 0:
         return value.item()  # type: ignore[attr-defined]  # public tensors have it
     if is_scalar(value):
         return value.item()
@@ -205,7 +205,7 @@ def is_index(value: Any) -> bool:
     """Whether a value stands for an int, which a bool does not. What it raises when it is asked for
     the int is its own."""
     if isinstance(value, TensorBase):
-        return value.ndim == 0 and value.dtype.category == INTEGER
+        return ndim_of(value) == 0 and value.dtype.category == INTEGER
     if isinstance(value, (bool, float, np.ndarray)):
         return False
     return hasattr(type(value), "__index__")
@@ -215,14 +215,14 @@ def is_whole_number(value: Any) -> bool:
     """Whether a value is a tensor of one integer, whatever its dimensions."""
     if not isinstance(value, TensorBase):
         return False
-    return value.dtype.category == INTEGER and value.numel() == 1
+    return value.dtype.category == INTEGER and numel_of(value) == 1
 
 
 def is_length(value: Any) -> bool:
     """Whether a value stands for one of several ints: a tensor of one element does, whatever its
     dimensions; one of a bool if it has none."""
     if isinstance(value, TensorBase):
-        return is_whole_number(value) or (value.dtype.category == BOOL and value.ndim == 0)
+        return is_whole_number(value) or (value.dtype.category == BOOL and ndim_of(value) == 0)
     return is_index(value)
 
 
@@ -239,7 +239,7 @@ def float_argument(value: Any, function: str, name: str, position: int) -> Any:
     kind = type(value)
     if (
         isinstance(value, (complex, str))
-        or (isinstance(value, TensorBase) and value.ndim > 0)
+        or (isinstance(value, TensorBase) and ndim_of(value) > 0)
         or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
     ):
         raise_argument_error(function, name, position, "float", value)
@@ -295,6 +295,12 @@ def int_list_argument(
     value: Any, function: str, name: str, position: int, size: int = 0
 ) -> tuple[int, ...]:
     """A tuple of ints; with `size`, one int stands for that many."""
+    if type(value) is tuple and (size <= 1 or len(value) != 1):
+        for item in value:
+            if type(item) is not int or is_too_large(item):
+                break
+        else:
+            return cast("tuple[int, ...]", value)
     if isinstance(value, (list, tuple)):
         found: list[int] = []
         for index, item in enumerate(value):

@@ -6,11 +6,12 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad.device import CPU, Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.backends.active import ActiveBackend, canonical_device, set_own_backend
 from plugrad.dispatch.backends.raw_kernels import raw_kernel_of
 from plugrad.dispatch.kernel_hooks import set_functional_view, set_host_fallback, set_kernel_factory
-from plugrad.dispatch.local_state import current_state
+from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.tensor.aliasing.alias_kernels import (
     ArrayViewKernel,
@@ -41,15 +42,32 @@ class BackendSelectKernel:
         self.position = position
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
-        device = canonical_device(args[self.position])
-        values = list(args)
-        values[self.position] = device
-        number = keys.backend_number(device.type)
-        below: i64 = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + number))
-        state = current_state()
+        return self.compute(current_state(), args)
+
+    def compute(self, state: LocalState, args: tuple[Any, ...]) -> Any:
+        """Run the kernel of the device among the arguments."""
+        given = args[self.position]
+        device = canonical_device(given)
+        if given is not device:
+            values = list(args)
+            values[self.position] = device
+            args = tuple(values)
+        below: i64 = _host_keyset if device is CPU else _keyset_of(device)
         if state.trace is not None:
-            return state.trace.dispatch("redispatch", self.op, below, tuple(values))
-        return self.op.lookup(below)(below, *values)
+            return state.trace.dispatch("redispatch", self.op, below, args)
+        kernel: Any = self.op.lookup_dense(below)
+        if isinstance(kernel, RawKernel):
+            return kernel.compute_on(device, args)
+        return kernel(below, *args)
+
+
+def _keyset_of(device: Device) -> i64:
+    number: i64 = keys.backend_number(device.type)
+    found: i64 = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + number))
+    return found
+
+
+_host_keyset: Final[i64] = _keyset_of(CPU)
 
 
 def _make_kernel(op: Operator, active: ActiveBackend, with_raw: bool) -> Any:

@@ -26,11 +26,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_, float32
 from plugrad.return_types import result_type_of
-from plugrad.tensor.base import (
-    TensorBase,
-    make_tensor,
-    sizes_of,
-)
+from plugrad.tensor.base import TensorBase, make_tensor, ndim_of, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes as broadcast_shapes
 from plugrad.tensor.calls.kernel_failures import explained
 from plugrad.tensor.calls.kernel_results import (
@@ -248,7 +244,7 @@ class BinaryKernel:
             dtype = float_result(dtype)
         if device is not b.device:
             device = self._common_device(a, b)
-        if self.keeps_number and _is_narrow(dtype) and b.ndim == 0:
+        if self.keeps_number and _is_narrow(dtype) and ndim_of(b) == 0:
             x = _array_for(a, float32, device)
             y = _array_for(b, float32, device)
             return to_dtype(self._finish(a, b, x, y, alpha, float32, device), dtype)
@@ -311,9 +307,9 @@ class BinaryKernel:
 
     def _common_device(self, a: TensorBase, b: TensorBase) -> Device:
         """A 0-dim tensor on the host may meet any device."""
-        if b.device.type == "cpu" and b.ndim == 0:
+        if b.device.type == "cpu" and ndim_of(b) == 0:
             return a.device
-        if a.device.type == "cpu" and a.ndim == 0:
+        if a.device.type == "cpu" and ndim_of(a) == 0:
             return b.device
         raise_device_mismatch(a.device, b.device)
 
@@ -366,13 +362,18 @@ class RawKernel:
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
         self.last_dtype: DType = bool_
+        # The last dtype among the arguments, and what it is natively.
+        self.asked: tuple[Any, Any] = (None, None)
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
         return self.compute(args)
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         """Run the raw kernel on all arguments, in schema order."""
-        device = self._device(args)
+        return self.compute_on(self._device(args), args)
+
+    def compute_on(self, device: Device, args: tuple[Any, ...]) -> Any:
+        """`compute`, on a device that is known already."""
         given_args = args
         if self.generator_position >= 0:
             if not device.is_host and self._drawn_on_host(device):
@@ -427,17 +428,17 @@ class RawKernel:
                 tensor there, that is on another one.
         """
         found: Device | None = None
-        first_is_scalar = False
+        first: TensorBase | None = None
         for position, value in enumerate(args):
             if isinstance(value, TensorBase):
                 if found is None:
                     found = value.device
-                    first_is_scalar = value.ndim == 0 and found is CPU
+                    first = value
                 elif value.device is not found:
-                    if first_is_scalar:
+                    if first is not None and found is CPU and ndim_of(first) == 0:
                         found = value.device
-                        first_is_scalar = value.ndim == 0 and found is CPU
-                    elif value.ndim != 0 or value.device is not CPU:
+                        first = value
+                    elif ndim_of(value) != 0 or value.device is not CPU:
                         self._mixed(position, value.device, found)
             elif isinstance(value, (list, tuple)):
                 for item in value:
@@ -484,15 +485,22 @@ class RawKernel:
             if value.device is not device and self.device_position < 0:
                 return _array_for(value, value.dtype, device)
             return value._backend_array
-        if isinstance(value, DType):
-            return self.backend.native_dtype(value)
-        if isinstance(value, Device):
-            return value.index or 0
         if isinstance(value, (list, tuple)):
+            # Sizes and dimensions are all of one kind: a look at the first tells most lists apart.
+            if not value or type(value[0]) is int:
+                return value
             for item in value:
                 if isinstance(item, TensorBase):
                     return [self._unwrap(element, device) for element in value]
             return value
+        if isinstance(value, DType):
+            known = self.asked
+            if known[0] is not value:
+                known = (value, self.backend.native_dtype(value))
+                self.asked = known
+            return known[1]
+        if isinstance(value, Device):
+            return value.index or 0
         return value
 
     def _wrap(self, out: Any, device: Device) -> TensorBase:

@@ -14,7 +14,7 @@ from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import INTEGER, DType, bool_, uint8
 from plugrad.tensor.aliasing.functionalize import take_over
-from plugrad.tensor.base import TensorBase, bump_version, needs_grad, sizes_of
+from plugrad.tensor.base import TensorBase, bump_version, needs_grad, numel_of, sizes_of
 from plugrad.tensor.calls.arguments import dtype_argument, type_name
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import can_cast
@@ -258,11 +258,11 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             f"{out.dtype.scalar_name}"
         )
     target: Any = out
-    if function in SEQUENCES and out.numel() == result.numel():
+    if function in SEQUENCES and numel_of(out) == numel_of(result):
         sequence: Any = result
         result = sequence.reshape(sizes_of(out))
     if sizes_of(out) != sizes_of(result):
-        if out.numel() != 0 and function not in FACTORIES:
+        if numel_of(out) != 0 and function not in FACTORIES:
             warnings.warn(
                 "An output with one or more elements was resized since it had shape "
                 f"{list(sizes_of(out))}, which does not match the required output shape "

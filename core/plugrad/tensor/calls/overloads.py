@@ -17,7 +17,7 @@ from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
 from plugrad.dtype import DType
 from plugrad.memory_format import MemoryFormat
 from plugrad.tensor.aliasing.overlap import check_out
-from plugrad.tensor.base import TensorBase, needs_grad
+from plugrad.tensor.base import TensorBase, ndim_of, needs_grad
 from plugrad.tensor.calls.arguments import (
     MISSING,
     OVERFLOW,
@@ -253,9 +253,9 @@ def _number_of(value: Any, type: SchemaType) -> Any:
         return value
     public: Any = value
     if type.base == "Scalar" and not type.is_list:
-        return public.item() if value.ndim == 0 else value
+        return public.item() if ndim_of(value) == 0 else value
     if type.base == "float" and not type.is_list:
-        return float(public) if value.ndim == 0 else value
+        return float(public) if ndim_of(value) == 0 else value
     return int(public) if type.base == "int" and type.is_list and is_length(value) else value
 
 

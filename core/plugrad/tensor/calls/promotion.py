@@ -34,7 +34,7 @@ from plugrad.dtype import (
     uint16,
     uint32,
 )
-from plugrad.tensor.base import TensorBase, wrap
+from plugrad.tensor.base import TensorBase, ndim_of, wrap
 from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 from plugrad.tensor.math_bits import resolved
 
@@ -117,8 +117,8 @@ def promote_pair(a: TensorBase, b: TensorBase) -> DType:
     right = b.dtype
     if left is right:
         return left
-    a_is_0_dim = a.ndim == 0
-    if a_is_0_dim == (b.ndim == 0):
+    a_is_0_dim = ndim_of(a) == 0
+    if a_is_0_dim == (ndim_of(b) == 0):
         found = _PAIR[left.index][right.index]
         if found is None:
             raise no_promotion(left, right)
@@ -191,7 +191,7 @@ def common_dtype(operands: tuple[Any, ...]) -> DType:
     for operand in operands:
         if isinstance(operand, TensorBase):
             dtype = operand.dtype
-            if operand.ndim > 0:
+            if ndim_of(operand) > 0:
                 dimensioned = dtype if dimensioned is None else promote_types(dimensioned, dtype)
             else:
                 zero_dim = dtype if zero_dim is None else promote_types(zero_dim, dtype)
