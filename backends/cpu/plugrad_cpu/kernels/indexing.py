@@ -23,6 +23,8 @@ Shape = tuple[int, ...]
 
 # Positions along dimensions that are no longer are kept, for shapes that recur.
 _KEPT: Final = 4096
+# Up to so many elements `np.add.at` is faster than a sort.
+_ADDED_ONE_BY_ONE: Final = 2048
 # NumPy's stubs do not know these arguments by position, which is the fast way.
 _minimum: Final[Callable[..., Any]] = np.minimum.reduce
 _maximum: Final[Callable[..., Any]] = np.maximum.reduce
@@ -159,8 +161,10 @@ def _index_add_into(target: Array, dim: int, index: Array, source: Array, alpha:
         for place, position in enumerate(where):
             into[_slices(into, dim, position)] |= values[_slices(values, dim, place)]
         return target
-    # Sorted by index, the slices that go to one place are neighbours and reduceat sums them.
-    if where.size:
+    if values.size <= _ADDED_ONE_BY_ONE:
+        np.add.at(into, _slices(into, dim, where), values)
+    elif where.size:
+        # Sorted by index, the slices that go to one place are neighbours and reduceat sums them.
         order = stable_order(where)
         ordered = where[order]
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])

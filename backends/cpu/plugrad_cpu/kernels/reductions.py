@@ -14,7 +14,7 @@ import numpy as np
 
 from plugrad_cpu.numerics.scans import cummax, cummin, cumprod, cumsum
 from plugrad_cpu.numerics.sorting import stable_order
-from plugrad_cpu.numerics.summation import add
+from plugrad_cpu.numerics.summation import LARGE, add
 
 Array = Any
 Dims = tuple[int, ...]
@@ -56,6 +56,8 @@ def _accumulate(ufunc: Any) -> Kernel:
 
 
 def sum_over(a: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is a.dtype and a.size < LARGE and dtype.itemsize != 2:
+        return _add(a, dims, dtype, None, keepdim)
     wide = accumulator(dtype)
     total = add(a, dims, wide, keepdim)
     return total if wide is dtype else total.astype(dtype)

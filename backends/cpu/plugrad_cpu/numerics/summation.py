@@ -18,19 +18,19 @@ Dims = tuple[int, ...]
 # NumPy's stubs do not know these arguments by position, which is the fast way.
 _reduce: Final[Callable[..., Any]] = np.add.reduce
 # Elements from which on the way to BLAS pays.
-_LARGE: Final = {np.dtype(np.float32): 1 << 15, np.dtype(np.float64): 1 << 16}
-_LEAST: Final = min(_LARGE.values())
+_SIZES: Final = {np.dtype(np.float32): 1 << 15, np.dtype(np.float64): 1 << 16}
+LARGE: Final = min(_SIZES.values())
 # Of a part of a line, and of a line that is worth a call of its own.
 _PART: Final = 1024
 _LONG: Final = 1 << 15
 # Shorter lines, and parts, are added up by NumPy.
 _SHORT: Final = 32
-_ONES: Final = {dtype: np.ones(_PART, dtype) for dtype in _LARGE}
+_ONES: Final = {dtype: np.ones(_PART, dtype) for dtype in _SIZES}
 
 
 def add(a: Array, dims: Dims, dtype: Any, keepdim: bool) -> Any:
     """`np.add.reduce`."""
-    if a.size >= _LEAST and _is_suited(a, dtype):
+    if a.size >= LARGE and _is_suited(a, dtype):
         kept = a.ndim - len(dims)
         length = math.prod(a.shape[kept:])
         if length >= _SHORT and min(dims, default=kept) >= kept:
@@ -40,7 +40,7 @@ def add(a: Array, dims: Dims, dtype: Any, keepdim: bool) -> Any:
 
 
 def _is_suited(a: Array, dtype: Any) -> bool:
-    large: bool = a.size >= _LARGE.get(a.dtype, math.inf)
+    large: bool = a.size >= _SIZES.get(a.dtype, math.inf)
     return large and bool(dtype == a.dtype) and bool(a.flags.c_contiguous)
 
 
