@@ -53,13 +53,13 @@ class Coroutines(Scheduler):
             if self._failure is not None:
                 self._give_up()
         finally:
-            local_state._local.state = outside
+            local_state.set_current_state(outside)
             choose_devices(devices)
         return self._outcome()
 
     def _enter(self, thread: Any) -> None:
         """Go on with a coroutine, until it switches to this one or ends."""
-        local_state._local.state = thread.state
+        local_state.set_current_state(thread.state)
         choose_devices(thread.devices)
         thread.greenlet.switch()
 
@@ -72,7 +72,7 @@ class Coroutines(Scheduler):
             if chosen is not None:
                 self._running = chosen
                 # When a coroutine ends, its parent goes on.
-                local_state._local.state = chosen.state
+                local_state.set_current_state(chosen.state)
                 choose_devices(chosen.devices)
                 getcurrent().parent = chosen.greenlet
 
