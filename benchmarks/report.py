@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.libraries import libraries
 from benchmarks.measure import EAGER, JAX, LOOP, NUMPY, PLUGRAD, TORCH, Row, Sample
+from benchmarks.verdict import draw, verdict
 
 INTRODUCTION = """\
 # Performance
@@ -107,7 +108,11 @@ def write_markdown(path: Path, rows: Sequence[Row]) -> None:
         f"* {name}: `{value}`" if name == "command" else f"* {name}: {value}"
         for name, value in environment().items()
     )
-    path.write_text(f"{INTRODUCTION}\n{about}\n{tables(rows)}")
+    picture = path.parent / "pictures" / "performance.svg"
+    picture.parent.mkdir(exist_ok=True)
+    picture.write_text(draw(rows))
+    short = verdict(rows, f"pictures/{picture.name}")
+    path.write_text(f"{INTRODUCTION}\n{short}\n## How it was measured\n\n{about}\n{tables(rows)}")
 
 
 def tables(rows: Sequence[Row]) -> str:
