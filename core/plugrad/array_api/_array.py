@@ -16,7 +16,7 @@ from typing import Any
 
 from plugrad.array_api._operators import F, Tensor, floor_divide, remainder
 from plugrad.array_api._promotion import operands, promoted, result_type
-from plugrad.dtype import FLOATING, INTEGER, bool_, int64
+from plugrad.dtype import COMPLEX, FLOATING, INTEGER, bool_, int64
 from plugrad.tensor.calls.overridable import disabled_plugrad_function
 
 _NUMBERS = (bool, int, float, complex)
@@ -67,6 +67,15 @@ class Array(Tensor):
             part.copy_(F.flip(turned, axes))
         else:
             Tensor.__setitem__(self, key, value)
+
+    def __imatmul__(self, other: Any) -> Any:
+        found = self @ other
+        if found.shape != self.shape or found.dtype is not self.dtype:
+            raise ValueError(
+                f"@=: the product has shape {tuple(found.shape)} and dtype {found.dtype!r}, and "
+                f"the array has {tuple(self.shape)} and {self.dtype!r}"
+            )
+        return self.copy_(found)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """The array on another device."""
@@ -261,6 +270,17 @@ def _unary(name: str) -> Any:
     return _named(operator, name)
 
 
+def _conversion(name: str) -> Any:
+    plain = getattr(Tensor, name)
+
+    def operator(self: Array) -> Any:
+        if self.dtype.category == COMPLEX:
+            raise TypeError(f"{name}(): a complex array is no real number: take real() of it")
+        return plain(self)
+
+    return _named(operator, name)
+
+
 def _named(operator: Any, name: str) -> Any:
     operator.__name__ = name
     operator.__qualname__ = f"Array.{name}"
@@ -281,4 +301,6 @@ for _name in ("matmul", "eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Array, f"__{_name}__", _operator(f"__{_name}__", None))
 for _name in ("abs", "neg", "pos", "invert"):
     setattr(Array, f"__{_name}__", _unary(f"__{_name}__"))
+for _name in ("float", "int"):
+    setattr(Array, f"__{_name}__", _conversion(f"__{_name}__"))
 Array.__hash__ = Tensor.__hash__  # type: ignore[method-assign]  # `__eq__` took it away

@@ -28,6 +28,17 @@ def _has_tensors(obj: Any) -> bool:
     )
 
 
+def _of_buffer(obj: Any, copy: bool | None) -> Any:
+    """A buffer with the dtype and the shape that it has, where PyTorch reads its bytes as numbers
+    of the default dtype; anything else as it is."""
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return obj
+    array = np.asarray(view)
+    return array.copy() if view.readonly and copy is None else array
+
+
 def asarray(
     obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None
 ) -> Tensor:
@@ -45,6 +56,8 @@ def asarray(
         return made if dtype is None else made.to(dtype)
     if isinstance(obj, (bool, int, float, complex)) and copy is False:
         raise ValueError("asarray(): a number cannot become an array without a copy")
+    if not isinstance(obj, (Tensor, np.ndarray, list, tuple)):
+        obj = _of_buffer(obj, copy)
     if isinstance(obj, np.ndarray) and copy is not False and min(obj.strides, default=0) < 0:
         obj, copy = obj.copy(), None  # tensors have no negative strides
     array: Tensor = from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
