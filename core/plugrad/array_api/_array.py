@@ -68,21 +68,12 @@ class Array(Tensor):
         else:
             Tensor.__setitem__(self, key, value)
 
-    def __imatmul__(self, other: Any) -> Any:
-        found = self @ other
-        if found.shape != self.shape or found.dtype is not self.dtype:
-            raise ValueError(
-                f"@=: the product has shape {tuple(found.shape)} and dtype {found.dtype!r}, and "
-                f"the array has {tuple(self.shape)} and {self.dtype!r}"
-            )
-        return self.copy_(found)
-
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """The array on another device."""
         return as_array(Tensor.to_device(self, device, stream=stream))
 
     @property
-    def size(self) -> Count:  # type: ignore[override]  # a method of tensors: it can be called
+    def size(self) -> Count:
         """The number of elements; `x.size()` is the shape."""
         found = Count(self.numel())
         found._array = self
@@ -260,6 +251,16 @@ def _inplace(name: str, on_floats: OnFloats | None) -> Any:
     return _named(operator, name)
 
 
+def _write_product(self: Array, other: Any) -> Any:
+    found = self @ other
+    if found.shape != self.shape or found.dtype is not self.dtype:
+        raise ValueError(
+            f"@=: the product has shape {tuple(found.shape)} and dtype {found.dtype!r}, and the "
+            f"array has {tuple(self.shape)} and {self.dtype!r}"
+        )
+    return self.copy_(found)
+
+
 def _unary(name: str) -> Any:
     plain = getattr(Tensor, name)
 
@@ -278,7 +279,7 @@ def _conversion(name: str) -> Any:
             raise TypeError(f"{name}(): a complex array is no real number: take real() of it")
         return plain(self)
 
-    return _named(operator, name)
+    return operator
 
 
 def _named(operator: Any, name: str) -> Any:
@@ -288,7 +289,7 @@ def _named(operator: Any, name: str) -> Any:
 
 
 # Of floating point numbers three operators have other results than PyTorch's.
-_ON_FLOATS = {"floordiv": floor_divide, "mod": remainder, "pow": F.pow}
+_ON_FLOATS: dict[str, OnFloats] = {"floordiv": floor_divide, "mod": remainder, "pow": F.pow}
 
 for _name in (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
@@ -301,6 +302,9 @@ for _name in ("matmul", "eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Array, f"__{_name}__", _operator(f"__{_name}__", None))
 for _name in ("abs", "neg", "pos", "invert"):
     setattr(Array, f"__{_name}__", _unary(f"__{_name}__"))
-for _name in ("float", "int"):
-    setattr(Array, f"__{_name}__", _conversion(f"__{_name}__"))
+for _name, _method in (
+    ("float", _conversion("__float__")), ("int", _conversion("__int__")),
+    ("imatmul", _write_product),
+):  # fmt: skip
+    setattr(Array, f"__{_name}__", _named(_method, f"__{_name}__"))
 Array.__hash__ = Tensor.__hash__  # type: ignore[method-assign]  # `__eq__` took it away
