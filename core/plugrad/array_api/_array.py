@@ -15,11 +15,23 @@ from types import FunctionType
 from typing import Any
 
 from plugrad.array_api._operators import F, Tensor, floor_divide, remainder
-from plugrad.array_api._promotion import operands, promoted
-from plugrad.dtype import FLOATING, INTEGER, bool_, int64
+from plugrad.array_api._promotion import operands, promoted, result_type
+from plugrad.dtype import COMPLEX, FLOATING, INTEGER, bool_, int64
 from plugrad.tensor.calls.overridable import disabled_plugrad_function
 
 _NUMBERS = (bool, int, float, complex)
+OnFloats = Callable[[Tensor, Tensor], Tensor]
+
+
+class Count(int):
+    """How many elements an array has: a number, as the standard's `size` is, that can be called
+    as PyTorch's method `size` is."""
+
+    _array: Tensor
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        return Tensor.size(self._array, dim)
 
 
 class Array(Tensor):
@@ -61,13 +73,28 @@ class Array(Tensor):
         return as_array(Tensor.to_device(self, device, stream=stream))
 
     @property
+    def size(self) -> Count:
+        """The number of elements; `x.size()` is the shape."""
+        found = Count(self.numel())
+        found._array = self
+        return found
+
+    @property
     def T(self) -> Any:
-        """The transpose of a matrix, a view."""
+        """The transpose of a matrix, a view; ValueError for another number of dimensions."""
+        if self.ndim != 2:
+            raise ValueError(
+                f"T: the array must have two dimensions, not {self.ndim}; permute_dims() reverses "
+                "more of them, mT transposes stacks of matrices"
+            )
         return as_array(F.numpy_T(self))
 
     @property
     def mT(self) -> Any:
-        """The transposes of a stack of matrices, `(..., M, N)` to `(..., N, M)`, a view."""
+        """The transposes of a stack of matrices, `(..., M, N)` to `(..., N, M)`, a view; ValueError
+        for less than two dimensions."""
+        if self.ndim < 2:
+            raise ValueError(f"mT: the array must have two dimensions or more, not {self.ndim}")
         return as_array(F.mT(self))
 
 
@@ -171,11 +198,18 @@ def _without_lengths_of_zero(x: Tensor, key: Tensor) -> Tensor:
     return key
 
 
-def _operator(name: str, on_floats: Callable[[Tensor, Tensor], Tensor] | None) -> Any:
+def _by_function(function: OnFloats | None, other: Any) -> bool:
+    """Whether an operator computes with a number otherwise than tensors do."""
+    if function is F.pow:  # of a number that is a half tensors take the root: nan of -infinity
+        return isinstance(other, float) and abs(other) == 0.5
+    return function is not None and isinstance(other, _NUMBERS)
+
+
+def _operator(name: str, on_floats: OnFloats | None) -> Any:
     plain = getattr(Tensor, name)
 
     def operator(self: Array, other: Any) -> Any:
-        if isinstance(other, Array) or (on_floats is not None and isinstance(other, _NUMBERS)):
+        if isinstance(other, Array) or _by_function(on_floats, other):
             a, b = operands(self, other)
             if on_floats is not None and a.dtype.category == FLOATING:
                 return as_array(on_floats(a, b))
@@ -186,29 +220,45 @@ def _operator(name: str, on_floats: Callable[[Tensor, Tensor], Tensor] | None) -
     return _named(operator, name)
 
 
-def _reflected(name: str) -> Any:
+def _reflected(name: str, on_floats: OnFloats | None) -> Any:
     plain = getattr(Tensor, f"__r{name}__")
     forward = getattr(Tensor, f"__{name}__")
 
     def operator(self: Array, other: Any) -> Any:
         if isinstance(other, Tensor):  # Python asks the subclass first.
             return forward(other, self)
+        if on_floats is not None and isinstance(other, _NUMBERS):
+            a, b = operands(other, self)
+            if a.dtype.category == FLOATING:
+                return as_array(on_floats(a, b))
         return as_array(plain(self, other))
 
     return _named(operator, f"__r{name}__")
 
 
-def _inplace(name: str, on_floats: Callable[[Tensor, Tensor], Tensor] | None) -> Any:
+def _inplace(name: str, on_floats: OnFloats | None) -> Any:
     plain = getattr(Tensor, name)
 
     def operator(self: Array, other: Any) -> Any:
         if isinstance(other, Array) and promoted(self.dtype, other.dtype) is self.dtype:
             other = other.to(self.dtype)
-            if on_floats is not None and self.dtype.category == FLOATING:
-                return self.copy_(on_floats(self, other))
+        elif not _by_function(on_floats, other) or result_type(self, other) is not self.dtype:
+            return plain(self, other)
+        if on_floats is not None and self.dtype.category == FLOATING:
+            return self.copy_(on_floats(*operands(self, other)))
         return plain(self, other)
 
     return _named(operator, name)
+
+
+def _write_product(self: Array, other: Any) -> Any:
+    found = self @ other
+    if found.shape != self.shape or found.dtype is not self.dtype:
+        raise ValueError(
+            f"@=: the product has shape {tuple(found.shape)} and dtype {found.dtype!r}, and the "
+            f"array has {tuple(self.shape)} and {self.dtype!r}"
+        )
+    return self.copy_(found)
 
 
 def _unary(name: str) -> Any:
@@ -221,24 +271,40 @@ def _unary(name: str) -> Any:
     return _named(operator, name)
 
 
+def _conversion(name: str) -> Any:
+    plain = getattr(Tensor, name)
+
+    def operator(self: Array) -> Any:
+        if self.dtype.category == COMPLEX:
+            raise TypeError(f"{name}(): a complex array is no real number: take real() of it")
+        return plain(self)
+
+    return operator
+
+
 def _named(operator: Any, name: str) -> Any:
     operator.__name__ = name
     operator.__qualname__ = f"Array.{name}"
     return operator
 
 
-# Of floating point numbers two operators have other results than PyTorch's.
-_ON_FLOATS = {"floordiv": floor_divide, "mod": remainder}
+# Of floating point numbers three operators have other results than PyTorch's.
+_ON_FLOATS: dict[str, OnFloats] = {"floordiv": floor_divide, "mod": remainder, "pow": F.pow}
 
 for _name in (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
     "rshift",
 ):  # fmt: skip
     setattr(Array, f"__{_name}__", _operator(f"__{_name}__", _ON_FLOATS.get(_name)))
-    setattr(Array, f"__r{_name}__", _reflected(_name))
+    setattr(Array, f"__r{_name}__", _reflected(_name, _ON_FLOATS.get(_name)))
     setattr(Array, f"__i{_name}__", _inplace(f"__i{_name}__", _ON_FLOATS.get(_name)))
 for _name in ("matmul", "eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Array, f"__{_name}__", _operator(f"__{_name}__", None))
 for _name in ("abs", "neg", "pos", "invert"):
     setattr(Array, f"__{_name}__", _unary(f"__{_name}__"))
+for _name, _method in (
+    ("float", _conversion("__float__")), ("int", _conversion("__int__")),
+    ("imatmul", _write_product),
+):  # fmt: skip
+    setattr(Array, f"__{_name}__", _named(_method, f"__{_name}__"))
 Array.__hash__ = Tensor.__hash__  # type: ignore[method-assign]  # `__eq__` took it away

@@ -11,7 +11,7 @@ import numpy as np
 from plugrad.array_api._array import publish
 from plugrad.array_api._manipulation import stack
 from plugrad.array_api._operators import F, Tensor
-from plugrad.dtype import DType
+from plugrad.dtype import INTEGER, DType
 from plugrad.tensor.creation import from_data
 from plugrad.tensor.interop import dlpack
 
@@ -26,6 +26,17 @@ def _has_tensors(obj: Any) -> bool:
     return isinstance(obj, (list, tuple)) and any(
         isinstance(each, Tensor) or _has_tensors(each) for each in obj
     )
+
+
+def _of_buffer(obj: Any, copy: bool | None) -> Any:
+    """A buffer with the dtype and the shape that it has, where PyTorch reads its bytes as numbers
+    of the default dtype; anything else as it is."""
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return obj
+    array = np.asarray(view)
+    return array.copy() if view.readonly and copy is None else array
 
 
 def asarray(
@@ -45,6 +56,8 @@ def asarray(
         return made if dtype is None else made.to(dtype)
     if isinstance(obj, (bool, int, float, complex)) and copy is False:
         raise ValueError("asarray(): a number cannot become an array without a copy")
+    if not (isinstance(obj, (Tensor, list, tuple)) or hasattr(obj, "__array__")):
+        obj = _of_buffer(obj, copy)
     if isinstance(obj, np.ndarray) and copy is not False and min(obj.strides, default=0) < 0:
         obj, copy = obj.copy(), None  # tensors have no negative strides
     array: Tensor = from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
@@ -144,9 +157,12 @@ def linspace(
     endpoint: bool = True,
 ) -> Tensor:
     """`num` numbers in equal steps from `start` to `stop`, or to one step before it."""
-    if endpoint:
-        return F.linspace(start, stop, num, dtype=dtype, device=device)
-    return F.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
+    made = F.linspace(start, stop, num if endpoint else num + 1, dtype=dtype, device=device)
+    if made.dtype.category == INTEGER:  # computed in float64, which does not hold every integer
+        for index, end in ((0, start), (-1, stop)):
+            if made.numel() > -index and isinstance(end, int):
+                made[index] = end
+    return made if endpoint else made[:num]
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:

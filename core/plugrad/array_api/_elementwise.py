@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Interpreted: loaded on demand.
 from collections.abc import Callable
+from math import nan as _nan
 from typing import Any
 
 from plugrad.array_api._array import arrays_from_arrays
@@ -68,12 +69,19 @@ def _round(x: Tensor) -> Tensor:
 
 
 def _sign(x: Tensor) -> Tensor:
-    """Of nan it is nan, where PyTorch's is 0."""
+    """Of nan it is nan, where PyTorch's is 0; of complex numbers with a nan both parts are."""
     if x.dtype.category == COMPLEX:
-        return F.sgn(x)
+        return F.where(F.isnan(x), complex(_nan, _nan), F.sgn(x))
     if x.dtype.category == FLOATING:
         return F.where(F.isnan(x), x, F.sign(x))
     return F.sign(x)
+
+
+def _expm1(x: Tensor) -> Tensor:
+    """Of infinite complex numbers from `exp`: the formula for small ones gives nan."""
+    if x.dtype.category == COMPLEX:
+        return F.where(F.isfinite(x), F.expm1(x), F.exp(x) - 1)
+    return F.expm1(x)
 
 
 def _imag(x: Tensor) -> Tensor:
@@ -97,7 +105,7 @@ conj = _unary("conj", F.conj_physical, "The complex conjugate.")
 cos = _unary("cos", F.cos, "The cosine of angles in radians.")
 cosh = _unary("cosh", F.cosh, "The hyperbolic cosine.")
 exp = _unary("exp", F.exp, "The exponential function.")
-expm1 = _unary("expm1", F.expm1, "`exp(x) - 1`, exact for small `x`.")
+expm1 = _unary("expm1", _expm1, "`exp(x) - 1`, exact for small `x`.")
 floor = _unary("floor", _real_only(F.floor), "The largest integer that is not above.")
 imag = _unary("imag", _imag, "The imaginary part.")
 isfinite = _unary("isfinite", F.isfinite, "Whether elements are neither infinite nor nan.")

@@ -15,8 +15,11 @@ Axes = int | tuple[int, ...]
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have together."""
-    return tuple(broadcasting.broadcast_shapes(*shapes))
+    """The shape that arrays of these shapes have together; ValueError if there is none."""
+    try:
+        return tuple(broadcasting.broadcast_shapes(*shapes))
+    except RuntimeError as error:
+        raise ValueError(f"broadcast_shapes(): {error}") from error
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
@@ -66,7 +69,7 @@ def _places(axes: tuple[int, ...], ndim: int) -> list[int]:
     return found
 
 
-def expand_dims(x: Tensor, /, axis: Axes = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: Axes) -> Tensor:
     """A view with new axes of length 1 at the given places of the result."""
     axes = _whole(axis)
     for place in sorted(_places(axes, x.ndim + len(axes))):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from subprocess import run
 from typing import Any
 
 import array_api_compat
 import array_api_strict as strict
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import plugrad
 from plugrad import array_api as xp
@@ -111,6 +114,38 @@ def test_copies_of_asarray_and_reshape() -> None:
             xp.asarray(number, copy=False)
 
 
+@pytest.mark.parametrize("code", [*"bhiqBHIQfd"])
+def test_buffers_have_a_dtype_and_a_shape(code: str) -> None:
+    numbers = array(code, [1, 2, 3])
+    shared = xp.asarray(numbers)
+    assert shared.dtype.name == np.dtype(code).name
+    assert shared.tolist() == [1, 2, 3]
+    numbers[0] = type(numbers[0])(5)
+    assert shared.tolist() == [5, 2, 3]
+    assert xp.asarray(numbers, copy=True, dtype=xp.float64).dtype is xp.float64
+    table = memoryview(np.arange(6, dtype=code).reshape(2, 3))
+    assert xp.asarray(table).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_may_only_be_read_is_copied() -> None:
+    made = xp.asarray(b"abc")
+    made += 1
+    assert made.tolist() == list(b"bcd")
+
+
+@hypothesis.given(
+    a=st.integers(0, 2**64 - 1), b=st.integers(0, 2**64 - 1), num=st.integers(1, 5),
+    end=st.booleans(),
+)  # fmt: skip
+@hypothesis.settings(max_examples=30, deadline=None, derandomize=True, database=None)
+def test_linspace_begins_and_ends_exactly(a: int, b: int, num: int, end: bool) -> None:
+    made = xp.linspace(a, b, num, dtype=xp.uint64, endpoint=end)
+    assert made.shape == (num,)
+    assert int(made[0]) == a
+    if end and num > 1:
+        assert int(made[-1]) == b
+
+
 def test_dlpack_goes_both_ways() -> None:
     x = xp.asarray([1.0, 2.0])
     shared = np.from_dlpack(x)
@@ -137,7 +172,7 @@ def test_to_device() -> None:
     lambda: xp.vecdot(xp.ones(2), xp.ones(3)), lambda: xp.nonzero(xp.asarray(1)),
     lambda: xp.expand_dims(xp.ones(2), axis=(0, 0)), lambda: xp.searchsorted(
         xp.ones(2), xp.ones(2), side="middle"), lambda: xp.take_along_axis(
-        xp.ones((2, 2)), xp.asarray([0])),
+        xp.ones((2, 2)), xp.asarray([0])), lambda: xp.broadcast_shapes((2,), (3,)),
 ])  # fmt: skip
 def test_values_that_are_refused(call: Any) -> None:
     with pytest.raises(ValueError, match=r"\w+"):

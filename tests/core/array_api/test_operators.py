@@ -131,3 +131,51 @@ def test_what_is_no_number_is_not_equal() -> None:
     assert (x == None) is False  # noqa: E711  # the operator is meant
     with pytest.raises(TypeError):
         x + "1"
+
+
+def test_the_size_is_a_number_that_can_be_called() -> None:
+    x = xp.ones((2, 3))
+    assert x.size == 6
+    assert isinstance(x.size, int)
+    assert x.size() == (2, 3)
+    assert x.size(1) == x.size(-1) == 3
+    assert (xp.ones(()).size, xp.ones((0, 2)).size) == (1, 0)
+    assert plugrad.ones(2, 3).size() == (2, 3)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (1, 2, 3)])
+def test_a_transpose_is_that_of_a_matrix(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=f"must have two dimensions, not {len(shape)}"):
+        _ = xp.ones(shape).T
+    if len(shape) < 2:
+        with pytest.raises(ValueError, match=f"two dimensions or more, not {len(shape)}"):
+            _ = xp.ones(shape).mT
+    else:
+        assert xp.ones(shape).mT.shape == (1, 3, 2)
+
+
+def test_a_product_in_place() -> None:
+    x = xp.asarray([[1, 2], [3, 4]], dtype=xp.int16)
+    before = x
+    x @= xp.asarray([[0, 1], [1, 0]], dtype=xp.int8)
+    assert x is before
+    assert x.tolist() == [[2, 1], [4, 3]]
+    for other in (xp.ones((2, 1), dtype=xp.int8), xp.ones((2, 2), dtype=xp.int64)):
+        with pytest.raises(ValueError, match="@=: the product has shape"):
+            x @= other
+    assert x.tolist() == [[2, 1], [4, 3]]
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_complex_numbers_are_no_real_numbers(kind: Any) -> None:
+    with pytest.raises(TypeError, match=f"__{kind.__name__}__.*a complex array is no real number"):
+        kind(xp.asarray(1 + 0j))
+    assert kind(xp.asarray(2.0)) == 2
+    assert complex(xp.asarray(1 + 2j)) == 1 + 2j
+
+
+def test_powers_of_numbers_keep_their_gradients() -> None:
+    x = xp.asarray([4.0, 9.0]).requires_grad_()
+    xp.sum(x**0.5 + xp.pow(x, 0.5)).backward()
+    assert x.grad is not None
+    assert plugrad.allclose(x.grad, plugrad.tensor([0.5, 1 / 3]))

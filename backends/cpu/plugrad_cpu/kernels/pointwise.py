@@ -114,9 +114,20 @@ def _remainder(a: Array, b: Array) -> Any:
     return out
 
 
+def _is_one_half(exponent: Array) -> bool:
+    """Whether an array is a half that is repeated, if at all, without memory of its own."""
+    if exponent.size == 1 or (exponent.size and not any(exponent.strides)):
+        return bool(exponent.flat[0] == 0.5)
+    return False
+
+
 def pow_tensors(a: Array, b: Array) -> Any:
     kind = a.dtype.kind
     if kind not in _INTEGRAL:
+        if kind == "f" and _is_one_half(b):
+            # NumPy takes the root for a single exponent: -0.0 of -0.0, and nan of -infinity.
+            a = np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape))
+            return np.where(np.isinf(a), np.inf, np.sqrt(a) + 0.0).astype(a.dtype, copy=False)
         return np.power(a, b)
     if kind == "b":
         raise not_implemented("pow", a.dtype)

@@ -54,6 +54,21 @@ def number_softmax(name: str) -> Callable[[Any], Any]:
     return program
 
 
+def one_exponent(shape: tuple[int, ...]) -> Callable[[Any], Any]:
+    """A half, for which NumPy takes the root where PyTorch computes a power."""
+
+    def program(lib: Any) -> Any:
+        bases = lib.tensor([-0.0, 0.0, -INF, INF, NAN, -1.0, 4.0])
+        found = [
+            lib.pow(x, lib.full(shape, half, dtype=x.dtype))
+            for half in (0.5, -0.5)
+            for x in (bases, bases.double(), bases[:1], bases[2], bases[:0])
+        ]
+        return [(y, 1 / y) for y in found]  # 1 / 0 has the sign
+
+    return program
+
+
 def complex_reciprocals(dtype: str) -> Callable[[Any], Any]:
     def program(lib: Any) -> Any:
         numbers = [complex(a, b) for a in (0.0, -0.0, 1.0, INF, NAN) for b in (0.0, -2.0, -INF)]
@@ -82,6 +97,7 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
         L.pow(*L.meshgrid(L.tensor([-128, -2, -1, 0, 1, 2], dtype=L.int8), e, indexing="ij"))
         for e in [L.tensor([-128, -127, -2, -1, 0, 1], dtype=L.int8)]
     ],
+    **{f"powers by shape {s}": one_exponent(s) for s in ((), (1,), (1, 1), (2, 3, 1))},
     **{f"prelu with {slope} at edges": prelu_at_edges(slope) for slope in (NAN, INF, 0.25)},
     **{f"{name} of a number": number_softmax(name) for name in ("softmax", "log_softmax")},
     **{
