@@ -146,9 +146,8 @@ def _state_of_thread() -> LocalState:
 def current_state() -> LocalState:
     """The calling thread's state."""
     state = _last.state
-    if state.thread == _ident():
-        return state
-    return _state_of_thread()
+    number: i64 = _ident()
+    return state if state.thread == number else _state_of_thread()
 
 
 def _leave_threads_behind() -> None:
