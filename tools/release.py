@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workspace import BACKENDS, DISTRIBUTIONS, EXAMPLES, ROOT
+from workspace import BACKENDS, DISTRIBUTIONS, EXAMPLES, FAST, ROOT
 
 # Folders of the distributions that are published, the core first: the others depend on it.
-PUBLISHED = (*DISTRIBUTIONS, *(folder for folder, _ in BACKENDS.values()))
+PUBLISHED = (*DISTRIBUTIONS, *(folder for folder, _ in (BACKENDS | FAST).values()))
 # What a version may look like here: three numbers, and what pip knows as a pre-release.
 VERSION = re.compile(r"(\d+\.\d+\.\d+)((?:a|b|rc|\.dev)\d+)?")
 IN_PROJECT = re.compile(r'^version = ".*"$', re.MULTILINE)

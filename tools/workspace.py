@@ -47,6 +47,8 @@ BACKENDS = {
     "jax": ("backends/jax", "plugrad-jax"),
     "cuda": ("backends/cuda", "plugrad-cuda[cuda12x]"),
 }
+# Kernels that .venv gets where speed is measured. Tests are about those whose place they take.
+FAST = {"onednn": ("plugins/onednn", "plugrad-onednn")}
 # Distributions that are installed where they are tried only, by tools/packages.py.
 EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 NOT_SOURCE = {
@@ -219,7 +221,7 @@ class Workspace:
     def distributions(self, backends: Sequence[str]) -> dict[str, str]:
         """What .venv shall have: what it always has, backends asked for now or in former runs."""
         kept = set(backends) | set(self.record.get("backends", "").split())
-        more = dict(BACKENDS[name] for name in BACKENDS if name in kept)
+        more = dict(found for name, found in (BACKENDS | FAST).items() if name in kept)
         return DISTRIBUTIONS | more
 
     def install(self, backends: Sequence[str] = ()) -> str:
@@ -236,7 +238,8 @@ class Workspace:
             )
             need(PYTHON, "-m", "pip", "install", "--quiet", *distributions.values())
             self.done("plugrad", state)
-            present = [name for name, (folder, _) in BACKENDS.items() if folder in distributions]
+            optional = (BACKENDS | FAST).items()
+            present = [name for name, (folder, _) in optional if folder in distributions]
             self.done("backends", " ".join(present))
         # The build tries the compiler in earnest: its wheel tells what came out.
         return "interpreted" if wheels[0].name.endswith("-none-any.whl") else "compiled"
@@ -294,6 +297,8 @@ def test(arguments: Sequence[str]) -> int:
     installed = workspace.install_with(["test", "fast", *oracle()], backends)
     workspace.generate()
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
+    if "plugrad-onednn" in workspace.distributions(backends).values():
+        os.environ["PLUGRAD_DISABLE"] = "plugrad-onednn"  # tests/onednn brings it itself
     interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
     if installed != "compiled":
         say("the core is installed interpreted: the suite runs once, not twice")
@@ -344,7 +349,7 @@ def lint(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install_with(["test", "lint"])
     workspace.generate()
-    folders = [*DISTRIBUTIONS, *(folder for folder, _ in BACKENDS.values())]
+    folders = [*DISTRIBUTIONS, *(folder for folder, _ in (BACKENDS | FAST).values())]
     packages = os.pathsep.join(str(ROOT / folder) for folder in folders)
     commands: list[tuple[str, Path]] = [
         ("ruff check .", ROOT),
@@ -377,7 +382,7 @@ def bench(arguments: Sequence[str]) -> int:
     backends = tested_backends()
     workspace = Workspace()
     more = ["bench"] if "jax" in backends else []
-    workspace.install_with(["fast", *more, *oracle()], backends)
+    workspace.install_with(["fast", *more, *oracle()], [*backends, *FAST])
     where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
     return call(PYTHON, "-m", "benchmarks", *(arguments or where))
 
@@ -402,7 +407,7 @@ def install(arguments: Sequence[str]) -> int:
 
 def clean(arguments: Sequence[str]) -> int:
     shutil.rmtree(VENV, ignore_errors=True)
-    optional = [folder for folder, _ in BACKENDS.values()]
+    optional = [folder for folder, _ in (BACKENDS | FAST).values()]
     homes = [ROOT, *(ROOT / folder for folder in (*DISTRIBUTIONS, *optional, *EXAMPLES))]
     inside = [folder for folder in ROOT.iterdir() if folder.is_dir() and folder.name[0] != "."]
     caches = [cache for folder in inside for cache in folder.rglob("__pycache__")]

@@ -10,6 +10,7 @@ import numpy as np
 from plugrad.dtype import DType
 from plugrad.plugins import Backend, InContext, package_kernels
 from plugrad_cpu.facts import describe_host
+from plugrad_cpu.features import usable_features
 from plugrad_cpu.generator import CpuGenerator
 from plugrad_cpu.memory import element_offset, element_strides
 from plugrad_cpu.numerics.floating_errors import SILENT
@@ -41,6 +42,13 @@ class CpuBackend(Backend):
     def describe(self) -> Mapping[str, str]:
         """NumPy, the BLAS of its matrix products, and the threads that one may use."""
         return describe_host()
+
+    def features(self, capability: str) -> Mapping[str, bool]:
+        """The processor's, by NumPy's names in lower case: `plugrad_cpu.features`."""
+        return usable_features(capability)
+
+    def is_contiguous(self, array: Array) -> bool:
+        return array.flags.c_contiguous
 
     def num_threads(self) -> int:
         return thread_count()

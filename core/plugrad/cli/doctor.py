@@ -27,6 +27,7 @@ from plugrad.plugins import get_manager, selection
 from plugrad.plugins.config import Config, ConfigError
 from plugrad.plugins.config.current import current_config, without_errors
 from plugrad.plugins.kernels.conflicts import kernels_of_others
+from plugrad.plugins.kernels.variants import report_variants
 from plugrad.plugins.loading.failures import mend_of, place_of
 from plugrad.plugins.loading.manager import Plugin
 from plugrad.plugins.loading.messages import mend_of_unfit, nearest, unfit
@@ -77,6 +78,7 @@ class Report:
         device: the default device.
         source: what chose it.
         settings: configured keys with value and source.
+        variants: the variants of kernels, what they need, and why they are not used, if so.
         kernels: the operators that a backend does not compute by its own kernels, and by whose.
         problems: what is broken; the doctor's exit code says whether there are any.
         notes: what could be better.
@@ -91,6 +93,7 @@ class Report:
     source: str = ""
     settings: list[dict[str, str]] = field(default_factory=list)
     kernels: list[dict[str, object]] = field(default_factory=list)
+    variants: list[dict[str, object]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -130,6 +133,7 @@ def _examine_plugins(report: Report) -> None:
         if operators or plugin.libraries:
             provides.append(f"{operators} operators" if operators else "operators")
         provides += [f"kernels for {name}" for name in plugin.kernels]
+        provides += [f"variants of kernels for {name}" for name in plugin.variants]
         mend = mend_of(plugin.error, plugin) if plugin.error and not plugin.set_aside else ""
         report.plugins.append(
             PluginReport(
@@ -175,6 +179,17 @@ def _examine_kernels(report: Report) -> None:
         for active in sorted(active_backends(), key=lambda one: one.name)
         for owner, names in kernels_of_others(active).items()
     ]
+    report.variants = [
+        row
+        for active in sorted(active_backends(), key=lambda one: one.name)
+        for row in report_variants(active)
+    ]
+    for row in report.variants:
+        if row["problem"]:
+            report.notes.append(
+                f"The variant {row['name']!r} of {row['owner']} on backend {row['backend']!r} is "
+                f"not used: {row['problem']}"
+            )
 
 
 def _has_preferred_namesake(plugin: Plugin) -> bool:
@@ -214,6 +229,15 @@ def _examine_choice(report: Report) -> None:
         )
         for plugin in get_manager().load_all()
         for name, error in plugin.kernel_errors.items()
+    ]
+    report.problems += [
+        _told(
+            f"Variants of {plugin.origin} for backend {name!r}: {type(error).__name__}: {error}",
+            place_of(error, plugin, plugin.module, "plugrad_variants"),
+            mend_of(error, plugin),
+        )
+        for plugin in get_manager().load_all()
+        for name, error in plugin.variant_errors.items()
     ]
 
 
@@ -375,6 +399,21 @@ def _print_report(report: Report) -> None:
             (
                 (str(one["backend"]), str(one["owner"]), _counted(one["operators"]))
                 for one in report.kernels
+            ),
+        )
+    if report.variants:
+        print_line("Variants of kernels", style="bold")
+        print_table(
+            {"backend": False, "variant": True, "operators": True, "needs": True, "used": False},
+            (
+                (
+                    str(row["backend"]),
+                    f"{row['owner']}: {row['name']}",
+                    _counted(row["operators"]),
+                    str(row["needs"]) or "-",
+                    "no" if row["problem"] else "yes",
+                )
+                for row in report.variants
             ),
         )
     print_line("Configuration", style="bold")

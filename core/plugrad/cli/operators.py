@@ -15,6 +15,7 @@ from plugrad.dispatch.backends.availability import (
     needs_of,
     short_name,
 )
+from plugrad.dispatch.backends.candidates import Candidate, plain
 from plugrad.dispatch.backends.primitives import is_primitive
 from plugrad.dispatch.operator import all_operators
 from plugrad.plugins import get_manager
@@ -41,6 +42,8 @@ class OperatorReport:
         missing: for each backend on which it is missing, which operators that takes.
         kernels: for each backend that has kernels for it, whose they are, in the order in which
             they are asked; the first one computes, unless it declines.
+        variants: for each backend that has variants of its kernel, whose they are, their names and
+            what they need, in the order in which they are asked.
         foreign: the backends of which somebody else's kernel is the first.
     """
 
@@ -53,6 +56,7 @@ class OperatorReport:
     backends: dict[str, str]
     missing: dict[str, list[str]]
     kernels: dict[str, list[str]]
+    variants: dict[str, list[str]]
     foreign: list[str]
     doc: str
 
@@ -68,7 +72,8 @@ def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
     reports: list[OperatorReport] = []
     for op in all_operators():
         here = {name: table[op.qualified_name] for name, table in found.items()}
-        serving = {active.name: kernels_serving(op, active) for active in wanted}
+        everyone = {active.name: kernels_serving(op, active) for active in wanted}
+        serving = {name: plain(found) for name, found in everyone.items()}
         reports.append(
             OperatorReport(
                 name=short_name(op),
@@ -80,11 +85,23 @@ def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
                 backends={name: known.kind for name, known in here.items()},
                 missing={name: list(known.missing) for name, known in here.items() if not known},
                 kernels={name: [one.owner for one in found] for name, found in serving.items()},
+                variants={
+                    name: [_told(one) for one in found if one.variant is not None]
+                    for name, found in everyone.items()
+                    if len(found) > len(serving[name])
+                },
                 foreign=[name for name, found in serving.items() if found and not found[0].own],
                 doc=op.doc,
             )
         )
     return sorted(reports, key=lambda report: (report.name.lower(), report.name))
+
+
+def _told(candidate: Candidate) -> str:
+    """A variant in words: whose it is, what it is called, what it needs."""
+    variant = candidate.variant
+    needs = variant.needs() if variant is not None else ""
+    return f"{candidate.called()} ({needs})" if needs else candidate.called()
 
 
 def operators(
@@ -114,7 +131,8 @@ def operators(
     Per backend: **native**, the backend has a kernel; **derived**, an in-place operator made from
     the functional one; **decomposed**, made from operators that the backend has, or that are made
     in turn; **missing**, not available, with the names of the kernels that would make it so.
-    **Kernel of** names the distribution whose kernel computes it.
+    **Kernel of** names the distribution whose kernel computes it, with variants for what the
+    processor has in brackets before it.
     """
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")
@@ -189,8 +207,16 @@ def _owner(report: OperatorReport, names: list[str]) -> str:
         owners = report.kernels[names[0]]
         # The kernels of others may decline, so who is asked after them counts, too.
         asked = owners if names[0] in report.foreign else owners[:1]
-        return ", ".join([_short(owner) for owner in asked])
-    return "; ".join([f"{name}: {_short(report.kernels[name][0])}" for name in report.foreign])
+        return ", ".join([*_variants(report, names[0]), *[_short(owner) for owner in asked]])
+    told = [f"{name}: {_short(report.kernels[name][0])}" for name in report.foreign]
+    told += [f"{name}: {', '.join(_variants(report, name))}" for name in report.variants]
+    return "; ".join(told)
+
+
+def _variants(report: OperatorReport, backend: str) -> list[str]:
+    """The variants of an operator's kernel: ``plugrad-fast (avx512)``."""
+    found = report.variants.get(backend, [])
+    return [f"{_short(text)} ({text.partition(': ')[2].split(' (')[0]})" for text in found]
 
 
 def _short(owner: str) -> str:

@@ -35,6 +35,16 @@ class Trace:
         if outer is not None:
             outer.decline(operator, owner)
 
+    def choose(self, operator: str, kernel: str) -> None:
+        """A variant of an operator's kernel has computed a call.
+
+        Args:
+            kernel: whose it is, and its name.
+        """
+        outer = self.outer
+        if outer is not None:
+            outer.choose(operator, kernel)
+
     def run_node(self, node: Any, grads: Any) -> Any:
         """Have a backward node compute the gradients of its inputs."""
         outer = self.outer

@@ -23,6 +23,7 @@ from plugrad.dispatch.backends.active import (
     set_change_listener,
     set_operator_names,
 )
+from plugrad.dispatch.backends.candidates import plain
 from plugrad.dispatch.binding import bind
 from plugrad.dispatch.families import load_families, load_family_of, set_undo, waiting
 from plugrad.dispatch.kernel_hooks import KERNEL_HOOKS, keyset_of_arguments
@@ -370,7 +371,7 @@ class Operator:
             return "", False
         if self.kernel_for(key) is not None:
             return maker_of(f"{self.qualified_name} {key.name}"), True
-        found = active.candidates(self.kernel_name, self.overload)
+        found = plain(active.candidates(self.kernel_name, self.overload))
         return (found[0].owner, not found[0].own) if found else ("", False)
 
     @property

@@ -5,7 +5,10 @@
      [call] op=[plugrad::mul.Tensor], key=[AutogradCPU]
       [redispatch] op=[plugrad::mul.Tensor], key=[CPU]
 
-and where the kernel is not the backend's own: ``kernel=[plugrad-fast 1.0]``.
+and where the kernel is not the backend's own: ``kernel=[plugrad-fast 1.0]``. If a variant computed
+the call, a line after it names that:
+
+       [variant] op=[plugrad::exp], kernel=[plugrad-fast 1.0: avx512]
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ class TraceEvent:
     """One line of a trace.
 
     Attributes:
-        kind: "call", "redispatch", or "declined": a kernel left the call to the next one.
+        kind: "call", "redispatch", "declined": a kernel left the call to the next one, or
+            "variant": one of several kernels was chosen, and has computed it.
         depth: starts at 0.
         kernel: whose kernel it is, a distribution with its version, where `key` is a backend's.
         foreign: whether that is somebody else than the backend itself; then a line shows it.
@@ -78,6 +82,11 @@ class DispatchTrace(Trace):
         depth = self.depths.get(threading.get_ident(), 0)
         self._note(TraceEvent("declined", operator, "", depth, owner, True))
         super().decline(operator, owner)
+
+    def choose(self, operator: str, kernel: str) -> None:
+        depth = self.depths.get(threading.get_ident(), 0)
+        self._note(TraceEvent("variant", operator, "", depth, kernel, True))
+        super().choose(operator, kernel)
 
     def _note(self, event: TraceEvent) -> None:
         if self.stream is None:

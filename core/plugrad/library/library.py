@@ -11,6 +11,7 @@ from plugrad.codegen.load import load, unload
 from plugrad.dispatch import keys
 from plugrad.dispatch.adapters import BelowAutograd, WithoutKeyset
 from plugrad.dispatch.backends.active import backend_by_number, find_key
+from plugrad.dispatch.backends.candidates import plain
 from plugrad.dispatch.keys import DispatchKey
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import (
@@ -354,7 +355,7 @@ def _retract(op: Operator) -> None:
 def _refuse_second(op: Operator, key: DispatchKey) -> None:
     """DuplicateDefinitionError if an active backend has a kernel for an operator."""
     active = backend_by_number(key.backend) if key.functionality == keys.DENSE else None
-    found = [] if active is None else active.candidates(op.kernel_name, op.overload)
+    found = [] if active is None else plain(active.candidates(op.kernel_name, op.overload))
     if active is not None and found:
         raise DuplicateDefinitionError(
             f"{op.qualified_name} has a kernel for {key.name} already, that of "

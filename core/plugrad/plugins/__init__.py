@@ -24,6 +24,7 @@ from plugrad.dispatch.backends.kernel_table import (
     kernel_table,
     package_kernels,
 )
+from plugrad.dispatch.backends.variants import Variant
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
 from plugrad.errors import (
@@ -64,6 +65,7 @@ __all__ = [
     "PluginDeprecationWarning",
     "PluginError",
     "PluginWarning",
+    "Variant",
     "get_manager",
     "hookimpl",
     "joined_tables",

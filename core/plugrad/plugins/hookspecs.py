@@ -14,7 +14,7 @@ it needs as functions of these names, marked with `plugrad.plugins.hookimpl`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import typer
 
     from plugrad.dispatch.backends.backend import Backend
+    from plugrad.dispatch.backends.variants import Variant
     from plugrad.plugins.cases import OpCase
     from plugrad.plugins.protocols import KernelSource
 
@@ -37,6 +38,7 @@ __all__ = [
     "plugrad_kernels",
     "plugrad_namespaces",
     "plugrad_ops",
+    "plugrad_variants",
 ]
 
 PROJECT: Final = "plugrad"
@@ -69,6 +71,17 @@ def plugrad_kernels() -> Mapping[str, KernelSource | str]:
     What a kernel is called says for which operator it is: ``"special::erfcx"``, or ``"mul"`` of
     the core's. A string names a module, or an object in one, that is imported when the backend
     becomes active: ``{"jax": "plugrad_special.kernels.jax", "cpu": "plugrad_special:CPU"}``.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_variants() -> Mapping[str, Sequence[Variant] | Callable[[], Sequence[Variant]] | str]:
+    """Variants of kernels that the plugin has for backends, its own or others', by the backend's
+    name: a list of `Variant` objects, or a function that makes one.
+
+    A string names such a list or function, in a module that is imported when the backend becomes
+    active: ``{"cpu": "plugrad_fast.variants:VARIANTS"}``.
     """
     raise NotImplementedError
 

@@ -52,6 +52,7 @@ def test_every_value_is_shown_with_its_source(run: Run, configured: str) -> None
             row("disable", "slow, plugrad-old", f"'disable' in {configured}", "file"),
             row("prefer", "", default, "default"),
             row("fallback", "none", default, "default"),
+            row("cpu_capability", "", default, "default"),
             row("num_threads", "", default, "default"),
             row("backends.foo.precise", "true", f"'backends.foo.precise' in {configured}", "file"),
             row("backends.foo.threads", "4", f"'backends.foo.threads' in {configured}", "file"),

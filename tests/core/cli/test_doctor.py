@@ -171,6 +171,55 @@ def test_the_cpu_tells_its_blas_and_threads() -> None:
     assert "for BLAS" in facts["threads"]
 
 
+VARIANTS = """
+from plugrad.plugins import Variant, hookimpl
+
+def missing():
+    return "libswift is not installed: pip install libswift"
+
+@hookimpl
+def plugrad_variants():
+    return {"foo": [
+        Variant("exp", abs, name="wide", features=["wings"], least=10),
+        Variant("sin", abs, name="wide", features=["wings"]),
+        Variant("cos", abs, name="fins", features=["fins"]),
+        Variant("tan", abs, name="lib", problem=missing),
+    ]}
+"""
+
+
+def test_variants_of_kernels_are_listed_and_why_one_is_not_used(
+    run: Run, healthy: FakeSite
+) -> None:
+    text = DESCRIBED.replace("{DESCRIPTION}", "{}").replace(
+        "    def describe",
+        """    def features(self, capability):
+        return {"wings": not capability, "fins": False}
+
+    def describe""",
+    )
+    healthy.add("plugrad-foo", "2.0", "foo", text)
+    healthy.add("plugrad-swift", "3.0", "swift", VARIANTS)
+    report = examined(run)
+    rows = [
+        (one["name"], one["operators"], one["needs"], one["problem"]) for one in report["variants"]
+    ]
+    assert rows == [
+        ("wide", ["exp", "sin"], "wings", ""),
+        ("fins", ["cos"], "fins", "it needs fins, which is not here"),
+        ("lib", ["tan"], "", "libswift is not installed: pip install libswift"),
+    ]
+    assert (
+        "The variant 'lib' of plugrad-swift 3.0 on backend 'foo' is not used: libswift is not "
+        "installed: pip install libswift"
+    ) in report["notes"]
+    assert report["problems"] == []
+    assert "Variants of kernels" in run("doctor").stdout
+    with plugrad.config.set(cpu_capability="default"):
+        rules_out = "it needs wings, which plugrad.config.set(cpu_capability='default') rules out"
+        assert examined(run)["variants"][0]["problem"] == rules_out
+
+
 SWIFT = """
 from plugrad.plugins import hookimpl
 

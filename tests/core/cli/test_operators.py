@@ -212,3 +212,27 @@ def test_whose_kernels_run_is_told(
     assert "plugrad-alpha" in "".join(lines).replace(" ", "")
     assert max(map(len, lines)) <= width
     assert "alpha: plugrad-swift" in " ".join(both.split()) or "plugrad-swift" in both
+
+
+VARIANTS = """
+    from plugrad.plugins import Variant, hookimpl
+
+    @hookimpl
+    def plugrad_variants():
+        return {"alpha": [Variant("zz_twice", lambda x: x, name="wide", least=10)]}
+"""
+
+
+def test_variants_of_a_kernel_are_told(
+    run: Run, site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    site.add("plugrad-swift", "2.0", "swift", VARIANTS)
+    report = listed(run)["zz_twice"]
+    assert report["variants"] == {"alpha": ["plugrad-swift 2.0: wide (from 10 elements)"]}
+    assert report["kernels"] == {"alpha": ["plugrad-alpha 1.0"]}
+    assert report["foreign"] == []
+    assert listed(run)["zz_easy"]["variants"] == {}
+    shown = " ".join(run("ops", "zz_twice", "--backend", "alpha").stdout.split())
+    assert "plugrad-swi" in shown
+    assert "(wide)" in shown

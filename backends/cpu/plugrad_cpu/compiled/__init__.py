@@ -1,7 +1,7 @@
 """Loops that numba compiles, for what NumPy has no fast function for.
 
 `pip install 'plugrad-cpu[numba]'` brings numba. Without it, and below the sizes that kernels state,
-NumPy computes the same numbers. `PLUGRAD_CPU_CAPABILITY=default` in the environment does without.
+NumPy computes the same numbers. `cpu_capability = "default"` of the configuration does without.
 
 Compiled code is kept on disk: beside these modules, or in the user's cache where that folder cannot
 be written to.
@@ -10,10 +10,11 @@ be written to.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from functools import cache
 from typing import Any, Final
+
+from plugrad import config
 
 # From so many elements on, compiled loops pay for loading numba, which takes a few tenths of a
 # second.
@@ -24,14 +25,8 @@ SOME: Final = 1 << 15
 
 
 def is_wanted() -> bool:
-    """Whether kernels may use more than NumPy and SciPy.
-
-    Raises ValueError if `PLUGRAD_CPU_CAPABILITY` is not what it may be.
-    """
-    chosen = os.environ.get("PLUGRAD_CPU_CAPABILITY", "")
-    if chosen not in ("", "default"):
-        raise ValueError(f"PLUGRAD_CPU_CAPABILITY is 'default' or not set, got {chosen!r}")
-    return not chosen
+    """Whether kernels may use more than NumPy and SciPy: the configuration's `cpu_capability`."""
+    return bool(config.get("cpu_capability") != "default")
 
 
 @cache

@@ -80,6 +80,8 @@ def _arguments(event: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"External id": event.id}
     if event.overload_name:
         found["Overload"] = event.overload_name
+    if event.kernel:
+        found["Kernel"] = event.kernel
     if event.sequence_nr >= 0:
         found["Sequence number"] = event.sequence_nr
     if event.fwd_thread:

@@ -36,6 +36,7 @@ def events_of(recorder: Recorder, *, profile_memory: bool, with_flops: bool) -> 
         if outer is not None and children[parent] == 1 and _repeats(record, parent):
             by_record[record] = outer
             outer.cpu_memory_usage += record.allocated
+            outer.kernel = outer.kernel or record.variant
             continue
         event = _event(len(events) + 1, record, recorder.started, with_flops)
         events.append(event)
@@ -99,6 +100,7 @@ def _event(number: int, record: Record, origin: int, with_flops: bool) -> Functi
         sequence_nr=record.first_nr,
         flops=flops,
         is_user_annotation=record.kind == RANGE,
+        kernel=record.variant,
     )
 
 

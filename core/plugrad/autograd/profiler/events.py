@@ -94,6 +94,7 @@ class FunctionEvent(_Totals):
         is_async: a `record_function` block that ended on another thread than it began, or before
             another one that began within; it has no children.
         is_user_annotation: it is a `record_function` block.
+        kernel: for an operator of which a variant of the kernel ran, whose that is and its name.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class FunctionEvent(_Totals):
         flops: int = 0,
         trace_name: str | None = None,
         is_user_annotation: bool = False,
+        kernel: str = "",
     ) -> None:
         self.id = id
         self.node_id = node_id
@@ -137,6 +139,7 @@ class FunctionEvent(_Totals):
         self.device_type = DeviceType.CPU
         self.flops = flops
         self.is_user_annotation = is_user_annotation
+        self.kernel = kernel
         self.forward_event: FunctionEvent | None = None
 
     @property
@@ -216,6 +219,7 @@ class FunctionEventAvg(_Totals):
         self.device_type = DeviceType.CPU
         self.flops = 0
         self.is_user_annotation = False
+        self.kernel = ""
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Add an event, or all those of another average, of the same key."""
@@ -231,6 +235,8 @@ class FunctionEventAvg(_Totals):
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
         self._add_numbers(other)
+        if other.kernel and other.kernel not in self.kernel.split(", "):
+            self.kernel = f"{self.kernel}, {other.kernel}".removeprefix(", ")
         return self
 
     def _add_numbers(self, other: FunctionEvent | FunctionEventAvg) -> None:

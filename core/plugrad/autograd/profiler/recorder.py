@@ -62,6 +62,7 @@ class Record:
         shapes: one entry per argument, and `result_shape` that of the result, if asked for.
         stack: pairs of code and line number, innermost first, if asked for.
         allocated: bytes allocated less bytes freed, without those of its children.
+        variant: whose variant of the kernel computed the call, and its name; empty for none.
         is_async: whether something else lasts longer that began within, or it ended on another
             thread than it began.
     """
@@ -80,6 +81,7 @@ class Record:
         self.result_shape: tuple[int, ...] | None = None
         self.stack: list[tuple[Any, int]] | None = None
         self.allocated: i64 = 0
+        self.variant: str = ""
         self.is_async: bool = False
 
 
@@ -166,6 +168,12 @@ class Recorder(Trace):
         if self.account is not None:
             self.account.results(record, result, args)
         return result
+
+    def choose(self, operator: str, kernel: str) -> None:
+        top = self._log().top
+        if top is not None and top.kind == CALL and top.what.qualified_name == operator:
+            top.variant = kernel
+        super().choose(operator, kernel)
 
     def _note_result(self, record: Record, result: Any) -> None:
         if isinstance(result, TensorBase):

@@ -57,6 +57,9 @@ def build_table(
             Column("Self CPU Mem", NUMBER_WIDTH, lambda e: format_memory(e.self_cpu_memory_usage)),
         ]
     columns.append(Column("# of Calls", NUMBER_WIDTH, lambda e: e.count))
+    if any(event.kernel for event in events):
+        width = _width((event.kernel for event in events), None)
+        columns.append(Column("Kernel", width, lambda e: e.kernel))
     if any(event.node_id != -1 for event in events):
         columns.append(Column("Node ID", NUMBER_WIDTH, lambda e: e.node_id))
     if any(event.input_shapes for event in events):

@@ -12,7 +12,8 @@ from mypy_extensions import i64
 from plugrad.device import CPU, Device, as_device
 from plugrad.dispatch.backends.api_version import check_api_version
 from plugrad.dispatch.backends.backend import Backend, DeviceQueue, class_name
-from plugrad.dispatch.backends.kernel_sources import Brought, Candidate, Candidates, KernelSources
+from plugrad.dispatch.backends.candidates import Candidate, last_of
+from plugrad.dispatch.backends.kernel_sources import Brought, KernelSources
 from plugrad.dispatch.backends.kernel_table import check_names, kernel_table, unknown_names
 from plugrad.dispatch.backends.streams import STREAMS, DeviceStreams, has_streams
 from plugrad.dispatch.keys import (
@@ -47,7 +48,7 @@ class ActiveBackend:
         except TypeError as error:
             raise TypeError(f"kernels() of backend {backend.name!r}: {error}") from error
         self.check_names(self.own_kernels, f"backend {backend.name!r}")
-        self.sources = KernelSources(self.own_kernels, f"backend {backend.name!r}")
+        self.sources = KernelSources(self.own_kernels, f"backend {backend.name!r}", backend)
         self.generators: dict[int, Any] = {}
         self.queues: dict[int, DeviceQueue] = {}
         self.streams: bool = has_streams(backend)
@@ -122,10 +123,12 @@ class ActiveBackend:
         brought: list[Brought],
         chosen: dict[str, str],
         conflict: Callable[[str, list[str]], Any] | None,
+        features: Mapping[str, bool] | None = None,
     ) -> None:
         """In one step, put what others bring now in the place of what they brought before, and
-        say whose kernel comes first for which operators: see `KernelSources`."""
-        if self.sources.settle(brought, chosen, conflict):
+        say whose kernel comes first for which operators: see `KernelSources`; without `features`,
+        variants may use what they might before."""
+        if self.sources.settle(brought, chosen, conflict, features):
             _tell_change()
 
     def check_names(self, table: Mapping[str, Any], whose: str) -> None:
@@ -228,7 +231,7 @@ class ActiveBackend:
         name, _, overload = operator.removeprefix("plugrad::").partition(".")
         raw = self.raw_kernel(name, overload)
         found = self.candidates(name, overload)
-        ran = raw.ran if isinstance(raw, Candidates) else found[0] if found else None
+        ran = last_of(raw, found)
         if ran is None or ran.own:
             return f"the kernel of backend {self.name!r}"
         return f"the kernel of {ran.owner} on backend {self.name!r}"

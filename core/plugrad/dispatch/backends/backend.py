@@ -233,6 +233,31 @@ class Backend:
                 "none of NumPy's: override dtype_of(array) and native_dtype(dtype)"
             ) from None
 
+    def features(self, capability: str) -> Mapping[str, bool]:
+        """What of the hardware variants of kernels may need: by name, whether they may use it.
+
+        Names that are not in it mean nothing to the backend, so a variant that needs one has a
+        wrong declaration.
+
+        Args:
+            capability: `cpu_capability` of the configuration, for backends that compute on the
+                processor; it restricts what may be used. Empty for no restriction.
+
+        Raises:
+            ValueError: there is no such capability.
+        """
+        return {}
+
+    def is_contiguous(self, array: Any) -> bool:
+        """Whether an array's elements lie in memory row by row, without gaps."""
+        expected = 1
+        strides = self.strides(array)
+        for size, stride in zip(reversed(array.shape), reversed(strides), strict=True):
+            if size != 1 and stride != expected:
+                return False
+            expected *= max(int(size), 1)
+        return True
+
     def strides(self, array: Any) -> tuple[int, ...]:
         """Strides in elements; by default those of a contiguous array."""
         strides: list[int] = []

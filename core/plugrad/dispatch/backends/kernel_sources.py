@@ -1,19 +1,20 @@
 """Whose kernels a backend computes with: its own and those that others bring, by operator.
 
 Each operator has a list of candidates, which is settled once: the kernel that the configuration
-chooses, those of preferred packages, the backend's own, and where it has none what another package
-brings. A candidate that returns `NotImplemented` declines, and the next one runs.
+chooses, those of preferred packages, variants for what the processor has, the backend's own, and
+where it has none what another package brings. A candidate that returns `NotImplemented` declines,
+and the next one runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
 
-from plugrad.dispatch.local_state import current_state
-
-# What a kernel returns that leaves a call to the next one.
-DECLINED: Final[Any] = NotImplemented
+from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.candidates import DECLINED as DECLINED
+from plugrad.dispatch.backends.candidates import Candidate, Candidates, VariantChoice
+from plugrad.dispatch.backends.variants import Variant
 
 
 @final
@@ -24,64 +25,25 @@ class Brought:
         owner: who brings them: a distribution with its version.
         table: the kernels, by operator's name.
         preferred: whether they count before the backend's own.
+        variants: those it brings, in the order in which they are asked.
     """
 
-    def __init__(self, owner: str, table: Mapping[str, Any], preferred: bool = False) -> None:
+    def __init__(
+        self,
+        owner: str,
+        table: Mapping[str, Any],
+        preferred: bool = False,
+        variants: Sequence[Variant] = (),
+    ) -> None:
         self.owner = owner
         self.table: dict[str, Any] = dict(table)
         self.preferred = preferred
+        self.variants: list[Variant] = list(variants)
 
     def equals(self, other: Brought) -> bool:
         """Whether both are the same kernels of the same owner, with the same rank."""
         same = self.owner == other.owner and self.preferred == other.preferred
-        return same and self.table == other.table
-
-
-@final
-class Candidate:
-    """A kernel on arrays that can serve an operator.
-
-    Attributes:
-        owner: whose it is.
-        own: whether that is the backend itself.
-        name: what its owner calls it: the operator's name, with or without overload.
-    """
-
-    def __init__(self, kernel: Any, owner: str, own: bool, name: str) -> None:
-        self.kernel: Any = kernel
-        self.owner = owner
-        self.own = own
-        self.name = name
-
-
-@final
-class Candidates:
-    """The kernels of one operator as one: the first that does not decline computes.
-
-    Attributes:
-        ran: the one that computed last, for messages; other threads may have changed it.
-    """
-
-    def __init__(self, operator: str, found: list[Candidate]) -> None:
-        self.operator = operator
-        self.found = found
-        self.ran = found[0]
-
-    def __call__(self, *args: Any) -> Any:
-        for candidate in self.found:
-            out = candidate.kernel(*args)
-            if out is not DECLINED:
-                self.ran = candidate
-                return out
-            note_declined(self.operator, candidate.owner)
-        return DECLINED
-
-
-def note_declined(operator: str, owner: str) -> None:
-    """Tell who listens to the thread's work that a kernel has left a call to the next one."""
-    trace = current_state().trace
-    if trace is not None:
-        trace.decline(operator, owner)
+        return same and self.table == other.table and self.variants == other.variants
 
 
 @final
@@ -95,11 +57,14 @@ class KernelSources:
         chosen: by operator's name, with or without overload, the owner whose kernel comes first.
         conflict: what stands for a kernel that several others bring; called with the operator's
             name and the owners.
+        features: what of the hardware variants may use, by name; false for what they may not.
     """
 
-    def __init__(self, own: dict[str, Any], origin: str) -> None:
+    def __init__(self, own: dict[str, Any], origin: str, backend: Backend) -> None:
         self.own = own
         self.origin = origin
+        self.backend = backend
+        self.features: dict[str, bool] = {}
         self.brought: list[Brought] = []
         self.chosen: dict[str, str] = {}
         self.conflict: Callable[[str, list[str]], Any] | None = None
@@ -110,15 +75,19 @@ class KernelSources:
         brought: list[Brought],
         chosen: dict[str, str],
         conflict: Callable[[str, list[str]], Any] | None,
+        features: Mapping[str, bool] | None = None,
     ) -> bool:
         """Take what others bring now, in the place of what they brought before; whether anything
         is new."""
-        same = chosen == self.chosen and len(brought) == len(self.brought)
+        given = self.features if features is None else dict(features)
+        same = chosen == self.chosen and given == self.features
+        same = same and len(brought) == len(self.brought)
         if same and all(a.equals(b) for a, b in zip(brought, self.brought, strict=True)):
             return False
         self.brought = brought
         self.chosen = chosen
         self.conflict = conflict
+        self.features = given
         self._raw = {}
         return True
 
@@ -131,10 +100,13 @@ class KernelSources:
             return known[full]
         found = self.candidates(name, overload)
         raw: Any = None
-        if len(found) == 1:
+        qualified = full if "::" in full else f"plugrad::{full}"
+        if any(each.variant is not None for each in found):
+            raw = VariantChoice(qualified, found, self.backend)
+        elif len(found) == 1:
             raw = found[0].kernel
         elif found:
-            raw = Candidates(full if "::" in full else f"plugrad::{full}", found)
+            raw = Candidates(qualified, found)
         known[full] = raw
         return raw
 
@@ -151,10 +123,23 @@ class KernelSources:
             stand_in = self.conflict(others[0].name, [other.owner for other in others])
             found.append(Candidate(stand_in, "", False, others[0].name))
         owner = self.chosen_owner(name, overload)
+        variants = self._variants(name, overload, owner)
         first = [each for each in [*found, *others] if owner and each.owner == owner][:1]
-        if not first:
+        if owner and (first or variants):
+            # Nobody else's variants stand before what was chosen.
+            rest = [each for each in found if each.owner and each.owner != owner]
+            return [*variants, *first, *rest]
+        if not variants:
             return found
-        return [*first, *[each for each in found if each.owner and each.owner != owner]]
+        preferred = [each.owner for each in self.brought if each.preferred]
+        before = [each for each in found if each.owner in preferred]
+        after = [each for each in found if each.owner not in preferred]
+        wanted = [each for each in variants if each.owner in preferred]
+        return [*wanted, *before, *[each for each in variants if each not in wanted], *after]
+
+    def all_variants(self) -> list[Candidate]:
+        """Every variant that there is, whether the processor has what it needs or not."""
+        return [self._variant(brought, one) for brought in self.brought for one in brought.variants]
 
     def claims(self, name: str, overload: str) -> list[Candidate]:
         """Every kernel that there is for an operator, whether it is used or not."""
@@ -166,6 +151,25 @@ class KernelSources:
         if not self.chosen:
             return ""
         return self.chosen.get(f"{name}.{overload}") or self.chosen.get(name) or ""
+
+    def _variants(self, name: str, overload: str, owner: str) -> list[Candidate]:
+        """The variants that may run, those with the highest priority first; if somebody's kernel
+        is chosen, the owner's."""
+        full = name + "." + overload if overload else name
+        found: list[Candidate] = []
+        for brought in self.brought:
+            if owner and brought.owner != owner:
+                continue
+            found += [
+                self._variant(brought, one)
+                for one in brought.variants
+                if one.operator in (full, name) and not one.missing(self.features)
+            ]
+        return sorted(found, key=_priority)
+
+    def _variant(self, brought: Brought, one: Variant) -> Candidate:
+        own = brought.owner == self.origin
+        return Candidate(one.kernel, brought.owner, own, one.operator, one)
 
     def _own(self, name: str, overload: str) -> list[Candidate]:
         found = _name_in(self.own, name, overload)
@@ -179,6 +183,12 @@ class KernelSources:
                 if given:
                     found.append(Candidate(brought.table[given], brought.owner, False, given))
         return found
+
+
+def _priority(candidate: Candidate) -> int:
+    """Sorts the highest priority first."""
+    variant = candidate.variant
+    return 0 if variant is None else -variant.priority
 
 
 def _name_in(table: dict[str, Any], name: str, overload: str) -> str:

@@ -36,8 +36,8 @@ class Key:
     """A key that plugrad itself knows.
 
     Attributes:
-        kind: "device", "backend", "names" (a list of strings), "fallback" or "count" (an integer
-            from 1 on).
+        kind: "device", "backend", "names" (a list of strings), "fallback", "word" (a string that
+            a backend understands) or "count" (an integer from 1 on).
         default: what holds if nobody says anything.
         doc: what it is for.
     """
@@ -62,6 +62,7 @@ KEYS: Final = {
         Key("disable", "names", (), "plugins or distributions that are not used"),
         Key("prefer", "names", (), "plugins or distributions that win conflicts"),
         Key("fallback", "fallback", NO_FALLBACK, "the backend that computes what another lacks"),
+        Key("cpu_capability", "word", "", "what of the processor kernels may use, such as avx2"),
         Key("num_threads", "count", "", "threads of the processor for one operator"),
     )
 }
@@ -134,6 +135,8 @@ def checked(key: str, value: object, source: str, layer: str) -> Setting:
         return Setting(NO_FALLBACK, source, layer)
     if not isinstance(value, str):
         raise ConfigError(f"{source} must be a string, got {shown(value)}")
+    if kind == "word":
+        return Setting(value, source, layer)
     if kind == "device":
         try:
             as_device(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 import warnings
 from collections.abc import Callable, Iterable
@@ -16,6 +15,8 @@ from plugrad.dispatch.keys import backend_number, dispatch_key
 from plugrad.dispatch.scope import Locked
 from plugrad.errors import PluginWarning
 from plugrad.plugins.kernels.choice import by_owner, chosen_owners
+from plugrad.plugins.kernels.sources import resolved
+from plugrad.plugins.kernels.variants import make_variants, usable_features
 from plugrad.plugins.loading.conflicts import ConflictingKernel, conflict
 from plugrad.plugins.loading.load import FAILURES
 from plugrad.plugins.loading.plugin import Plugin, preference
@@ -58,8 +59,11 @@ class BackendKernels:
             ConfigError: such a choice.
         """
         claiming = [plugin for plugin in plugins if active.name in plugin.kernels]
+        varying = [plugin for plugin in plugins if active.name in plugin.variants]
         # This imports their modules, so it is without the lock.
         told = [text for plugin in claiming for text in _make_table(plugin, active)]
+        features = usable_features(active, strict)
+        told += [text for plugin in varying for text in make_variants(plugin, active, features)]
         with Locked(self._lock):
             owners = by_owner(plugins)
             for owner, plugin in owners.items():
@@ -68,13 +72,14 @@ class BackendKernels:
             brought = [
                 Brought(
                     owner,
-                    plugin.kernel_tables[active.name],
+                    plugin.kernel_tables.get(active.name, {}),
                     preference(plugin, preferred) < len(preferred),
+                    plugin.variant_lists.get(active.name, ()),
                 )
                 for owner, plugin in sorted(
                     owners.items(), key=lambda item: preference(item[1], preferred)
                 )
-                if active.name in plugin.kernel_tables
+                if active.name in plugin.kernel_tables or active.name in plugin.variant_lists
             ]
 
             def conflicting(name: str, rivals: list[str]) -> Any:
@@ -82,7 +87,7 @@ class BackendKernels:
                 return ConflictingKernel(conflict(what, [owners[rival] for rival in rivals]))
 
             chosen = chosen_owners(active, plugins, self._installed, strict)
-            active.settle_kernels(brought, chosen, conflicting)
+            active.settle_kernels(brought, chosen, conflicting, features)
         for text in told:  # now, since a warning may be an error
             warnings.warn(text, PluginWarning, stacklevel=2)
 
@@ -118,7 +123,7 @@ def _make_table(plugin: Plugin, active: ActiveBackend) -> list[str]:
     try:
         with made_by(plugin):
             for source in plugin.kernels[name]:
-                table.update(kernel_table(_resolved(source)))
+                table.update(kernel_table(resolved(source)))
     except FAILURES as error:
         plugin.kernel_errors[name] = error
         return [
@@ -133,16 +138,3 @@ def _make_table(plugin: Plugin, active: ActiveBackend) -> list[str]:
         told.append(f"{text} (it is left out)")
     plugin.kernel_tables[name] = table
     return told
-
-
-def _resolved(source: object) -> object:
-    """What ``package.module`` or ``package.module:attribute`` names; other sources as they are."""
-    if isinstance(source, list | tuple):
-        return [_resolved(part) for part in source]
-    if not isinstance(source, str):
-        return source
-    module, _, attribute = source.partition(":")
-    found: object = importlib.import_module(module)
-    for part in attribute.split(".") if attribute else ():
-        found = getattr(found, part)
-    return found

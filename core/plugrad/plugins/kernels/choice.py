@@ -76,20 +76,26 @@ def _problem(
     if not called:
         return _not_there(active.name, setting, plugins, list(installed()))
     for plugin in called:
-        table = dict(plugin.kernel_tables.get(active.name, {}))
+        table = _names_of(plugin, active.name)
         if plugin in own:
-            table.update(active.own_kernels)
+            table |= set(active.own_kernels)
         if _has(table, operator):
             return ""
     bringing = [
         plugin.origin
         for plugin in plugins
-        if _has(plugin.kernel_tables.get(active.name, {}), operator) or plugin in own
+        if _has(_names_of(plugin, active.name), operator) or plugin in own
     ]
     return (
         f"{called[0].origin} has no kernel for {operator!r} on backend {active.name!r}; those that "
         f"have: {', '.join(bringing) or 'none'}"
     )
+
+
+def _names_of(plugin: Plugin, backend: str) -> set[str]:
+    """What a plugin has kernels for, or variants of them, that it brings for a backend."""
+    variants = plugin.variant_lists.get(backend, ())
+    return {*plugin.kernel_tables.get(backend, {}), *(one.operator for one in variants)}
 
 
 def _has(table: Iterable[str], operator: str) -> bool:
@@ -109,7 +115,9 @@ def _not_there(
     known = [name for plugin in installed for name in (plugin.name, plugin.distribution) if name]
     close = nearest(str(setting.value), known)
     bringing = [
-        plugin.distribution or plugin.name for plugin in plugins if backend in plugin.kernels
+        plugin.distribution or plugin.name
+        for plugin in plugins
+        if backend in plugin.kernels or backend in plugin.variants
     ]
     hint = (
         f"did you mean {close!r}?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrad.dispatch import keys
 from plugrad.dispatch.backends.active import ActiveBackend
-from plugrad.dispatch.backends.kernel_sources import Candidate
+from plugrad.dispatch.backends.candidates import Candidate, plain
 from plugrad.dispatch.operator import Operator, all_operators
 from plugrad.dispatch.plugin_hooks import maker_of
 from plugrad.plugins.config.current import current_config
@@ -31,7 +31,7 @@ def kernels_of_others(active: ActiveBackend) -> dict[str, list[str]]:
     """The operators that somebody else's kernels compute on a backend, by whose those are."""
     found: dict[str, list[str]] = {}
     for op in all_operators():
-        serving = kernels_serving(op, active)
+        serving = plain(kernels_serving(op, active))
         if serving and not serving[0].own and serving[0].owner:
             names = found.setdefault(serving[0].owner, [])
             if serving[0].name not in names:
@@ -48,7 +48,7 @@ def kernel_conflicts(
     conflicts: dict[str, Conflict] = {}
     owners = by_owner(plugins)
     for op in all_operators():
-        used = active.candidates(op.kernel_name, op.overload)
+        used = plain(active.candidates(op.kernel_name, op.overload))
         if used and isinstance(used[0].kernel, ConflictingKernel):
             text = str(used[0].kernel.error)
             conflicts[text] = Conflict(text, settled=False)

@@ -132,6 +132,8 @@ def take_up(plugin: Plugin, module: object, hooks: Hooks) -> None:
             plugin.namespaces[name] = claimed
         for name, source in hooks.mappings(module, "plugrad_kernels"):
             plugin.kernels.setdefault(name, []).append(source)
+        for name, source in hooks.mappings(module, "plugrad_variants"):
+            plugin.variants.setdefault(name, []).append(source)
         plugin.module = module
 
 

@@ -279,7 +279,7 @@ class PluginManager:
         except BaseException:
             take_down(plugin, module, self._hooks, self._others(plugin))
             raise
-        if plugin.kernels:
+        if plugin.kernels or plugin.variants:
             try:
                 self.refresh_kernels()
             except Exception:

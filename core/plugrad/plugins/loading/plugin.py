@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.variants import Variant
 from plugrad.plugins.releases import misfit
 
 
@@ -57,6 +58,10 @@ class Plugin:
     kernels: dict[str, list[object]] = field(default_factory=dict)
     kernel_tables: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)
     kernel_errors: dict[str, BaseException] = field(default_factory=dict)
+    # By backend: variants as the plugin gave them, and as a list once the backend is active.
+    variants: dict[str, list[object]] = field(default_factory=dict)
+    variant_lists: dict[str, list[Variant]] = field(default_factory=dict)
+    variant_errors: dict[str, BaseException] = field(default_factory=dict)
     # By backend: what is to be said of kernels for operators that do not exist.
     unknown_kernels: dict[str, list[str]] = field(default_factory=dict)
 
@@ -132,6 +137,9 @@ class Plugin:
             self.kernels,
             self.kernel_tables,
             self.kernel_errors,
+            self.variants,
+            self.variant_lists,
+            self.variant_errors,
             self.unknown_kernels,
             self.libraries,
         ):

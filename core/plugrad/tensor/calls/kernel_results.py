@@ -11,7 +11,7 @@ from mypy_extensions import i64
 from plugrad.device import Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.backends.active import ActiveBackend, find_backend
-from plugrad.dispatch.backends.kernel_sources import Candidates, note_declined
+from plugrad.dispatch.backends.candidates import note_declined, plain, tells_itself
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType
@@ -23,9 +23,9 @@ LOOK_AT_ALL: Final[Any] = None
 
 
 def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
-    """Tell who listens that a kernel has declined; of several, `Candidates` tells."""
-    if not isinstance(raw, Candidates):
-        found = active.candidates(op.kernel_name, op.overload)
+    """Tell who listens that a kernel has declined; several tell themselves."""
+    if not tells_itself(raw):
+        found = plain(active.candidates(op.kernel_name, op.overload))
         note_declined(op.qualified_name, found[0].owner if found else "")
 
 

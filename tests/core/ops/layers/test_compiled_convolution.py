@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plugrad
 from plugrad.plugins.windows import Windows, convolution_windows
 
 pytest.importorskip("plugrad_cpu")
@@ -153,6 +154,6 @@ def test_small_arrays_and_other_dtypes_do_not_load_numba(monkeypatch: pytest.Mon
         convolution.convolution(x, weight, None, windows, False, 1)
 
 
-def test_capability_default_does_without_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLUGRAD_CPU_CAPABILITY", "default")
-    assert compiled.loops.__wrapped__("convolution") is None
+def test_capability_default_does_without_loops() -> None:
+    with plugrad.config.set(cpu_capability="default"):
+        assert compiled.loops.__wrapped__("convolution") is None

@@ -234,14 +234,14 @@ def test_many_numbers_are_those_of_pytorch(name: str, torch_oracle: Any) -> None
 
 
 @pytest.fixture
-def without_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PLUGRAD_CPU_CAPABILITY", "default")
+def without_loops() -> Iterator[None]:
     compiled.loops.cache_clear()
-    yield
+    with plugrad.config.set(cpu_capability="default"):
+        yield
     compiled.loops.cache_clear()
 
 
-def test_the_environment_asks_for_numpy(request: pytest.FixtureRequest) -> None:
+def test_the_configuration_asks_for_numpy(request: pytest.FixtureRequest) -> None:
     assert CpuGenerator(3).fill("doubles", np.empty(compiled.ENOUGH))
     fast = CpuGenerator(3).doubles(MANY)
     request.getfixturevalue("without_loops")

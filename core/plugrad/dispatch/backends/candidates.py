@@ -1,0 +1,218 @@
+"""The kernels of one operator on one backend as one: the first that does not decline computes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, final
+
+from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.variants import Variant
+from plugrad.dispatch.local_state import current_state
+
+# What a kernel returns that leaves a call to the next one.
+DECLINED: Final[Any] = NotImplemented
+
+
+@final
+class Candidate:
+    """A kernel on arrays that can serve an operator.
+
+    Attributes:
+        owner: whose it is.
+        own: whether that is the backend itself.
+        name: what its owner calls it: the operator's name, with or without overload.
+        variant: what it needs, if it is a variant and does not serve every call.
+    """
+
+    def __init__(
+        self, kernel: Any, owner: str, own: bool, name: str, variant: Variant | None = None
+    ) -> None:
+        self.kernel: Any = kernel
+        self.owner = owner
+        self.own = own
+        self.name = name
+        self.variant = variant
+
+    def called(self) -> str:
+        """Whose it is, and which of its owner's kernels for the operator."""
+        return self.owner if self.variant is None else f"{self.owner}: {self.variant.name}"
+
+
+@final
+class Candidates:
+    """Kernels of which each serves every call that it does not decline.
+
+    Attributes:
+        ran: the one that computed last, for messages; other threads may have changed it.
+    """
+
+    def __init__(self, operator: str, found: list[Candidate]) -> None:
+        self.operator = operator
+        self.found = found
+        self.ran = found[0]
+
+    def __call__(self, *args: Any) -> Any:
+        for candidate in self.found:
+            out = candidate.kernel(*args)
+            if out is not DECLINED:
+                self.ran = candidate
+                return out
+            note_declined(self.operator, candidate.owner)
+        return DECLINED
+
+
+@final
+class _Settled:
+    """The candidates of one dtype.
+
+    Attributes:
+        native: the backend's own dtype.
+        least: the number of elements below which no variant runs; negative if there are none.
+        asked: whether the variants were asked if they can be used here.
+    """
+
+    def __init__(self, native: Any, found: list[Candidate]) -> None:
+        self.native: Any = native
+        self.found = found
+        self.least: int = -1
+        for each in found:
+            if each.variant is not None and not 0 <= self.least <= each.variant.least:
+                self.least = each.variant.least
+        self.asked = self.least < 0
+
+
+@final
+class VariantChoice:
+    """Kernels among which there are variants: dtype, size and layout say which of them may run.
+
+    Attributes:
+        ran: as for `Candidates`.
+    """
+
+    def __init__(self, operator: str, found: list[Candidate], backend: Backend) -> None:
+        self.operator = operator
+        self.found = found
+        self.backend = backend
+        self.array_type: Any = backend.array_type
+        plain = [each for each in found if each.variant is None]
+        # What computes small calls: nothing stands between it and the caller but a comparison.
+        self.rest: Any = None
+        if len(plain) == 1:
+            self.rest = plain[0].kernel
+        elif plain:
+            self.rest = Candidates(operator, plain)
+        self.ran = plain[0] if plain else found[0]
+        self._settled: dict[Any, _Settled] = {}
+        # Calls mostly have the dtype of the one before; looking at it takes less than hashing it.
+        self._last = _Settled(None, [])
+
+    def __call__(self, *args: Any) -> Any:
+        array = self._first_array(args)
+        if array is None:
+            return DECLINED if self.rest is None else self.rest(*args)
+        native = array.dtype
+        settled = self._last
+        if native is not settled.native:
+            settled = self._settle(native, array)
+        if settled.least < 0:
+            return DECLINED if self.rest is None else self.rest(*args)
+        size: Any = getattr(array, "size", None)  # a number in NumPy and the array API standard
+        count: int = size if isinstance(size, int) else math.prod(array.shape)
+        if count < settled.least:
+            return DECLINED if self.rest is None else self.rest(*args)
+        if not settled.asked:
+            settled = self._ask(native, settled)
+        for candidate in settled.found:
+            variant = candidate.variant
+            if variant is not None and not self._serves(variant, count, args):
+                continue
+            out = candidate.kernel(*args)
+            if out is not DECLINED:
+                self.ran = candidate
+                if variant is not None:
+                    note_variant(self.operator, candidate)
+                return out
+            note_declined(self.operator, candidate.called())
+        return DECLINED
+
+    def _first_array(self, args: tuple[Any, ...]) -> Any:
+        for value in args:
+            if isinstance(value, self.array_type):
+                return value
+            if not isinstance(value, (list, tuple)) or not value:
+                continue
+            if isinstance(value[0], self.array_type):
+                return value[0]
+        return None
+
+    def _serves(self, variant: Variant, count: int, args: tuple[Any, ...]) -> bool:
+        if count < variant.least:
+            return False
+        return not variant.contiguous or self._contiguous(args)
+
+    def _settle(self, native: Any, array: Any) -> _Settled:
+        """What may run with a dtype; looked at once."""
+        settled = self._settled.get(native)
+        if settled is None:
+            name = self.backend.dtype_of(array).name
+            found: list[Candidate] = []
+            for each in self.found:
+                variant = each.variant
+                if variant is None or not variant.dtypes or name in variant.dtypes:
+                    found.append(each)
+            settled = self._settled.setdefault(native, _Settled(native, found))
+        self._last = settled
+        return settled
+
+    def _ask(self, native: Any, settled: _Settled) -> _Settled:
+        """Leave out the variants that cannot be used here: asked at the first large call."""
+        found: list[Candidate] = []
+        for each in settled.found:
+            variant = each.variant
+            if variant is None or variant.problem is None or not variant.problem():
+                found.append(each)
+        asked = _Settled(native, found)
+        asked.asked = True
+        self._settled[native] = asked
+        self._last = asked
+        return asked
+
+    def _contiguous(self, args: tuple[Any, ...]) -> bool:
+        for value in args:
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, self.array_type) and not self.backend.is_contiguous(item):
+                    return False
+        return True
+
+
+def last_of(raw: Any, found: list[Candidate]) -> Candidate | None:
+    """Of the candidates that a raw kernel was made of, the one that computed last."""
+    if isinstance(raw, Candidates):
+        return raw.ran
+    if isinstance(raw, VariantChoice):
+        return raw.ran
+    return found[0] if found else None
+
+
+def tells_itself(raw: Any) -> bool:
+    """Whether a raw kernel tells itself who of several has declined."""
+    return isinstance(raw, (Candidates, VariantChoice))
+
+
+def plain(found: list[Candidate]) -> list[Candidate]:
+    """Candidates that are no variants."""
+    return [each for each in found if each.variant is None]
+
+
+def note_declined(operator: str, owner: str) -> None:
+    """Tell who listens to the thread's work that a kernel has left a call to the next one."""
+    trace = current_state().trace
+    if trace is not None:
+        trace.decline(operator, owner)
+
+
+def note_variant(operator: str, candidate: Candidate) -> None:
+    """Tell who listens to the thread's work which variant has computed a call."""
+    trace = current_state().trace
+    if trace is not None:
+        trace.choose(operator, candidate.called())

@@ -1,0 +1,1 @@
+"""Which primitive of oneDNN computes which operator."""

@@ -1,0 +1,144 @@
+"""The shared library of oneDNN: where it is, how it is opened, and how many threads it uses.
+
+It is opened at the first large call, not before: it is 50 MB, and most programs have small arrays
+only. Where it is not, every variant says so, and the plain kernels compute.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.metadata
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from plugrad.plugins import get_manager
+
+# The major version of the interface that this package speaks.
+NAME: Final = "libdnnl.so.3"
+# Packages of PyPI that have the library, that with threads of GNU OpenMP first.
+PACKAGES: Final = ("onednn-cpu-gomp", "onednn")
+
+_MISSING: Final = (
+    f"{NAME} of oneDNN is not installed: `pip install onednn-cpu-gomp` on Linux with x86-64, or "
+    "the system's package of oneDNN 3"
+)
+# What the user may have said about threads that wait.
+_WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+class NotHere(Exception):
+    """The library cannot be used; the message says why, and what mends it."""
+
+
+class Library:
+    """The functions of oneDNN.
+
+    Attributes:
+        call: those that take long; Python's lock is released meanwhile.
+        quick: the same for those that only set something, which are called with the lock.
+        engine: the handle of the CPU.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.call: Any = ctypes.CDLL(path)
+        self.quick: Any = ctypes.PyDLL(path)
+        self.engine = ctypes.c_void_p()
+        if self.call.dnnl_engine_create(ctypes.byref(self.engine), 1, ctypes.c_size_t(0)):
+            raise NotHere(f"{path}: oneDNN makes no engine for the CPU")
+        # Those of the OpenMP that it was linked with; without OpenMP there is one thread.
+        self.set_threads: Any = getattr(self.quick, "omp_set_num_threads", None)
+
+
+class _State(threading.local):
+    """What was said to OpenMP, which keeps it by thread."""
+
+    threads = 0
+
+
+class _Process:
+    """Whether this process came from a fork: GNU OpenMP has no threads there."""
+
+    forked = False
+
+
+_state: Final = _State()
+_process: Final = _Process()
+
+
+def _forked() -> None:
+    _process.forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def paths() -> Iterator[str]:
+    """Where the library may be, the best place first."""
+    for package in PACKAGES:
+        try:
+            files = importlib.metadata.files(package) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        for file in files:
+            path = Path(str(file.locate())).resolve()
+            if path.name == NAME and path.exists():
+                yield str(path)
+    if ctypes.util.find_library("dnnl") is not None:
+        yield NAME
+
+
+@cache
+def opened() -> Library:
+    """The library.
+
+    Raises:
+        NotHere: there is none, or the one that there is cannot be opened.
+    """
+    found = next(paths(), None)
+    if found is None:
+        raise NotHere(_MISSING)
+    # A thread of OpenMP that waits for work must not take the processor from others, BLAS say: on
+    # a busy machine that takes ten times as long. It reads this when it is loaded.
+    passive = not any(name in os.environ for name in _WAITING)
+    if passive:
+        os.environ[_WAITING[0]] = "passive"
+    try:
+        return Library(found)
+    except OSError as error:
+        raise NotHere(f"{found} cannot be opened: {error}") from error
+    finally:
+        if passive:
+            del os.environ[_WAITING[0]]
+
+
+@cache
+def problem() -> str:
+    """Why the library cannot be used; empty if it can."""
+    try:
+        opened()
+    except NotHere as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _allowed() -> Callable[[], int]:
+    return get_manager().backend("cpu").num_threads
+
+
+def use_threads(library: Library, shared: bool) -> int:
+    """Have the calling thread use as many threads as `plugrad.set_num_threads` allows, if the work
+    is to be shared, else one; how many that are."""
+    alone = library.set_threads is None or _process.forked or not shared
+    count = 1 if alone else _allowed()()
+    if _state.threads != count and library.set_threads is not None:
+        library.set_threads(count)
+        _state.threads = count
+    return count

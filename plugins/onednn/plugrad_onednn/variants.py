@@ -1,0 +1,46 @@
+"""The variants: which kernel of oneDNN serves which operator, and from which size on.
+
+The least sizes are measured: from there on the variant is faster than plugrad-cpu's own kernel, on
+one thread and on two. See README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from plugrad.plugins import Variant
+from plugrad_onednn.kernels import convolution, elementwise, normalization, softmax
+from plugrad_onednn.library import problem
+
+# By operator: the kernel, from how many elements on, and whether all arrays have to be contiguous.
+_TABLE: Final[dict[str, tuple[Callable[..., Any], int, bool]]] = {
+    # These look at the number of products themselves.
+    "convolution": (convolution.convolution, 1, False),
+    "convolution_backward": (convolution.convolution_backward, 1, False),
+    "_softmax": (softmax.softmax, 1 << 11, True),
+    "_log_softmax": (softmax.log_softmax, 1 << 12, True),
+    "_softmax_backward_data": (softmax.softmax_backward, 1 << 14, True),
+    "_log_softmax_backward_data": (softmax.log_softmax_backward, 1 << 14, True),
+    "native_layer_norm": (normalization.layer_norm, 1 << 14, True),
+    "native_layer_norm_backward": (normalization.layer_norm_backward, 1 << 13, True),
+    "gelu": (elementwise.gelu, 1 << 11, True),
+    "gelu_backward": (elementwise.gelu_backward, 1 << 11, True),
+    "silu": (elementwise.silu, 1 << 14, True),
+    "silu_backward": (elementwise.silu_backward, 1 << 14, True),
+    "sigmoid": (elementwise.sigmoid, 1 << 14, True),
+}
+
+VARIANTS: Final = [
+    Variant(
+        operator,
+        kernel,
+        name="onednn",
+        features=["sse41"],
+        dtypes=["float32"],
+        contiguous=contiguous,
+        least=least,
+        problem=problem,
+    )
+    for operator, (kernel, least, contiguous) in _TABLE.items()
+]

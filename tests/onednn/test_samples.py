@@ -1,0 +1,85 @@
+"""Each variant on all samples of the operators that come to it, from one element on.
+
+The oracle is the same call with the plain kernels, in float32.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import plugrad
+from plugrad.plugins import Variant, get_manager, hookimpl
+from plugrad.testing import assert_close
+from plugrad.testing.cases import OpCase, OpSample
+from plugrad.testing.cases.arguments import Arguments, flatten, resolve, seed_of
+from plugrad.testing.cases.registry import core_cases
+
+variants = pytest.importorskip("plugrad_onednn.variants")
+convolution = pytest.importorskip("plugrad_onednn.kernels.convolution")
+
+WORDS = ("gelu", "silu", "sigmoid", "softmax", "layer_norm", "conv")
+CASES = [
+    case
+    for case in core_cases()
+    if any(word in case.op for word in WORDS) and "float32" in case.dtypes
+]
+
+
+@pytest.fixture
+def from_one_element(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The variants without a least size."""
+    monkeypatch.setattr(convolution, "LEAST_PRODUCTS", 0)
+    given = [
+        Variant(
+            one.operator,
+            one.kernel,
+            name=one.name,
+            dtypes=one.dtypes,
+            contiguous=one.contiguous,
+        )
+        for one in variants.VARIANTS
+    ]
+    module = types.ModuleType("plugrad_samples")
+    vars(module)["plugrad_variants"] = hookimpl(lambda: {"cpu": given})
+    get_manager().register(module, "samples")
+    yield
+    get_manager().unregister("samples")
+
+
+def computed(case: OpCase, sample: OpSample) -> list[Any]:
+    """Results, and gradients in what requires them."""
+    made = Arguments("float32", seed_of(case, sample))
+    args = [made.make(value) for value in sample.args]
+    kwargs = {name: made.make(value) for name, value in sample.kwargs.items()}
+    results = flatten(resolve(case.op)(*args, **kwargs))
+    found = [result.detach() for result in results if isinstance(result, plugrad.Tensor)]
+    # The gradient of a plain sum is one element that is read again and again.
+    loss = [(one * one.detach()).sum() for one in results if getattr(one, "requires_grad", False)]
+    if made.leaves and loss:
+        grads = plugrad.autograd.grad(sum(loss), made.leaves, allow_unused=True)
+        found += [grad for grad in grads if grad is not None]
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+def test_samples(request: pytest.FixtureRequest, case: OpCase) -> None:
+    samples = case.all_samples()
+    expected = [computed(case, sample) for sample in samples]
+    request.getfixturevalue("from_one_element")
+    for sample, plain in zip(samples, expected, strict=True):
+        for one, other in zip(computed(case, sample), plain, strict=True):
+            assert one.stride() == other.stride()
+            assert_close(one, other, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def test_there_are_samples_of_every_variant(from_one_element: None) -> None:
+    with plugrad.record_dispatch_trace() as events:
+        for case in CASES:
+            for sample in case.all_samples():
+                computed(case, sample)
+    ran = {event.op.removeprefix("plugrad::") for event in events if event.kind == "variant"}
+    assert ran == {one.operator for one in variants.VARIANTS}
