@@ -1,0 +1,418 @@
+"""The tape: a captured step as a flat list of calls of kernels on arrays.
+
+Kernels are looked up once. A call whose wrapper would only pass arrays on is one of the kernel; any
+other is one of the wrapper, on tensors made for it. Results of kernels that take `out=` are written
+into an arena, where values that are not needed at the same time have the same place.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plugrad.dispatch.backends.active import active_backends
+from plugrad.dispatch.backends.kernel_sources import DECLINED
+from plugrad.dispatch.keys import BACKEND_MASK, DENSE_BIT
+from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.scope import Scope, Undone
+from plugrad.tensor.base import TensorBase, make_tensor, sizes_of
+from plugrad.tensor.interop.arrays import host_array
+from plugrad.transforms.capture.errors import CaptureError
+from plugrad.transforms.capture.node import Node, Ref
+from plugrad.transforms.capture.undo import copied, silently
+from plugrad.transforms.lowering.arena import Plan, takes_out
+from plugrad.transforms.lowering.kernel_calls import TEMPORARY, Call, Lowerer, Product, Unlowered
+from plugrad.transforms.lowering.step import Step
+
+ONLY_DENSE = BACKEND_MASK | DENSE_BIT
+
+
+class below_autograd(Scope):
+    """Context manager: operators that kernels call go to the backend, and nobody listens."""
+
+    def read(self, state: LocalState) -> Any:
+        return state.kept, state.grad_enabled
+
+    def change(self, state: LocalState) -> None:
+        state.kept &= ONLY_DENSE
+        state.grad_enabled = False
+
+    def restore(self, state: LocalState, before: Any) -> None:
+        state.kept, state.grad_enabled = before
+
+
+class Tape:
+    """A captured step, lowered: called with arrays and numbers, it returns the list of results.
+
+    Attributes:
+        source: the Python that runs.
+        direct: how many calls are kernels' own; `wrapped`: how many go through tensors.
+        arena: how many bytes of memory one run has for what it makes; `unplanned`: how many it
+            would take if each value had its own.
+    """
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.direct = 0
+        self.wrapped = 0
+        self._names: dict[str, Any] = {"DECLINED": DECLINED}
+        self._dense = step.active.tensor_keyset & ONLY_DENSE
+        self._lowerer = Lowerer(step.active, self._dense)
+        self._contexts: list[Any] = []
+        self._pool: list[Callable[..., Any]] = []
+        self._lock = threading.Lock()
+        self._generators = _states(step)
+        with silently(), below_autograd(), Undone(self._restore_generators):
+            self._lower()
+        del self.step, self._generators
+
+    def _restore_generators(self) -> None:
+        for generator, state in self._generators:
+            generator.set_state(state)
+
+    @property
+    def arena(self) -> int:
+        return self._plan.size
+
+    @property
+    def unplanned(self) -> int:
+        return self._plan.total
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        try:
+            run = self._pool.pop()
+        except IndexError:
+            run = self._instance()
+        try:
+            found: list[Any] = run(*inputs)
+            return found
+        finally:
+            self._pool.append(run)
+
+    # Lowering: each node runs once, on copies, to see what its kernel returns.
+
+    def _lower(self) -> None:
+        step = self.step
+        graph = step.graph
+        scratch = {name: copied(each) for name, each in step.examples.items()}
+        values: dict[str, Any] = dict(graph.constants) | scratch
+        for name, value in graph.constants.items():
+            if name not in step.examples and name not in step.numbers:
+                self._bind(f"v_{name}", value.array if isinstance(value, TensorBase) else value)
+        self._plan = Plan(graph, step.results, step.active)
+        lines: list[tuple[Node, Any, list[str]]] = []
+        for number, node in enumerate(graph.nodes):
+            lines.append((node, *self._node(number, node, values)))
+        self._plan.finish()
+        self._write(lines)
+        self._check({name: copied(each) for name, each in step.examples.items()}, values)
+
+    def _node(self, number: int, node: Node, values: dict[str, Any]) -> Any:
+        """The calls of a node; None and lines where it is called on tensors."""
+        given = tuple([_resolved(value, values) for value in node.values])
+        refs = tuple([self._marked(value) for value in node.values])
+        try:
+            calls: Any = self._lowerer.calls(node.op.op, refs, given)
+            results = self._run(calls, node, values)
+        except Unlowered:
+            self.wrapped += 1
+            kernel = node.op.op.lookup(self._dense)
+            found = kernel(self._dense, *given)
+            results = [found] if node.single else list(found or ())
+            lines = self._on_tensors(number, node, kernel)
+            self._take(node, results, values)
+            return None, lines
+        self.direct += 1
+        self._take(node, results, values)
+        out = len(results) == 1 and node.single and not calls[-1].writes
+        if out and takes_out(calls[-1].function) and node.results[0] in node.defines():
+            self._plan.add(number, str(node.results[0]), results[0].array, calls[-1].function)
+        return calls, []
+
+    def _run(self, calls: list[Call], node: Node, values: dict[str, Any]) -> list[Any]:
+        """Run a node's calls; Unlowered if they do not give what the node's results are."""
+        target: Any = None
+        out: Any = None
+        if any(call.writes for call in calls):
+            target = values[node.writes[0]] if node.writes else None
+            if target is None or node.results[:1] != node.writes[:1]:
+                raise Unlowered
+        for call in calls:
+            arguments = [self._array(value, values, out) for value in call.arguments]
+            if call.context is not None:
+                out = call.context.copy().run(call.function, *arguments)
+            else:
+                out = call.function(*arguments)
+            if out is DECLINED:
+                raise Unlowered
+        if calls[-1].writes:
+            return [target]
+        active = self.step.active
+        results: list[Any] = []
+        for item, meta in zip([out] if node.single else out, node.metas, strict=True):
+            if meta is None or item is None:
+                if meta is not None or item is not None:
+                    raise Unlowered
+                results.append(None)
+                continue
+            array = active.taken(item, node.op.op.qualified_name)
+            if active.backend.dtype_of(array) is not meta.dtype or tuple(array.shape) != meta.shape:
+                raise Unlowered
+            results.append(make_tensor(array, meta.dtype, meta.device, active.tensor_keyset))
+        return results
+
+    def _array(self, value: Any, values: dict[str, Any], temporary: Any) -> Any:
+        if isinstance(value, Product):
+            return self._array(value.left, values, None) * self._array(value.right, values, None)
+        if value is TEMPORARY:
+            return temporary
+        if isinstance(value, Ref):
+            found = values[value.name]
+            return found.array if isinstance(found, TensorBase) else float.__pos__(found)
+        if isinstance(value, (list, tuple)):
+            return type(value)([self._array(item, values, temporary) for item in value])
+        return value
+
+    @staticmethod
+    def _take(node: Node, results: list[Any], values: dict[str, Any]) -> None:
+        new = set(node.defines())
+        for name, result, meta in zip(node.results, results, node.metas, strict=True):
+            if name in new:
+                if (
+                    not isinstance(result, TensorBase)
+                    or meta is None
+                    or sizes_of(result) != meta.shape
+                    or result.dtype is not meta.dtype
+                ):
+                    raise CaptureError(
+                        f"{node.op.op.name}() gives other results when it runs again"
+                    )
+                values[name] = result
+
+    def _marked(self, value: Any) -> Any:
+        """Arguments with references to tensors and to numbers that are followed only."""
+        if isinstance(value, Ref):
+            known = self.step.graph.constants.get(value.name)
+            if known is None or isinstance(known, TensorBase) or value.name in self.step.numbers:
+                return value
+            return known
+        if isinstance(value, (list, tuple)):
+            return type(value)([self._marked(item) for item in value])
+        return value
+
+    # Python
+
+    def _bind(self, name: str, value: Any) -> str:
+        self._names[name] = value
+        return name
+
+    def _on_tensors(self, number: int, node: Node, kernel: Any) -> list[str]:
+        function = self._bind(f"k{number}", kernel)
+        arguments = ", ".join(
+            [str(int(self._dense)), *[self._tensor_text(number, value) for value in node.values]]
+        )
+        new = set(node.defines())
+        if not new:
+            return [f"{function}({arguments})"]
+        if node.single:
+            return [f"v_{node.results[0]} = {function}({arguments}).array"]
+        lines = [f"r = {function}({arguments})"]
+        for position, name in enumerate(node.results):
+            if name in new:
+                lines.append(f"v_{name} = r[{position}].array")
+        return [*lines, "r = None"]
+
+    def _tensor_text(self, number: int, value: Any) -> str:
+        if isinstance(value, Ref):
+            meta = self._metas.get(value.name)
+            if meta is None:
+                return f"v_{value.name}"
+            self._names["make_tensor"] = make_tensor
+            dtype = self._bind(f"d_{meta.dtype.name}", meta.dtype)
+            device = self._bind(f"p_{str(meta.device).replace(':', '_')}", meta.device)
+            keyset = int(self.step.active.tensor_keyset)
+            return f"make_tensor(v_{value.name}, {dtype}, {device}, {keyset})"
+        if isinstance(value, (list, tuple)):
+            items = [self._tensor_text(number, item) for item in value]
+            return _sequence(value, items)
+        return self._constant(number, value)
+
+    @property
+    def _metas(self) -> dict[str, Any]:
+        found = self.__dict__.get("_known_metas")
+        if found is None:
+            graph = self.step.graph
+            found = {}
+            for name, value in (*graph.constants.items(), *self.step.examples.items()):
+                if isinstance(value, TensorBase):
+                    found[name] = value
+            for node in graph.nodes:
+                for name, meta in zip(node.results, node.metas, strict=True):
+                    if name is not None and meta is not None:
+                        found.setdefault(name, meta)
+            self.__dict__["_known_metas"] = found
+        return found
+
+    def _constant(self, number: int, value: Any) -> str:
+        if value is None or type(value) in (bool, int, str):
+            return repr(value)
+        return self._bind(f"o{number}_{len(self._names)}", value)
+
+    def _text(self, number: int, value: Any) -> str:
+        if isinstance(value, Product):
+            return f"{self._text(number, value.left)} * {self._text(number, value.right)}"
+        if value is TEMPORARY:
+            return "t"
+        if isinstance(value, Ref):
+            return f"v_{value.name}"
+        if isinstance(value, (list, tuple)) and any(_has_ref(item) for item in value):
+            return _sequence(value, [self._text(number, item) for item in value])
+        return self._constant(number, value)
+
+    def _write(self, lines: list[tuple[Node, Any, list[str]]]) -> None:
+        step = self.step
+        inputs = [*step.examples, *step.numbers]
+        needed = {*step.results}
+        dropped: list[list[str]] = []
+        for node, _, _ in reversed(lines):
+            last = {*node.reads(), *node.defines()} - needed
+            needed |= last
+            dropped.append([name for name in last if name not in step.graph.constants])
+        body: list[str] = []
+        for number, (node, calls, text) in enumerate(lines):
+            body += text if calls is None else self._lines(number, node, calls)
+            last = [name for name in dropped[-1 - number] if name not in step.numbers]
+            if last:
+                body.append("del " + ", ".join(sorted(f"v_{name}" for name in last)))
+        body.append(f"return [{', '.join(f'v_{name}' for name in step.results)}]")
+        parameters = ", ".join(f"v_{name}" for name in inputs)
+        buffers = ", ".join(f"b{number}" for number in range(len(self._plan.parts)))
+        self.source = "\n".join(
+            [
+                f"def make({buffers}):",
+                f"    def tape({parameters}):",
+                *[f"        {line}" for line in body],
+                "    return tape",
+            ]
+        )
+        names = dict(self._names)
+        exec(compile(self.source, f"<tape of {step.graph.name}>", "exec"), names)
+        self._make = names["make"]
+
+    def _lines(self, number: int, node: Node, calls: list[Call]) -> list[str]:
+        lines: list[str] = []
+        for position, call in enumerate(calls):
+            if call.context is not None and call.context not in self._contexts:
+                self._contexts.append(call.context)
+            function = self._bind(f"f{number}_{position}", call.function)
+            arguments = [self._text(number, value) for value in call.arguments]
+            last = position == len(calls) - 1
+            buffer = self._plan.buffer(str(node.results[0])) if last and node.single else None
+            if buffer is not None:
+                named = "" if isinstance(call.function, np.ufunc) else "out="
+                arguments.append(f"{named}b{buffer}")
+            text = f"{function}({', '.join(arguments)})"
+            if not last:
+                lines.append(f"t = {text}")
+            elif call.writes:
+                lines.append(text)
+            elif node.single:
+                lines.append(self._single(node, text, buffer is not None))
+            else:
+                lines += self._several(node, text)
+        if len(calls) > 1:
+            lines.append("t = None")
+        return lines
+
+    def _single(self, node: Node, text: str, planned: bool) -> str:
+        name, meta = node.results[0], node.metas[0]
+        if name not in node.defines():
+            return text
+        if not planned and meta is not None and meta.shape == ():
+            taken = self._bind("taken", self.step.active.taken)
+            text = f"{taken}({text}, {node.op.op.qualified_name!r})"
+        return f"v_{name} = {text}"
+
+    def _several(self, node: Node, text: str) -> list[str]:
+        new = set(node.defines())
+        left = [f"v_{name}" if name in new else "_" for name in node.results]
+        lines = [f"{', '.join(left)}{',' if len(left) == 1 else ''} = {text}"]
+        for name, meta in zip(node.results, node.metas, strict=True):
+            if name in new and meta is not None and meta.shape == ():
+                taken = self._bind("taken", self.step.active.taken)
+                lines.append(f"v_{name} = {taken}(v_{name}, {node.op.op.qualified_name!r})")
+        return lines
+
+    # Running
+
+    def _instance(self) -> Callable[..., Any]:
+        """The tape with an arena and a context of its own, for one run at a time."""
+        run: Callable[..., Any] = self._make(*self._plan.allocate())
+        if self._contexts:
+            context = self._contexts[0].copy()
+
+            def in_context(*inputs: Any) -> Any:
+                return enter(run, *inputs)
+
+            enter = context.run
+            return in_context
+        return run
+
+    def _check(self, scratch: dict[str, Any], values: dict[str, Any]) -> None:
+        """Run the tape as it is; it must give what the nodes gave one by one."""
+        self._restore_generators()
+        inputs = [each.array for each in scratch.values()]
+        inputs += [float.__pos__(values[name]) for name in self.step.numbers]
+        self._pool.append(self._instance())
+        pairs = list(zip(self.step.results, self(*inputs), strict=True))
+        if any(self._plan.holds(array) for _, array in pairs):
+            raise CaptureError("a result is in memory that later runs use")
+        pairs += [(name, each.array) for name, each in scratch.items()]
+        for name, array in pairs:
+            wanted = values[name]
+            other = make_tensor(array, wanted.dtype, wanted.device, self.step.active.tensor_keyset)
+            if not _alike(host_array(wanted), host_array(other)):
+                raise CaptureError(f"the tape gives another {name} than the operators")
+        # A run keeps nothing of these.
+        self._pool.clear()
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two arrays are equal bit for bit, or are both nan."""
+    if a.dtype.kind in "fc":
+        return bool(np.array_equal(a, b, equal_nan=True))
+    return a.tobytes() == b.tobytes()
+
+
+def _states(step: Step) -> list[tuple[Any, Any]]:
+    """All generators of random numbers that a step may use, with what they are now."""
+    found = [
+        active.generator(index)
+        for active in active_backends()
+        for index in range(active.backend.device_count())
+    ]
+    found += [each for each in step.graph.constants.values() if hasattr(each, "get_state")]
+    return [(generator, generator.get_state()) for generator in found]
+
+
+def _resolved(value: Any, values: dict[str, Any]) -> Any:
+    if isinstance(value, Ref):
+        return values[value.name]
+    if isinstance(value, (list, tuple)):
+        return type(value)([_resolved(item, values) for item in value])
+    return value
+
+
+def _has_ref(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_ref(item) for item in value)
+    return isinstance(value, (Ref, Product))
+
+
+def _sequence(value: Any, items: list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(items)}]"
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
