@@ -290,6 +290,7 @@ class _Listening:
                 stand.put()
             with set_multithreading_enabled(False), listening(observer):
                 result = self.function(*args, **kwargs)
+        self.formulas.close()
         reason = observer.reason or next(filter(None, self._told), "")
         if self.formulas.lost:
             reason = reason or f"a number of an optimizer is not followed: {self.formulas.lost}"

@@ -22,6 +22,7 @@ class Formulas:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.lost = ""
+        self._closed = False
         self._listener: Any = None
         self._made: list[Followed] = []
 
@@ -29,9 +30,14 @@ class Formulas:
         """What operators do with a number is their own affair: an `Observer` knows of them."""
         self._listener = observer
 
+    def close(self) -> None:
+        """The step is over: what is done with its numbers now does not count."""
+        self._closed = True
+        self._listener = None
+
     @property
     def _in_operator(self) -> bool:
-        return self._listener is not None and self._listener.inside > 0
+        return self._closed or (self._listener is not None and self._listener.inside > 0)
 
     def source(self, value: float, name: str) -> Followed:
         """A number that a program reads anew."""
@@ -58,7 +64,6 @@ class Formulas:
     def lose(self, what: str) -> None:
         """Note that a number went where it cannot be followed."""
         if not self._in_operator:
-            import traceback; traceback.print_stack(limit=6)
             self.lost = self.lost or what
 
     def equals(self, value: Any) -> bool:

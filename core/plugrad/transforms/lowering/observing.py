@@ -75,7 +75,7 @@ class Observer(Recorder):
     def append(self, op: Operator, refs: tuple[Any, ...], args: Any, result: Any) -> None:
         super().append(op, refs, args, result)
         for each in result if isinstance(result, (list, tuple)) else (result,):
-            if isinstance(each, TensorBase):
+            if isinstance(each, TensorBase) and id(each) in self.own:
                 self.made_by.append((weakref.ref(each), op.name))
 
     def read(self, tensor: Any) -> None:

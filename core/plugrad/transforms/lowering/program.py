@@ -288,13 +288,13 @@ class Program:
         Raises:
             Missed: numbers or gradients are not what they were.
         """
-        arrays: list[Any] = [tensors[number].array for number in self._given]
+        arrays: list[Any] = [tensors[number]._backend_array for number in self._given]
         arrays += self._own_arrays
         for owner, about in zip(self._owners, self._owned_about, strict=True):
             grad = self._named(owner, tensors).grad
             if grad is None or _about(grad) != about:
                 raise Missed
-            arrays.append(grad.array)
+            arrays.append(grad._backend_array)
         values: list[Any] = []
         for stand in self._read_stands:
             value = stand.number.known()

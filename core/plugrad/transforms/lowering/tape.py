@@ -218,11 +218,11 @@ class Tape:
         if not new:
             return [f"{function}({arguments})"]
         if node.single:
-            return [f"v_{node.results[0]} = {function}({arguments}).array"]
+            return [f"v_{node.results[0]} = {function}({arguments})._backend_array"]
         lines = [f"r = {function}({arguments})"]
         for position, name in enumerate(node.results):
             if name in new:
-                lines.append(f"v_{name} = r[{position}].array")
+                lines.append(f"v_{name} = r[{position}]._backend_array")
         return [*lines, "r = None"]
 
     def _tensor_text(self, number: int, value: Any) -> str:
