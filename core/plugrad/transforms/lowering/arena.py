@@ -10,6 +10,7 @@ import numpy as np
 from plugrad.dispatch.backends.active import ActiveBackend
 from plugrad.transforms.capture.aliases import Aliases
 from plugrad.transforms.capture.graph import Graph
+from plugrad.transforms.capture.node import Node
 
 ALIGNMENT: Final = 64
 
@@ -87,6 +88,20 @@ class Plan:
                 isinstance(function, np.ufunc),
             )
         )
+
+    def has(self, name: str) -> bool:
+        """Whether a value has a place in the arena."""
+        return any(part.name == name for part in self.parts)
+
+    def ends(self, number: int, node: Node) -> bool:
+        """Whether the only value that a node reads was made in the run, and is not asked for after
+        it, by whatever name."""
+        read, made = node.reads(), node.defines()
+        if len(read) != 1 or len(made) != 1:
+            return False
+        (source,) = read
+        places = self._aliases.places(source)
+        return places == {source} and source not in self._given and self._last[source] == number
 
     def finish(self) -> None:
         """Give every value its place: the lowest that is free while it lives."""

@@ -146,7 +146,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         objects = [leaf for leaf in leaves if not isinstance(leaf, TensorBase)]
         roots = find_roots(self._function, objects, self._state)
-        if self.captures:
+        if any(self._programs.values()):
             self._explain(self._difference(roots, programs))
         self.captures += 1
         for program in programs:
@@ -165,6 +165,11 @@ class Compiled:
             )
         except (CaptureError, NotImplementedError) as error:
             self._fail(key, str(error).removeprefix("capture(): "))
+            return result
+        except Exception as error:
+            # The step has run, so it is no error of the user's that it cannot be lowered.
+            LOG.warning("%s could not be lowered", self._name, exc_info=True)
+            self._fail(key, f"lowering failed with {type(error).__name__}: {error}")
             return result
         made = observer.made_by
         del observer, found, graph

@@ -67,8 +67,13 @@ class Formulas:
             self.lost = self.lost or what
 
     def equals(self, value: Any) -> bool:
-        """Whether a plain number is the value of something computed: it may be that."""
-        return type(value) is float and any(float.__eq__(value, made) for made in self._made)
+        """Whether a plain number is the value of something computed: it may be that.
+
+        Whole numbers are not: too many are written in programs.
+        """
+        if type(value) is not float or value.is_integer():
+            return False
+        return any(float.__eq__(value, made) for made in self._made)
 
 
 class Followed(float):

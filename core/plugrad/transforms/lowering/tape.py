@@ -49,7 +49,8 @@ class Tape:
 
     Attributes:
         source: the Python that runs.
-        direct: how many calls are kernels' own; `wrapped`: how many go through tensors.
+        direct: how many calls are kernels' own; `wrapped`: how many go through tensors; `elided`:
+            how many copies were not needed, since nobody asks for what they are copies of.
         arena: how many bytes of memory one run has for what it makes; `unplanned`: how many it
             would take if each value had its own.
     """
@@ -58,6 +59,7 @@ class Tape:
         self.step = step
         self.direct = 0
         self.wrapped = 0
+        self.elided = 0
         self._names: dict[str, Any] = {"DECLINED": DECLINED}
         self._dense = step.active.tensor_keyset & ONLY_DENSE
         self._lowerer = Lowerer(step.active, self._dense)
@@ -112,6 +114,11 @@ class Tape:
 
     def _node(self, number: int, node: Node, values: dict[str, Any]) -> Any:
         """The calls of a node; None and lines where it is called on tensors."""
+        source = self._copied_last(number, node, values)
+        if source is not None:
+            self.elided += 1
+            values[str(node.results[0])] = values[source]
+            return None, [f"v_{node.results[0]} = v_{source}"]
         given = tuple([_resolved(value, values) for value in node.values])
         refs = tuple([self._marked(value) for value in node.values])
         try:
@@ -131,6 +138,24 @@ class Tape:
         if out and takes_out(calls[-1].function) and node.results[0] in node.defines():
             self._plan.add(number, str(node.results[0]), results[0].array, calls[-1].function)
         return calls, []
+
+    def _copied_last(self, number: int, node: Node, values: dict[str, Any]) -> str | None:
+        """What a node copies, if nothing else needs it or has its memory."""
+        if node.op.op.qualified_name != "plugrad::clone" or not self._plan.ends(number, node):
+            return None
+        source = str(node.reads()[0])
+        array = values[source].array
+        own = isinstance(array, np.ndarray) and array.flags.owndata
+        if not own or self._plan.has(source) or node.values[1] is not None:
+            return None
+        if array.copy("K").strides != array.strides:
+            return None
+        for name, other in values.items():
+            if name != source and isinstance(other, TensorBase):
+                there = other.array
+                if not isinstance(there, np.ndarray) or np.may_share_memory(array, there):
+                    return None
+        return source
 
     def _run(self, calls: list[Call], node: Node, values: dict[str, Any]) -> list[Any]:
         """Run a node's calls; Unlowered if they do not give what the node's results are."""
@@ -310,7 +335,8 @@ class Tape:
             function = self._bind(f"f{number}_{position}", call.function)
             arguments = [self._text(number, value) for value in call.arguments]
             last = position == len(calls) - 1
-            buffer = self._plan.buffer(str(node.results[0])) if last and node.single else None
+            planned = last and node.single and bool(node.defines())
+            buffer = self._plan.buffer(str(node.results[0])) if planned else None
             if buffer is not None:
                 named = "" if isinstance(call.function, np.ufunc) else "out="
                 arguments.append(f"{named}b{buffer}")
