@@ -26,6 +26,7 @@ from plugrad_cpu.numerics.adapters import (
     Array,
     Kernel,
     as_operand,
+    comes_down_to,
     in_float32,
     in_order,
     rejecting,
@@ -467,6 +468,7 @@ KERNELS.update(
 
 
 def _in_place(ufunc: Kernel) -> Kernel:
+    @comes_down_to(lambda a, b: (ufunc, (a, b, a)) if isinstance(ufunc, np.ufunc) else None)
     def kernel(a: Array, b: Array) -> Any:
         return ufunc(a, b, out=a)
 
@@ -474,6 +476,7 @@ def _in_place(ufunc: Kernel) -> Kernel:
 
 
 def _in_place_unary(ufunc: Kernel) -> Kernel:
+    @comes_down_to(lambda a: (ufunc, (a, a)) if isinstance(ufunc, np.ufunc) else None)
     def kernel(a: Array) -> Any:
         return ufunc(a, out=a)
 
@@ -481,6 +484,11 @@ def _in_place_unary(ufunc: Kernel) -> Kernel:
 
 
 def _in_place_with_number(ufunc: Kernel) -> Kernel:
+    def lowered(a: Array, number: Any) -> Any:
+        plain = isinstance(ufunc, np.ufunc)
+        return (ufunc, (a, as_operand(number, a.dtype), a)) if plain else None
+
+    @comes_down_to(lowered)
     def kernel(a: Array, number: Any) -> Any:
         return ufunc(a, as_operand(number, a.dtype), out=a)
 

@@ -85,7 +85,7 @@ class Plan:
                 array.shape,
                 array.strides,
                 array.dtype,
-                isinstance(function, np.ufunc),
+                isinstance(function, np.ufunc) and function.signature is None,
             )
         )
 

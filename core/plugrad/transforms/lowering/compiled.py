@@ -150,7 +150,7 @@ class Compiled:
             self._explain(self._difference(roots, programs))
         self.captures += 1
         for program in programs:
-            if program.roots.signature == roots.signature:
+            if program.roots.signature == roots.signature and program.is_for(tensors):
                 programs.remove(program)  # its tensors, or where they are, have changed
                 break
         result, found = _Listening(self._function, roots, tensors, leaves, tree).run(args, kwargs)

@@ -249,6 +249,37 @@ class Lowerer:
         return kernel._unwrap(value, device)
 
 
+def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[Call, list[Any]]:
+    """The call that a call comes down to for arguments like these, with the arguments.
+
+    A kernel says so by an attribute `lowered`: called with the arguments, it returns a function and
+    its arguments that do the same for all of such shapes and dtypes, or None.
+
+    Args:
+        numbers: names of numbers that are others in other runs.
+    """
+    while hasattr(call.function, "lowered"):
+        if any(isinstance(v, Product) or _is_number(v, numbers) for v in call.arguments):
+            return call, arrays
+        found = call.function.lowered(*arrays)
+        if found is None:
+            return call, arrays
+        function, given = found
+        known = {id(a): v for a, v in zip(arrays, call.arguments, strict=True) if _is_ref(v)}
+        arguments = tuple([known.get(id(value), value) for value in given])
+        call = Call(function, arguments, call.writes, call.context)
+        arrays = list(given)
+    return call, arrays
+
+
+def _is_number(value: Any, numbers: tuple[str, ...]) -> bool:
+    return isinstance(value, Ref) and value.name in numbers
+
+
+def _is_ref(value: Any) -> bool:
+    return isinstance(value, Ref)
+
+
 def _is_one(alpha: Any) -> bool:
     return type(alpha) is not Followed and type(alpha) in (int, float) and alpha == 1
 

@@ -270,11 +270,8 @@ class Program:
         """Whether nothing has changed that capturing depended on, beside the arguments' types."""
         if not self.roots.same_objects() or situation(self._watched) != self._situation:
             return False
-        for tensor, wanted, keyset in zip(tensors, self._strides, self._keysets, strict=True):
-            if tensor._keyset != keyset or strides(tensor) != wanted:
-                return False
-            if id(tensor) in self._watched_ids:
-                return False
+        if not self.is_for(tensors):
+            return False
         arrays = arrays_of(self._own)
         if not all(map(is_, arrays, self._own_arrays)):
             if [_about(tensor) for tensor in self._own] != self._own_about:
@@ -282,8 +279,17 @@ class Program:
             self._own_arrays = arrays
         return all(stand.number.known() == stand.value for stand in self._fixed)
 
+    def is_for(self, tensors: Any) -> bool:
+        """Whether arguments lie in memory as those that were captured, and are no state."""
+        for tensor, wanted, keyset in zip(tensors, self._strides, self._keysets, strict=True):
+            if tensor._keyset != keyset or strides(tensor) != wanted:
+                return False
+            if id(tensor) in self._watched_ids:
+                return False
+        return True
+
     def run(self, tensors: Any) -> Any:
-        """Run the step for tensors that it fits; None in the place of a result: see `Missed`.
+        """Run the step for tensors that it fits.
 
         Raises:
             Missed: numbers or gradients are not what they were.

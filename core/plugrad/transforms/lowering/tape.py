@@ -24,7 +24,14 @@ from plugrad.transforms.capture.errors import CaptureError
 from plugrad.transforms.capture.node import Node, Ref
 from plugrad.transforms.capture.undo import copied, silently
 from plugrad.transforms.lowering.arena import Plan, takes_out
-from plugrad.transforms.lowering.kernel_calls import TEMPORARY, Call, Lowerer, Product, Unlowered
+from plugrad.transforms.lowering.kernel_calls import (
+    TEMPORARY,
+    Call,
+    Lowerer,
+    Product,
+    Unlowered,
+    simplest,
+)
 from plugrad.transforms.lowering.step import Step
 
 ONLY_DENSE = BACKEND_MASK | DENSE_BIT
@@ -123,7 +130,7 @@ class Tape:
         refs = tuple([self._marked(value) for value in node.values])
         try:
             calls: Any = self._lowerer.calls(node.op.op, refs, given)
-            results = self._run(calls, node, values)
+            calls, results = self._run(calls, node, values)
         except Unlowered:
             self.wrapped += 1
             kernel = node.op.op.lookup(self._dense)
@@ -157,16 +164,25 @@ class Tape:
                     return None
         return source
 
-    def _run(self, calls: list[Call], node: Node, values: dict[str, Any]) -> list[Any]:
-        """Run a node's calls; Unlowered if they do not give what the node's results are."""
+    def _run(
+        self, calls: list[Call], node: Node, values: dict[str, Any]
+    ) -> tuple[list[Call], list[Any]]:
+        """Run a node's calls; what they come down to, and the node's results.
+
+        Raises:
+            Unlowered: they give something else.
+        """
+        made: list[Call] = []
         target: Any = None
         out: Any = None
         if any(call.writes for call in calls):
             target = values[node.writes[0]] if node.writes else None
             if target is None or node.results[:1] != node.writes[:1]:
                 raise Unlowered
-        for call in calls:
-            arguments = [self._array(value, values, out) for value in call.arguments]
+        for given in calls:
+            arguments = [self._array(value, values, out) for value in given.arguments]
+            call, arguments = simplest(given, arguments, self.step.numbers)
+            made.append(call)
             if call.context is not None:
                 out = call.context.copy().run(call.function, *arguments)
             else:
@@ -174,7 +190,7 @@ class Tape:
             if out is DECLINED:
                 raise Unlowered
         if calls[-1].writes:
-            return [target]
+            return made, [target]
         active = self.step.active
         results: list[Any] = []
         for item, meta in zip([out] if node.single else out, node.metas, strict=True):
@@ -187,7 +203,7 @@ class Tape:
             if active.backend.dtype_of(array) is not meta.dtype or tuple(array.shape) != meta.shape:
                 raise Unlowered
             results.append(make_tensor(array, meta.dtype, meta.device, active.tensor_keyset))
-        return results
+        return made, results
 
     def _array(self, value: Any, values: dict[str, Any], temporary: Any) -> Any:
         if isinstance(value, Product):
@@ -338,8 +354,7 @@ class Tape:
             planned = last and node.single and bool(node.defines())
             buffer = self._plan.buffer(str(node.results[0])) if planned else None
             if buffer is not None:
-                named = "" if isinstance(call.function, np.ufunc) else "out="
-                arguments.append(f"{named}b{buffer}")
+                arguments.append(f"out=b{buffer}")
             text = f"{function}({', '.join(arguments)})"
             if not last:
                 lines.append(f"t = {text}")
