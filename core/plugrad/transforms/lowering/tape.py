@@ -76,7 +76,8 @@ class Tape:
         self._generators = _states(step)
         with silently(), below_autograd(), Undone(self._restore_generators):
             self._lower()
-        del self.step, self._generators
+        # What belongs to the call that was captured does not live on.
+        del self.step, self._generators, self._metas, self._lowerer
 
     def _restore_generators(self) -> None:
         for generator, state in self._generators:
@@ -106,6 +107,7 @@ class Tape:
     def _lower(self) -> None:
         step = self.step
         graph = step.graph
+        self._metas = _known_metas(step)
         scratch = {name: copied(each) for name, each in step.examples.items()}
         values: dict[str, Any] = dict(graph.constants) | scratch
         for name, value in graph.constants.items():
@@ -281,22 +283,6 @@ class Tape:
             return _sequence(value, items)
         return self._constant(number, value)
 
-    @property
-    def _metas(self) -> dict[str, Any]:
-        found = self.__dict__.get("_known_metas")
-        if found is None:
-            graph = self.step.graph
-            found = {}
-            for name, value in (*graph.constants.items(), *self.step.examples.items()):
-                if isinstance(value, TensorBase):
-                    found[name] = value
-            for node in graph.nodes:
-                for name, meta in zip(node.results, node.metas, strict=True):
-                    if name is not None and meta is not None:
-                        found.setdefault(name, meta)
-            self.__dict__["_known_metas"] = found
-        return found
-
     def _constant(self, number: int, value: Any) -> str:
         if value is None or type(value) in (bool, int, str):
             return repr(value)
@@ -426,6 +412,21 @@ def _alike(a: Any, b: Any) -> bool:
     if a.dtype.kind in "fc":
         return bool(np.array_equal(a, b, equal_nan=True))
     return a.tobytes() == b.tobytes()
+
+
+def _known_metas(step: Step) -> dict[str, Any]:
+    """What has the dtype and the device of each value that is a tensor."""
+    graph = step.graph
+    found: dict[str, Any] = {
+        name: value
+        for name, value in (*graph.constants.items(), *step.examples.items())
+        if isinstance(value, TensorBase)
+    }
+    for node in graph.nodes:
+        for name, meta in zip(node.results, node.metas, strict=True):
+            if name is not None and meta is not None:
+                found.setdefault(name, meta)
+    return found
 
 
 def _states(step: Step) -> list[tuple[Any, Any]]:
