@@ -45,7 +45,10 @@ def is_optimizer(value: object) -> bool:
 
 def number_of(value: Any) -> Any:
     """A count in an optimizer's state as a number: some keep it as a 0-dim tensor on the host."""
-    return value.item() if isinstance(value, TensorBase) else value
+    if not isinstance(value, TensorBase):
+        return value
+    tensor: Any = value
+    return tensor.item()
 
 
 class Number:

@@ -11,6 +11,7 @@ from plugrad.dispatch.backends.active import (
     canonical_device,
     find_backend,
 )
+from plugrad.errors import BackendNotFoundError
 from plugrad.plugins.lowerings import Lowering, lowering_names, lowering_of, register_lowering
 
 if TYPE_CHECKING:
@@ -136,24 +137,20 @@ def _default_lowering(active: ActiveBackend) -> Lowering:
 
 
 def _by_backend(function: Callable[..., Any], name: str, options: dict[str, Any]) -> Any:
-    known = {active.name for active in active_backends()}
     try:
         own = find_backend(name).backend
-    except Exception as error:
-        own, cause = None, error
-    else:
-        cause = None
-        if "jit" in own.capabilities():
-            return own.jit(function, **options)
-        if "compile" in own.capabilities():
-            return _compiled(function, lambda _: own.compile, **options)
+    except BackendNotFoundError as error:
+        raise ValueError(_not_there(f"there is no lowering called {name!r}")) from error
+    if "jit" in own.capabilities():
+        return own.jit(function, **options)
+    if "compile" in own.capabilities():
+        return _compiled(function, lambda _: own.compile, **options)
+    raise ValueError(_not_there(f"the backend {name!r} has no compiler of its own"))
+
+
+def _not_there(what: str) -> str:
     compilers = [
         active.name for active in active_backends() if "jit" in active.backend.capabilities()
     ]
     names = ", ".join(map(repr, sorted({*lowering_names(), *compilers})))
-    what = (
-        f"the backend {name!r} has no compiler of its own"
-        if own is not None or name in known
-        else f"there is no lowering called {name!r}"
-    )
-    raise ValueError(f"compile(): {what}; expected one of {names}") from cause
+    return f"compile(): {what}; expected one of {names}"

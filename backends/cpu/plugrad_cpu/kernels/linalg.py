@@ -97,9 +97,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Any:
     return out if bias is None else np.add(out, bias)
 
 
-def _linear_of_rows(
-    x: Array, weight: Array, bias: Array | None, out: Array | None = None
-) -> Array:
+def _linear_of_rows(x: Array, weight: Array, bias: Array | None, out: Array | None = None) -> Array:
     found: Array = x.dot(weight.T, out)
     if bias is not None:
         np.add(found, bias, out=found)

@@ -364,7 +364,7 @@ class Backend:
         """Lower a captured step to one function on arrays, in the order of its inputs: what
         `plugrad.compile` runs in place of its own tape.
 
-        The function returns a list of arrays. Operators in place write to the arrays they are given.
+        The function returns a list of arrays. Operators in place write to arrays they are given.
 
         Args:
             step: a `CapturedStep`: its inputs, calls and outputs.

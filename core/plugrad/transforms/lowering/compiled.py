@@ -227,7 +227,7 @@ class Compiled:
             lines.append(f"{self._eager} calls ran as written")
         programs = [program for found in self._programs.values() for program in found]
         for number, program in enumerate(programs, 1):
-            lowered = program.lowered
+            lowered: Any = program.lowered
             about = f"program {number}: {len(program.graph.nodes)} operators"
             if hasattr(lowered, "direct"):
                 about += (
@@ -352,7 +352,6 @@ def _left(made: list[Any], result: Any, tensors: list[TensorBase], program: Prog
     def known() -> set[int]:
         leaves, _ = flatten(result)
         found = set(map(id, leaves)) | {id(t) for t in tensors}
-        found |= {id(getattr(tensor, "grad", None)) for tensor in tensors if tensor.is_leaf}
         return found | program.kept_ids(tensors)
 
     def alive() -> list[str]:

@@ -86,7 +86,7 @@ class Program:
         step = Step(graph, self.active, examples, self._followed, tuple(names))
         self.lowered = lower(self.active)(step)
         # What belonged to the call that was captured does not live on.
-        self._examples = []
+        self._examples.clear()
         held = {n: replace(c, value=None) if c.grad_of else c for n, c in graph.held.items()}
         self.graph = replace(graph, held=held, function=None)
 
@@ -127,10 +127,11 @@ class Program:
             value = self.graph.held[name].value
             assert isinstance(value, TensorBase)
             return value
-        return self._examples[self._of_argument[name]]
+        example: TensorBase = self._examples[self._of_argument[name]]
+        return example
 
     def _watch(self, befores: list[Before], arguments: list[TensorBase]) -> None:
-        self._examples = arguments
+        self._examples: list[TensorBase] = list(arguments)
         watched = [before for before in befores if id(before.tensor) not in self._places]
         self._watched = [before.tensor for before in watched]
         self._situation = [_word(before) for before in watched]
@@ -222,7 +223,8 @@ class Program:
                 continue
             kind, what = self._source(Ref(name))
             meta = self._metas().get(name)
-            if kind == RESULT and what not in given and meta.dtype is self._owner_dtype(owner):
+            own = meta is not None and meta.dtype is self._owner_dtype(owner)
+            if kind == RESULT and what not in given and own:
                 self._new_gradients.append((owner, what))
                 given.add(what)
             elif kind == RESULT:

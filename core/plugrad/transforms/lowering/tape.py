@@ -311,9 +311,9 @@ class Tape:
         body: list[str] = []
         for number, (node, calls, text) in enumerate(lines):
             body += text if calls is None else self._lines(number, node, calls)
-            last = [name for name in dropped[-1 - number] if name not in step.numbers]
-            if last:
-                body.append("del " + ", ".join(sorted(f"v_{name}" for name in last)))
+            gone = [f"v_{name}" for name in dropped[-1 - number] if name not in step.numbers]
+            if gone:
+                body.append("del " + ", ".join(sorted(gone)))
         body.append(f"return [{', '.join(f'v_{name}' for name in step.results)}]")
         parameters = ", ".join(f"v_{name}" for name in inputs)
         buffers = ", ".join(f"b{number}" for number in range(len(self._plan.parts)))
@@ -411,7 +411,7 @@ def _alike(a: Any, b: Any) -> bool:
     """Whether two arrays are equal bit for bit, or are both nan."""
     if a.dtype.kind in "fc":
         return bool(np.array_equal(a, b, equal_nan=True))
-    return a.tobytes() == b.tobytes()
+    return bool(a.tobytes() == b.tobytes())
 
 
 def _known_metas(step: Step) -> dict[str, Any]:

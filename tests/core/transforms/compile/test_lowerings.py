@@ -168,7 +168,9 @@ def test_names_of_lowerings() -> None:
     assert [found.item() for found in calls(run, plugrad.ones(1))] == [2, 2, 2]
     with pytest.raises(ValueError, match="a lowering called 'tape' already"):
         register_lowering("tape", lambda step: step)
-    with pytest.raises(ValueError, match="there is no lowering called 'tapes'; expected one of .*'tape'"):
+    with pytest.raises(
+        ValueError, match=r"there is no lowering called 'tapes'; expected one of .*'tape'"
+    ):
         plugrad.compile(double, backend="tapes")
     with pytest.raises(ValueError, match="the backend 'cpu' has no compiler of its own"):
         plugrad.compile(double, backend="cpu")

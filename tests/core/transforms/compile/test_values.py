@@ -154,9 +154,7 @@ def test_clipped_gradients() -> None:
     def make() -> tuple[Any, list[Any]]:
         model = mlp()
         optimizer = plugrad.optim.SGD(model.parameters(), lr=0.1)
-        return training(
-            model, optimizer, lambda: nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-        )
+        return training(model, optimizer, lambda: nn.utils.clip_grad_norm_(model.parameters(), 0.5))
 
     check(make, *batch(5, 6))
 
