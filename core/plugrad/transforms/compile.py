@@ -12,7 +12,12 @@ from plugrad.dispatch.backends.active import (
     find_backend,
 )
 from plugrad.errors import BackendNotFoundError
-from plugrad.plugins.lowerings import Lowering, lowering_names, lowering_of, register_lowering
+from plugrad.plugins.compiling.lowerings import (
+    Lowering,
+    lowering_names,
+    lowering_of,
+    register_lowering,
+)
 
 if TYPE_CHECKING:
     from plugrad.transforms.lowering.compiled import Compiled
@@ -64,7 +69,7 @@ def compile(
         backend: how programs run. "tape" calls the backend's kernels one after another; it is the
             default where the backend has no compiler of its own. "jax" is XLA, for tensors on
             devices of JAX. Other names are those of plugins' lowerings; a function is a lowering
-            itself, see `plugrad.plugins.lowerings`.
+            itself, see `plugrad.plugins.compiling.lowerings`.
         device: whose backend is asked, if `backend` is None; by default that of the default device.
         options: of the tape `state`, modules, optimizers and tensors that the function reaches in a
             way that cannot be followed, and `limit`, how often it is listened to at most, 8 by

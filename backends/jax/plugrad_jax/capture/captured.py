@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 import jax
 import numpy as np
 
-from plugrad.plugins.roots import PLAIN, Roots, find_roots
+from plugrad.plugins.compiling.roots import PLAIN, Roots, find_roots
 from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad.plugins.tracing import SameArguments, mode, situation
 from plugrad_jax.capture.changes import TENSOR, Call, flatten

@@ -9,7 +9,7 @@ import jax
 import optree
 
 import plugrad
-from plugrad.plugins.roots import Roots
+from plugrad.plugins.compiling.roots import Roots
 from plugrad.plugins.tracing import cell_of, sharers, tensor_of
 from plugrad_jax.capture.numbers import DeviceNumber
 

@@ -8,7 +8,7 @@ from types import FrameType, TracebackType
 
 import jax
 
-from plugrad.plugins.roots import LIBRARIES
+from plugrad.plugins.compiling.roots import LIBRARIES
 
 
 class CaptureError(RuntimeError):

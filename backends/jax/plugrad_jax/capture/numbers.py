@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from plugrad.plugins.roots import Number
+from plugrad.plugins.compiling.roots import Number
 from plugrad_jax.capture.errors import CaptureError
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.extend.core
 import jax.numpy as jnp
 
-from plugrad.plugins.roots import Roots
+from plugrad.plugins.compiling.roots import Roots
 from plugrad.plugins.tracing import (
     HAS_GRAD,
     IS_CONJ,

@@ -17,7 +17,7 @@ import jax.extend.core
 
 import plugrad
 from plugrad.autograd.graph import RemovableHandle
-from plugrad.plugins.roots import PLAIN, Roots
+from plugrad.plugins.compiling.roots import PLAIN, Roots
 from plugrad.plugins.scopes import Scope, Undone
 from plugrad.plugins.tracing import (
     Before,

@@ -14,8 +14,8 @@ from plugrad.dispatch.backends.active import ActiveBackend
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.scope import Locked, Undone
-from plugrad.plugins.lowerings import Lowering
-from plugrad.plugins.roots import PLAIN, Roots, find_roots
+from plugrad.plugins.compiling.lowerings import Lowering
+from plugrad.plugins.compiling.roots import PLAIN, Roots, find_roots
 from plugrad.plugins.tracing import SameArguments, listening, mode, situation
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.transforms.capture.capturing import finished_graph

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.plugins.roots import Number
+from plugrad.plugins.compiling.roots import Number
 
 
 class Formulas:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plugrad.dispatch.backends.active import ActiveBackend, find_backend
 from plugrad.dispatch.keys import CONJUGATE_BIT, MATH_BITS
-from plugrad.plugins.roots import Roots
+from plugrad.plugins.compiling.roots import Roots
 from plugrad.plugins.tracing import (
     HAS_GRAD,
     IS_CONJ,

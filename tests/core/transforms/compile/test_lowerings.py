@@ -11,7 +11,7 @@ import pytest
 import plugrad
 from plugrad.dispatch.backends.active import activate_backend, deactivate_backend
 from plugrad.plugins import Backend
-from plugrad.plugins.lowerings import lowering_of, register_lowering
+from plugrad.plugins.compiling.lowerings import lowering_of, register_lowering
 from plugrad_cpu.backend import CpuBackend
 
 

@@ -27,7 +27,7 @@ def register_lowering(name: str, lower: Lowering) -> None:
         ValueError: there is one of that name.
         TypeError: the name is no string, or the lowering no function.
 
-    >>> from plugrad.plugins.lowerings import lowering_of, register_lowering
+    >>> from plugrad.plugins.compiling.lowerings import lowering_of, register_lowering
     >>> def lower(step):
     ...     print([name for name, _, _ in step.calls])
     ...     return lowering_of("tape")(step)
