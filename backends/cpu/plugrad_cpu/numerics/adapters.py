@@ -123,15 +123,24 @@ def in_float32(kernel: Kernel) -> Kernel:
 
 
 def wide_ternary(kernel: Kernel) -> Kernel:
-    """Computes 16-bit floats in float32: three arrays and a number or an array."""
+    """Computes 16-bit floats in float32: three arrays and a number or an array.
+
+    The kernel takes `out`, which it reads no other operand after writing to.
+    """
 
     @comes_down_to(lambda *args: None if args[0].itemsize == 2 else (kernel, args))
-    def widened(a: Array, b: Array, c: Any, *rest: Any) -> Any:
+    def widened(a: Array, b: Array, c: Any, *rest: Any, out: Array | None = None) -> Any:
         if a.itemsize != 2 or a.dtype.kind in "iu":
-            return kernel(a, b, c, *rest)
+            return kernel(a, b, c, *rest, out=out)
         wide = [x.astype(np.float32) if isinstance(x, np.ndarray) else x for x in (a, b, c)]
-        return kernel(*wide, *rest).astype(a.dtype)
+        found = kernel(*wide, *rest).astype(a.dtype)
+        if out is None:
+            return found
+        np.copyto(out, found)
+        return out
 
+    # A compiled step has operators in place written into their target at once.
+    widened.in_place = True  # type: ignore[attr-defined]  # functions take attributes
     return widened
 
 

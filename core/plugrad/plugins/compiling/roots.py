@@ -14,8 +14,11 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, Final
 
+import numpy as np
+
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.exchange import arrays_of, put_arrays
 from plugrad.tensor.guards import SameObjects
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), DType, type(...))
@@ -47,6 +50,9 @@ def number_of(value: Any) -> Any:
     """A count in an optimizer's state as a number: some keep it as a 0-dim tensor on the host."""
     if not isinstance(value, TensorBase):
         return value
+    array = value._backend_array
+    if type(array) is np.ndarray:  # a count on the host: quicker than the operator
+        return array.item()
     tensor: Any = value
     return tensor.item()
 
@@ -75,11 +81,18 @@ class Number:
 
     def store(self, value: Any) -> None:
         """Put another value into all places, which stay what they are: numbers or tensors."""
+        written: list[TensorBase] = []
         for holder, key in self.places:
-            if isinstance(holder[key], TensorBase):
-                holder[key].fill_(value)
-            else:
+            known = holder[key]
+            if not isinstance(known, TensorBase):
                 holder[key] = value
+            elif type(known._backend_array) is np.ndarray:
+                known._backend_array.fill(value)
+                written.append(known)
+            else:
+                tensor: Any = known
+                tensor.fill_(value)
+        put_arrays(written, arrays_of(written), [1] * len(written))
 
 
 class Roots:

@@ -44,12 +44,14 @@ class Call:
             the call before returned.
         writes: whether it writes to its first argument, and returns nothing that counts.
         context: what it shall run in, or None.
+        into: whether the last argument is given as `out`.
     """
 
     function: Any
     arguments: tuple[Any, ...]
     writes: bool = False
     context: Any = None
+    into: bool = False
 
 
 TEMPORARY: Final = Ref("temporary")
@@ -249,6 +251,18 @@ class Lowerer:
         return kernel._unwrap(value, device)
 
 
+def without_copy(calls: list[Call], fits: bool) -> list[Call]:
+    """The calls of an operator in place, written into the target at once where a kernel that works
+    by elements can do that; `fits` says that its result has the target's shape and dtype."""
+    if len(calls) != 2 or not fits or not calls[1].writes or calls[1].arguments[1:] != (TEMPORARY,):
+        return calls
+    first, copy = calls
+    if not getattr(first.function, "in_place", False):
+        return calls
+    arguments = (*first.arguments, copy.arguments[0])
+    return [Call(first.function, arguments, True, first.context, into=True)]
+
+
 def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[Call, list[Any]]:
     """The call that a call comes down to for arguments like these, with the arguments.
 
@@ -258,7 +272,7 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
     Args:
         numbers: names of numbers that are others in other runs.
     """
-    while hasattr(call.function, "lowered"):
+    while hasattr(call.function, "lowered") and not call.into:
         if any(isinstance(v, Product) or _is_number(v, numbers) for v in call.arguments):
             return call, arrays
         found = call.function.lowered(*arrays)

@@ -31,6 +31,7 @@ from plugrad.transforms.lowering.kernel_calls import (
     Product,
     Unlowered,
     simplest,
+    without_copy,
 )
 from plugrad.transforms.lowering.step import Step
 
@@ -148,6 +149,17 @@ class Tape:
             self._plan.add(number, str(node.results[0]), results[0].array, calls[-1].function)
         return calls, []
 
+    @staticmethod
+    def _fits_target(node: Node, values: dict[str, Any]) -> bool:
+        """Whether the result of a node in place has its target's shape and dtype."""
+        target = values[node.writes[0]] if node.writes else None
+        meta = node.metas[0] if node.metas else None
+        return (
+            isinstance(target, TensorBase)
+            and meta is not None
+            and (sizes_of(target), target.dtype) == (meta.shape, meta.dtype)
+        )
+
     def _copied_last(self, number: int, node: Node, values: dict[str, Any]) -> str | None:
         """What a node copies, if nothing else needs it or has its memory."""
         if node.op.op.qualified_name != "plugrad::clone" or not self._plan.ends(number, node):
@@ -175,6 +187,7 @@ class Tape:
             Unlowered: they give something else.
         """
         made: list[Call] = []
+        calls = without_copy(calls, self._fits_target(node, values))
         target: Any = None
         out: Any = None
         if any(call.writes for call in calls):
@@ -185,10 +198,11 @@ class Tape:
             arguments = [self._array(value, values, out) for value in given.arguments]
             call, arguments = simplest(given, arguments, self.step.numbers)
             made.append(call)
+            named = {"out": arguments.pop()} if call.into else {}
             if call.context is not None:
-                out = call.context.copy().run(call.function, *arguments)
+                out = call.context.copy().run(call.function, *arguments, **named)
             else:
-                out = call.function(*arguments)
+                out = call.function(*arguments, **named)
             if out is DECLINED:
                 raise Unlowered
         if calls[-1].writes:
@@ -336,6 +350,8 @@ class Tape:
                 self._contexts.append(call.context)
             function = self._bind(f"f{number}_{position}", call.function)
             arguments = [self._text(number, value) for value in call.arguments]
+            if call.into:
+                arguments[-1] = f"out={arguments[-1]}"
             last = position == len(calls) - 1
             planned = last and node.single and bool(node.defines())
             buffer = self._plan.buffer(str(node.results[0])) if planned else None
