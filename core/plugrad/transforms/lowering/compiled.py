@@ -295,6 +295,7 @@ class _Listening:
                 stand.put()
             with set_multithreading_enabled(False), listening(observer):
                 result = self.function(*args, **kwargs)
+        observer.check_generators()
         self.formulas.close()
         reason = observer.reason or next(filter(None, self._told), "")
         if self.formulas.lost:

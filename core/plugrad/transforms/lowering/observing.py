@@ -9,8 +9,10 @@ from typing import Any
 from plugrad.dispatch.operator import Operator
 from plugrad.plugins.tracing import Listener
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.interop.arrays import host_array
 from plugrad.transforms.capture.errors import CaptureError
 from plugrad.transforms.capture.recorder import Recorder
+from plugrad.transforms.capture.undo import silently
 
 
 class Observer(Recorder):
@@ -25,6 +27,9 @@ class Observer(Recorder):
         self.reason = ""
         self.made_by: list[tuple[weakref.ref[Any], str]] = []
         super().__init__(inputs, reserved)
+        # Those of devices; others, which a step is given, are met on the way.
+        self._generators = len(self._states)
+        self._generator_states = self._states_now()
 
     def stop(self, reason: str) -> None:
         """There will be no graph."""
@@ -43,7 +48,23 @@ class Observer(Recorder):
     def dispatch(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
         if self.reason:
             return Listener.dispatch(self, kind, op, keyset, args)
-        return super().dispatch(kind, op, keyset, args)
+        if self.inside or kind != "call":
+            return super().dispatch(kind, op, keyset, args)
+        self.check_generators()
+        result = super().dispatch(kind, op, keyset, args)
+        self._generator_states = self._states_now()
+        return result
+
+    def check_generators(self) -> None:
+        """Stop if a generator of random numbers was set between two operators, as checkpoints do
+        that compute again."""
+        if not self.reason and self._states_now() != self._generator_states:
+            self.stop("the state of a generator of random numbers is set within the step")
+
+    def _states_now(self) -> list[bytes]:
+        with silently():
+            found = [generator.get_state() for generator, _ in list(self._states.values())]
+            return [host_array(state).tobytes() for state in found[: self._generators]]
 
     def run_node(self, node: Any, grads: Any) -> Any:
         leaf = getattr(node, "variable", None)

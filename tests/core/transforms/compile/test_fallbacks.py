@@ -180,3 +180,21 @@ def test_a_whole_number_as_learning_rate_is_what_programs_are_told_apart_by() ->
     for _ in range(2):
         run(plugrad.ones(1))
     assert weight.item() == -8
+
+
+def test_a_generator_whose_state_is_set_within_the_step() -> None:
+    layer = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+    def step(x: Any) -> Any:
+        layer.zero_grad()
+        again = plugrad.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)
+        again.sum().backward()
+        return again.detach()
+
+    x = plugrad.ones(8, 4)
+    run: Any = plugrad.compile(step)
+    for _ in range(4):
+        result = run(x)
+        # Rows whose element was dropped give no gradient to the bias.
+        assert layer[0].bias.grad.tolist() == [2.0 * int((c != 0).sum()) for c in result.unbind(1)]
+    assert "generator of random numbers is set within the step" in run.explain()
