@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from plugrad.dispatch.operator import Operator
 from plugrad.plugins.tracing import Listener
 from plugrad.tensor.base import TensorBase
@@ -61,10 +63,10 @@ class Observer(Recorder):
         if not self.reason and self._states_now() != self._generator_states:
             self.stop("the state of a generator of random numbers is set within the step")
 
-    def _states_now(self) -> list[bytes]:
+    def _states_now(self) -> list[Any]:
         with silently():
             found = [generator.get_state() for generator, _ in list(self._states.values())]
-            return [host_array(state).tobytes() for state in found[: self._generators]]
+            return [_comparable(state) for state in found[: self._generators]]
 
     def run_node(self, node: Any, grads: Any) -> Any:
         leaf = getattr(node, "variable", None)
@@ -117,3 +119,10 @@ class Observer(Recorder):
     def tensor_named(self, name: str) -> TensorBase:
         """The tensor that a value of the graph was."""
         return self._tensors[name]
+
+
+def _comparable(state: Any) -> Any:
+    """A generator's state, of whatever type its backend has for it, as one that has `==`."""
+    if isinstance(state, TensorBase):
+        return host_array(state).tobytes()
+    return state.tobytes() if isinstance(state, np.ndarray) else repr(state)

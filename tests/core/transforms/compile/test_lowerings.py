@@ -117,6 +117,23 @@ def test_a_third_partys_backend_gets_the_tape(plain: None) -> None:
     assert run.cache_info().hits == 1, run.explain()
 
 
+def test_generators_of_other_backends_have_states_of_any_type(plain: None) -> None:
+    class Counter:
+        def get_state(self) -> Any:
+            return np.arange(2)
+
+        def set_state(self, state: Any) -> None:
+            pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plain, "make_generator", lambda self, index: Counter())
+        deactivate_backend("plain")
+        activate_backend(Plain())
+        run: Any = plugrad.compile(double)
+        assert [found.item() for found in calls(run, plugrad.ones(1))] == [2, 2, 2]
+        assert run.cache_info().hits == 2
+
+
 def test_a_backend_lowers_captured_steps(lowering: Lowering) -> None:
     weight = plugrad.full((2,), 3.0, device="lowering")
     run: Any = plugrad.compile(lambda x: (x * weight).sin())
