@@ -119,6 +119,9 @@ def test_a_third_partys_backend_gets_the_tape(plain: None) -> None:
 
 def test_generators_of_other_backends_have_states_of_any_type(plain: None) -> None:
     class Counter:
+        def manual_seed(self, seed: int) -> None:
+            pass
+
         def get_state(self) -> Any:
             return np.arange(2)
 
