@@ -1,5 +1,6 @@
-"""Steps that `plugrad_jax.jit` made one program, beside the same written by hand for JAX and optax.
+"""Captured steps: on JAX beside the same written by hand, on the processor beside PyTorch.
 
+The steps on JAX are those that `plugrad_jax.jit` made one program, beside JAX's and optax's own.
 Both are programs of XLA with donated buffers. The optimizers are optax's for JAX's own step, and
 plugrad's for plugrad's. Losses of both are compared before anything is measured.
 """
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import tape_steps
 from benchmarks.measure import EAGER, JAX, PLUGRAD, Budget, Effort, Row, interleave
 
 Array = NDArray[np.float32]
@@ -273,6 +275,10 @@ def several(step: Step, count: int) -> Callable[[], object]:
 
 
 def run(effort: Effort) -> list[Row]:
+    return [*tape_steps.rows(effort), *rows_on_jax(effort)]
+
+
+def rows_on_jax(effort: Effort) -> list[Row]:
     if not all(importlib.util.find_spec(name) for name in ("jax", "optax", "plugrad_jax")):
         return []
     rows: list[Row] = []

@@ -114,7 +114,6 @@ from plugrad.memory_format import (
 )
 from plugrad.ops.composite.arrangement.broadcasting import broadcast_shapes, broadcast_tensors
 from plugrad.ops.composite.einsum import einsum, tensordot
-from plugrad.plugins.compilation import compile
 from plugrad.plugins.selection import get_default_device, set_default_device
 from plugrad.random import (
     Generator,
@@ -131,6 +130,7 @@ from plugrad.tensor.interop.arrays import from_numpy
 from plugrad.tensor.interop.dlpack import from_dlpack
 from plugrad.tensor.printing import set_printoptions
 from plugrad.tensor.size import Size
+from plugrad.transforms.compile import compile
 
 __version__ = "0.2.0"
 

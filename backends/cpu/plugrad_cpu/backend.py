@@ -79,6 +79,17 @@ class CpuBackend(Backend):
     def to_host(self, array: Array) -> Array:
         return array
 
+    def arena(
+        self, size: int, parts: list[tuple[int, tuple[int, ...], tuple[int, ...], Any]]
+    ) -> list[Array]:
+        """Arrays in one block of bytes, whose start is a cache line's."""
+        memory = np.empty(size + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        return [
+            np.ndarray(shape, native, memory, start + offset, strides)
+            for offset, shape, strides, native in parts
+        ]
+
     def native_dtype(self, dtype: DType) -> np.dtype[Any]:
         native: np.dtype[Any] = dtype.numpy
         return native

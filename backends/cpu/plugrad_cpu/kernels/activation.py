@@ -98,6 +98,13 @@ def relu(a: Array) -> Any:
     return np.maximum(a, zero_of(a.dtype))
 
 
+def _lowered_relu(a: Array) -> Any:
+    return None if a.dtype.kind in "bc" else (np.maximum, (a, zero_of(a.dtype)))
+
+
+relu.lowered = _lowered_relu  # type: ignore[attr-defined]  # functions take attributes
+
+
 def relu_(a: Array) -> None:
     np.maximum(a, zero_of(a.dtype), out=a)
 

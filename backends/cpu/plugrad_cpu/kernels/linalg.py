@@ -33,6 +33,20 @@ def mm(a: Array, b: Array) -> Any:
     return a.dot(b)
 
 
+def _product(a: Array, b: Array, out: Array | None = None) -> Any:
+    return a.dot(b, out)
+
+
+def _lowered_product(a: Array, b: Array) -> Any:
+    plain = a.ndim == 2 and b.ndim == 2 and not is_narrow(a)
+    return (_product, (a, b)) if plain else None
+
+
+# What compiled steps call.
+_product.takes_out = True  # type: ignore[attr-defined]  # functions take attributes
+mm.lowered = _lowered_product  # type: ignore[attr-defined]
+
+
 def bmm(a: Array, b: Array) -> Any:
     if a.itemsize == 2 and is_narrow(a):
         return np.matmul(widen(a), widen(b)).astype(a.dtype)
@@ -75,15 +89,29 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Any:
         wide = linear(widen(x), widen(weight), None if bias is None else widen(bias))
         return wide.astype(x.dtype)
     if x.ndim == 2 and weight.ndim == 2:
-        out = x.dot(weight.T)
-        if bias is not None:
-            np.add(out, bias, out=out)
-        return out
+        return _linear_of_rows(x, weight, bias)
     if weight.ndim == 1:
         return x.dot(weight)
     out = x.reshape(-1, x.shape[-1]) if x.size else x.reshape(_rows(x), x.shape[-1])
     out = out.dot(weight.T).reshape(*x.shape[:-1], weight.shape[0])
     return out if bias is None else np.add(out, bias)
+
+
+def _linear_of_rows(x: Array, weight: Array, bias: Array | None, out: Array | None = None) -> Array:
+    found: Array = x.dot(weight.T, out)
+    if bias is not None:
+        np.add(found, bias, out=found)
+    return found
+
+
+def _lowered_linear(x: Array, weight: Array, bias: Array | None) -> Any:
+    plain = x.ndim == 2 and weight.ndim == 2 and not is_narrow(x)
+    return (_linear_of_rows, (x, weight, bias)) if plain else None
+
+
+# What compiled steps call.
+_linear_of_rows.takes_out = True  # type: ignore[attr-defined]  # functions take attributes
+linear.lowered = _lowered_linear  # type: ignore[attr-defined]
 
 
 def _rows(a: Array) -> int:

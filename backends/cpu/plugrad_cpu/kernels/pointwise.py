@@ -26,6 +26,7 @@ from plugrad_cpu.numerics.adapters import (
     Array,
     Kernel,
     as_operand,
+    comes_down_to,
     in_float32,
     in_order,
     rejecting,
@@ -304,24 +305,25 @@ def equal(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.equal(a, b).all())
 
 
-def lerp(start: Array, end: Array, weight: Any) -> Any:
+def lerp(start: Array, end: Array, weight: Any, out: Array | None = None) -> Any:
     """From the nearer end, so that weight 1 gives `end` exactly."""
     difference = end - start
     if isinstance(weight, np.ndarray) and weight.ndim > 0:
         from_end = end - difference * (1 - weight)
-        return np.where(np.abs(weight) < 0.5, start + weight * difference, from_end)
+        found = np.where(np.abs(weight) < 0.5, start + weight * difference, from_end)
+        return found if out is None else np.positive(found, out)
     if abs(weight) < 0.5:
-        return start + difference * as_operand(weight, start.dtype)
-    return end - difference * as_operand(1 - weight, start.dtype)
+        return np.add(start, difference * as_operand(weight, start.dtype), out)
+    return np.subtract(end, difference * as_operand(1 - weight, start.dtype), out)
 
 
-def addcmul(a: Array, b: Array, c: Array, value: Any) -> Any:
+def addcmul(a: Array, b: Array, c: Array, value: Any, out: Array | None = None) -> Any:
     product = b * c if value == 1 else as_operand(value, b.dtype) * b * c
-    return a + product
+    return np.add(a, product, out)
 
 
-def addcdiv(a: Array, b: Array, c: Array, value: Any) -> Any:
-    return a + (b if value == 1 else as_operand(value, b.dtype) * b) / c
+def addcdiv(a: Array, b: Array, c: Array, value: Any, out: Array | None = None) -> Any:
+    return np.add(a, (b if value == 1 else as_operand(value, b.dtype) * b) / c, out)
 
 
 def signbit(a: Array) -> Any:
@@ -467,6 +469,7 @@ KERNELS.update(
 
 
 def _in_place(ufunc: Kernel) -> Kernel:
+    @comes_down_to(lambda a, b: (ufunc, (a, b, a)) if isinstance(ufunc, np.ufunc) else None)
     def kernel(a: Array, b: Array) -> Any:
         return ufunc(a, b, out=a)
 
@@ -474,6 +477,7 @@ def _in_place(ufunc: Kernel) -> Kernel:
 
 
 def _in_place_unary(ufunc: Kernel) -> Kernel:
+    @comes_down_to(lambda a: (ufunc, (a, a)) if isinstance(ufunc, np.ufunc) else None)
     def kernel(a: Array) -> Any:
         return ufunc(a, out=a)
 
@@ -481,6 +485,11 @@ def _in_place_unary(ufunc: Kernel) -> Kernel:
 
 
 def _in_place_with_number(ufunc: Kernel) -> Kernel:
+    def lowered(a: Array, number: Any) -> Any:
+        plain = isinstance(ufunc, np.ufunc)
+        return (ufunc, (a, as_operand(number, a.dtype), a)) if plain else None
+
+    @comes_down_to(lowered)
     def kernel(a: Array, number: Any) -> Any:
         return ufunc(a, as_operand(number, a.dtype), out=a)
 

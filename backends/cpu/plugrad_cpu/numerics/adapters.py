@@ -30,9 +30,23 @@ def cut_down(number: Any, dtype: Any) -> Array:
     return np.array(number).astype(dtype)
 
 
+def comes_down_to(lowered: Callable[..., Any]) -> Callable[[Kernel], Kernel]:
+    """Tell what a kernel does for arguments like some: a function and its arguments, or None.
+
+    A compiled step calls that in the kernel's place.
+    """
+
+    def mark(kernel: Kernel) -> Kernel:
+        kernel.lowered = lowered  # type: ignore[attr-defined]  # functions take attributes
+        return kernel
+
+    return mark
+
+
 def with_number(kernel: Kernel) -> Kernel:
     """The overload of a binary kernel whose second operand is a Python number."""
 
+    @comes_down_to(lambda a, number: (kernel, (a, as_operand(number, a.dtype))))
     def number_kernel(a: Array, number: Any) -> Any:
         return kernel(a, as_operand(number, a.dtype))
 
@@ -42,6 +56,7 @@ def with_number(kernel: Kernel) -> Kernel:
 def with_number_first(kernel: Kernel) -> Kernel:
     """The overload of a binary kernel whose first operand is a Python number."""
 
+    @comes_down_to(lambda number, b: (kernel, (as_operand(number, b.dtype), b)))
     def number_kernel(number: Any, b: Array) -> Any:
         return kernel(as_operand(number, b.dtype), b)
 
@@ -74,6 +89,7 @@ def in_order(kernel: Kernel) -> Kernel:
 def rejecting(kinds: str, name: str, kernel: Kernel) -> Kernel:
     """A unary kernel that refuses dtypes of some NumPy kinds, in PyTorch's words."""
 
+    @comes_down_to(lambda a: None if a.dtype.kind in kinds else (kernel, (a,)))
     def checked(a: Array) -> Any:
         if a.dtype.kind in kinds:
             raise not_implemented(name, a.dtype)
@@ -85,6 +101,7 @@ def rejecting(kinds: str, name: str, kernel: Kernel) -> Kernel:
 def rejecting_binary(kinds: str, name: str, kernel: Kernel) -> Kernel:
     """A binary kernel that refuses dtypes of some NumPy kinds, in PyTorch's words."""
 
+    @comes_down_to(lambda a, b: None if a.dtype.kind in kinds else (kernel, (a, b)))
     def checked(a: Array, b: Array) -> Any:
         if a.dtype.kind in kinds:
             raise not_implemented(name, a.dtype)
@@ -96,6 +113,7 @@ def rejecting_binary(kinds: str, name: str, kernel: Kernel) -> Kernel:
 def in_float32(kernel: Kernel) -> Kernel:
     """Computes 16-bit floats in float32, as several roundings to 16 bits would show."""
 
+    @comes_down_to(lambda a: None if a.itemsize == 2 else (kernel, (a,)))
     def widened(a: Array) -> Any:
         if a.itemsize == 2:
             return kernel(a.astype(np.float32)).astype(a.dtype)
@@ -105,20 +123,31 @@ def in_float32(kernel: Kernel) -> Kernel:
 
 
 def wide_ternary(kernel: Kernel) -> Kernel:
-    """Computes 16-bit floats in float32: three arrays and a number or an array."""
+    """Computes 16-bit floats in float32: three arrays and a number or an array.
 
-    def widened(a: Array, b: Array, c: Any, *rest: Any) -> Any:
+    The kernel takes `out`, which it reads no other operand after writing to.
+    """
+
+    @comes_down_to(lambda *args: None if args[0].itemsize == 2 else (kernel, args))
+    def widened(a: Array, b: Array, c: Any, *rest: Any, out: Array | None = None) -> Any:
         if a.itemsize != 2 or a.dtype.kind in "iu":
-            return kernel(a, b, c, *rest)
+            return kernel(a, b, c, *rest, out=out)
         wide = [x.astype(np.float32) if isinstance(x, np.ndarray) else x for x in (a, b, c)]
-        return kernel(*wide, *rest).astype(a.dtype)
+        found = kernel(*wide, *rest).astype(a.dtype)
+        if out is None:
+            return found
+        np.copyto(out, found)
+        return out
 
+    # A compiled step has operators in place written into their target at once.
+    widened.in_place = True  # type: ignore[attr-defined]  # functions take attributes
     return widened
 
 
 def wide_throughout(kernel: Kernel) -> Kernel:
     """Computes 16-bit floats in float32: all arrays of a kernel whose first one is of such."""
 
+    @comes_down_to(lambda *args: None if args[0].itemsize == 2 else (kernel, args))
     def widened(a: Array, *rest: Any) -> Any:
         if a.itemsize != 2 or not is_narrow(a):
             return kernel(a, *rest)

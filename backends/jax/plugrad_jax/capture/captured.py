@@ -12,11 +12,12 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 import jax
 import numpy as np
 
+from plugrad.plugins.compiling.roots import PLAIN, Roots, find_roots
 from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad.plugins.tracing import SameArguments, mode, situation
 from plugrad_jax.capture.changes import TENSOR, Call, flatten
+from plugrad_jax.capture.numbers import DeviceNumber
 from plugrad_jax.capture.program import Program, Stale
-from plugrad_jax.capture.roots import PLAIN, Roots, find_roots
 from plugrad_jax.capture.tracing import Tracing
 from plugrad_jax.precision import is_tracing
 
@@ -135,7 +136,7 @@ class Captured:
         key = self._key(call)
         self._check_arguments(call)
         arguments = [leaf for leaf in call.leaves if not isinstance(leaf, TENSOR)]
-        roots = find_roots(self._function, arguments, self._state)
+        roots = find_roots(self._function, arguments, self._state, DeviceNumber)
         programs = self._programs.setdefault(key, [])
         stale: list[Program] = []
         for program in programs:

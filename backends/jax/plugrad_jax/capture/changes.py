@@ -9,9 +9,9 @@ import jax
 import optree
 
 import plugrad
+from plugrad.plugins.compiling.roots import Roots
 from plugrad.plugins.tracing import cell_of, sharers, tensor_of
-from plugrad_jax.capture.numbers import Number
-from plugrad_jax.capture.roots import Roots
+from plugrad_jax.capture.numbers import DeviceNumber
 
 Array = Any
 
@@ -134,7 +134,7 @@ class Changes:
         self.places: list[tuple[Any, Any, Any]] = []
         self.generators: list[tuple[Any, int]] = []
         # Counts that grow, and what they are then.
-        self.counts: list[tuple[Number, int]] = []
+        self.counts: list[tuple[DeviceNumber, int]] = []
         self.kept: list[Kept] = []
         self.returned: Any = None
 
@@ -163,8 +163,8 @@ class Traced:
 
     Attributes:
         jaxpr: the program, whose inputs are in the order of `sources`, its results as numbered.
-        sources: where each input comes from: a tensor (its array), a `Number`, a generator (its
-            key), or the place of an array among the arguments.
+        sources: where each input comes from: a tensor (its array), a `DeviceNumber`, a generator
+            (its key), or the place of an array among the arguments.
         changes: what else happens.
         roots: what could be reached.
         watched: tensors whose situation tracing depended on.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import linecache
 import sys
 from types import FrameType, TracebackType
-from typing import Final
 
 import jax
+
+from plugrad.plugins.compiling.roots import LIBRARIES
 
 
 class CaptureError(RuntimeError):
@@ -32,15 +33,6 @@ ADVICE = (
     "A captured step runs without Python, so values of tensors are not known while it is traced. "
     "Choose between values with plugrad.where, return the tensor from the step and look at it "
     "outside, or leave this part out of the step."
-)
-
-# What code of these packages does, it does for the user.
-LIBRARIES: Final = frozenset(
-    (
-        *("builtins", "functools", "collections", "contextlib", "jax", "jaxlib", "numpy", "optree"),
-        *("plugrad", "plugrad_cpu", "plugrad_jax", "plugrad_distributions", "plugrad_nn"),
-        *("plugrad_special",),
-    )
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-import plugrad
+from plugrad.plugins.compiling.roots import Number
 from plugrad_jax.capture.errors import CaptureError
 
 
@@ -71,12 +71,7 @@ class Count:
     __hash__ = object.__hash__
 
 
-def number_of(value: Any) -> Any:
-    """A count in an optimizer's state as a number: some keep it as a 0-dim tensor on the host."""
-    return value.item() if isinstance(value, plugrad.Tensor) else value
-
-
-class Number:
+class DeviceNumber(Number):
     """One input of the program that stands for a number in one or several places.
 
     Args:
@@ -84,9 +79,7 @@ class Number:
     """
 
     def __init__(self, places: list[tuple[dict[str, Any], str]]) -> None:
-        self.places = places
-        # By how much a run makes a count grow.
-        self.grows = 0
+        super().__init__(places)
         self._value: Any = None
         self._array: Any = None
 
@@ -95,12 +88,9 @@ class Number:
 
         It is taken there only when somebody has changed it outside.
         """
-        holder, key = self.places[0]
-        value = number_of(holder[key])
-        if len(self.places) > 1:
-            for holder, key in self.places:
-                if number_of(holder[key]) != value:
-                    return None
+        value = self.known()
+        if value is None:
+            return None
         if value != self._value or self._array is None:
             self._array = jax.device_put(np.float64(value))
             self._value = value
@@ -110,12 +100,8 @@ class Number:
         """The program has run, and has added to the count: `array` is what it is now."""
         self._value = value = self._value + self.grows
         self._array = array
-        for holder, key in self.places:
-            if isinstance(holder[key], plugrad.Tensor):
-                holder[key].fill_(value)
-            else:
-                holder[key] = value
+        self.store(value)
 
-    def take_over(self, other: Number) -> None:
+    def take_over(self, other: DeviceNumber) -> None:
         """Go on where another one was, whose places have moved."""
         self.grows, self._value, self._array = other.grows, other._value, other._array

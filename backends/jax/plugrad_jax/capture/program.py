@@ -13,6 +13,7 @@ import jax
 import jax.extend.core
 import jax.numpy as jnp
 
+from plugrad.plugins.compiling.roots import Roots
 from plugrad.plugins.tracing import (
     HAS_GRAD,
     IS_CONJ,
@@ -26,8 +27,7 @@ from plugrad.plugins.tracing import (
     situation,
 )
 from plugrad_jax.capture.changes import TENSOR, Call, Place, Traced, with_sharers
-from plugrad_jax.capture.numbers import Number
-from plugrad_jax.capture.roots import Roots
+from plugrad_jax.capture.numbers import DeviceNumber
 from plugrad_jax.generator import JaxGenerator
 
 Array = Any
@@ -93,7 +93,7 @@ class Program:
         ]
         self.argument_arrays: list[int] = [s.number for s in sources if isinstance(s, Place)]
         self.generators: list[Any] = [s for s in sources if isinstance(s, JaxGenerator)]
-        self.numbers: list[Number] = [s for s in sources if isinstance(s, Number)]
+        self.numbers: list[DeviceNumber] = [s for s in sources if isinstance(s, DeviceNumber)]
         self._expected = [OF_ONE_TENSOR] * self.donated
         self._own_watched = [t for t in traced.watched if id(t) not in self._arguments]
         self._own_ids = frozenset(map(id, self._own_watched))

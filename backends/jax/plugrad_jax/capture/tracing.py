@@ -17,6 +17,7 @@ import jax.extend.core
 
 import plugrad
 from plugrad.autograd.graph import RemovableHandle
+from plugrad.plugins.compiling.roots import PLAIN, Roots
 from plugrad.plugins.scopes import Scope, Undone
 from plugrad.plugins.tracing import (
     Before,
@@ -44,7 +45,6 @@ from plugrad_jax.capture.changes import (
 from plugrad_jax.capture.errors import CaptureError, needs_a_value, no_value
 from plugrad_jax.capture.numbers import Count
 from plugrad_jax.capture.recorder import Recorder
-from plugrad_jax.capture.roots import PLAIN, Roots
 from plugrad_jax.devices import device
 
 Array = Any

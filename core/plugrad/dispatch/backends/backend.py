@@ -345,6 +345,19 @@ class Backend:
         """
         raise NotImplementedError(f"backend {self.name!r} does not compile functions")
 
+    def arena(
+        self, size: int, parts: list[tuple[int, tuple[int, ...], tuple[int, ...], Any]]
+    ) -> list[Any] | None:
+        """Arrays in one stretch of new memory, for what a compiled step computes on the way; None
+        if the backend's kernels shall always make their results.
+
+        Args:
+            size: of the memory, in bytes.
+            parts: of each array the offset in bytes, a multiple of 64; shape; strides in bytes;
+                native dtype. Some overlap: they are not needed at the same time.
+        """
+        return None
+
     def current_stream(self, index: int) -> Any:
         """The stream that the calling thread's work for a device goes to, of those it has.
 
@@ -373,7 +386,10 @@ class Backend:
         """
 
     def compile(self, step: Any) -> Any:
-        """Lower a captured step to one function on arrays, in the order of its inputs.
+        """Lower a captured step to one function on arrays, in the order of its inputs: what
+        `plugrad.compile` runs in place of its own tape.
+
+        The function returns a list of arrays. Operators in place write to arrays they are given.
 
         Args:
             step: a `CapturedStep`: its inputs, calls and outputs.

@@ -4,6 +4,7 @@ trees      arguments and results as lists of leaves
 recorder   listens to a run of the function, naming knows its tensors, undo puts them back
 graph      what was recorded: nodes, guards, runs, checks
 source     the graph as Python; drawing: as a picture
+storing    graphs in files
 passes     graphs made of graphs: aliases says what shares memory
 """
 

@@ -56,10 +56,10 @@ def capture(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
     recorder = Recorder([leaves[position] for position in positions], kwargs)
     with Undone(recorder.restore), set_multithreading_enabled(False), listening(recorder):
         result = fn(*args, **kwargs)
-        return _finished(fn, recorder, leaves, tree, positions, result)
+        return finished_graph(fn, recorder, leaves, tree, positions, result)
 
 
-def _finished(
+def finished_graph(
     fn: Callable[..., Any],
     recorder: Recorder,
     leaves: list[Any],
@@ -67,6 +67,13 @@ def _finished(
     positions: list[int],
     result: Any,
 ) -> Graph:
+    """The graph of a run that a recorder has heard.
+
+    Args:
+        leaves, tree: the arguments, `(args, kwargs)`, taken apart; `positions`: which of the leaves
+            are tensors.
+        result: what the function returned.
+    """
     found, output_tree = flatten(result)
     if recorder.functions and any(isinstance(t, TensorBase) and needs_grad(t) for t in found):
         raise CaptureError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from plugrad.autograd.grad_mode import enable_grad, inference_mode, no_grad
 from plugrad.dispatch.autocast import WithoutAutocast
-from plugrad.transforms.capture import passes
+from plugrad.transforms.capture import passes, storing
 from plugrad.transforms.capture.aliases import Aliases
 from plugrad.transforms.capture.checking import check
 from plugrad.transforms.capture.drawing import dot, render
@@ -104,6 +104,38 @@ class Graph:
             RuntimeError: graphviz is not installed, or does not know the format.
         """
         render(self, path)
+
+    # To be kept
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the graph to a file, with its constants as they are now.
+
+        Raises:
+            TypeError: a constant, an argument or a container is of a type that files do not have:
+                other than tensors, default generators and plain values in dicts, lists and tuples.
+            ValueError: two constants share memory.
+        """
+        storing.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Graph:
+        """The graph in a file that `save` wrote, with constants of its own.
+
+        A file holds no code. `check` has no function to compare with.
+
+        Raises:
+            ValueError: the file holds no graph, or one in a newer format.
+            OperatorNotFoundError: there is no such operator, or its plugin is not installed.
+
+        >>> import plugrad, tempfile
+        >>> from plugrad.transforms.capture import Graph
+        >>> graph = plugrad.capture(lambda x: x.sin() + 1, plugrad.ones(2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     graph.save(f"{folder}/sine.npz")
+        ...     print(Graph.load(f"{folder}/sine.npz")(plugrad.zeros(2)))
+        tensor([1., 1.])
+        """
+        return cls(**storing.load(path))
 
     # To be run
 

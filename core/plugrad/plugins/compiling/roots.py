@@ -14,12 +14,22 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, Final
 
-import plugrad
-from plugrad.plugins.tracing import SameObjects
-from plugrad_jax.capture.errors import LIBRARIES
-from plugrad_jax.capture.numbers import Number, number_of
+import numpy as np
 
-PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), plugrad.dtype, type(...))
+from plugrad.dtype import DType
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.exchange import arrays_of, put_arrays
+from plugrad.tensor.guards import SameObjects
+
+PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), DType, type(...))
+# What code of these packages does, it does for the user.
+LIBRARIES: Final = frozenset(
+    (
+        *("builtins", "functools", "collections", "contextlib", "jax", "jaxlib", "numpy", "optree"),
+        *("plugrad", "plugrad_cpu", "plugrad_cuda", "plugrad_jax", "plugrad_distributions"),
+        *("plugrad_nn", "plugrad_special", "plugrad_as_torch"),
+    )
+)
 MAX_DEPTH: Final = 6
 MANY: Final = 256
 
@@ -36,8 +46,60 @@ def is_optimizer(value: object) -> bool:
     return type(fields) is dict and "param_groups" in fields and "state" in fields
 
 
+def number_of(value: Any) -> Any:
+    """A count in an optimizer's state as a number: some keep it as a 0-dim tensor on the host."""
+    if not isinstance(value, TensorBase):
+        return value
+    array = value._backend_array
+    if type(array) is np.ndarray:  # a count on the host: quicker than the operator
+        return array.item()
+    tensor: Any = value
+    return tensor.item()
+
+
+class Number:
+    """A number of an optimizer that steps do not depend on by its value: a learning rate, a count.
+
+    Args:
+        places: dicts and keys where the number is, all of one value.
+    """
+
+    def __init__(self, places: list[tuple[dict[str, Any], str]]) -> None:
+        self.places = places
+        # By how much a run makes a count grow.
+        self.grows = 0
+
+    def known(self) -> Any:
+        """What the number is; None if the places do not agree any more."""
+        holder, key = self.places[0]
+        value = number_of(holder[key])
+        if len(self.places) > 1:
+            for holder, key in self.places:
+                if number_of(holder[key]) != value:
+                    return None
+        return value
+
+    def store(self, value: Any) -> None:
+        """Put another value into all places, which stay what they are: numbers or tensors."""
+        written: list[TensorBase] = []
+        for holder, key in self.places:
+            known = holder[key]
+            if not isinstance(known, TensorBase):
+                holder[key] = value
+            elif type(known._backend_array) is np.ndarray:
+                known._backend_array.fill(value)
+                written.append(known)
+            else:
+                tensor: Any = known
+                tensor.fill_(value)
+        put_arrays(written, arrays_of(written), [1] * len(written))
+
+
 class Roots:
     """All that was found.
+
+    Args:
+        number: makes the `Number` of places, if that needs more than the core's.
 
     Attributes:
         signature: a name and what tracing depends on, for everything that was found.
@@ -50,14 +112,15 @@ class Roots:
         code_names: the names that the step's code uses.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: Callable[[list[Any]], Any] = Number) -> None:
+        self._number = number
         self.signature: list[tuple[str, Any]] = []
         self.tensors: list[Any] = []
         self.names: dict[int, str] = {}
         self.holders: list[tuple[str, Any]] = []
         self.optimizers: list[Any] = []
-        self.options: list[Number] = []
-        self.counts: dict[Any, Number] = {}
+        self.options: list[Any] = []
+        self.counts: dict[Any, Any] = {}
         self.code_names: list[str] = []
         self._seen: set[int] = set()
         # What `same_objects` looks at.
@@ -75,7 +138,7 @@ class Roots:
             self._dicts, self._lists, self._places, self._cells, sized
         ).hold
 
-    def numbers(self) -> list[Number]:
+    def numbers(self) -> list[Any]:
         """The numbers of optimizers."""
         return [*self.options, *self.counts.values()]
 
@@ -87,7 +150,7 @@ class Roots:
 
     def add(self, value: Any, name: str, depth: int = 0) -> None:
         """Look at something that the step can reach."""
-        if isinstance(value, plugrad.Tensor):
+        if isinstance(value, TensorBase):
             self._add_tensor(value, name)
         elif isinstance(value, PLAIN):
             self.signature.append((name, (type(value), value)))
@@ -133,7 +196,7 @@ class Roots:
             return
         self.names[id(tensor)] = name
         self.tensors.append(tensor)
-        about = (tensor.shape, tensor.dtype, tensor.device, type(tensor))
+        about = (sizes_of(tensor), tensor.dtype, tensor.device, type(tensor))
         self.signature.append((name, about))
 
     def _hold(self, holder: Any, name: str) -> None:
@@ -183,7 +246,7 @@ class Roots:
             self.holders.append((place, group))
             for key, item in group.items():
                 if key in inputs and type(item) in (int, float):
-                    self.options.append(Number([(group, key)]))
+                    self.options.append(self._number([(group, key)]))
                     self.signature.append((f"{place}[{key!r}]", "number"))
                 else:
                     self._places.append((group, key))
@@ -191,15 +254,19 @@ class Roots:
             for position, parameter in enumerate(group["params"]):
                 state = optimizer.state.get(parameter)
                 if state is not None:
-                    self._add_state(state, f"{name}.state of {place}['params'][{position}]", inputs)
+                    what = f"{name}.state of {place}['params'][{position}]"
+                    self._add_state(state, what, inputs, not group.get("capturable"))
 
-    def _add_state(self, state: dict[str, Any], name: str, inputs: tuple[str, ...]) -> None:
+    def _add_state(
+        self, state: dict[str, Any], name: str, inputs: tuple[str, ...], waits: bool
+    ) -> None:
+        """`waits`: whether the update asks for the value of a count that is a tensor."""
         self.holders.append((name, state))
         self.signature.append((name, len(state)))
         for key, item in state.items():
-            if key in inputs and _is_count(item):
+            if key in inputs and (_is_count(item) if waits else type(item) is int):
                 count = number_of(item)
-                number = self.counts.setdefault(count, Number([]))
+                number = self.counts.setdefault(count, self._number([]))
                 number.places.append((state, key))
                 self.signature.append((f"{name}[{key!r}]", list(self.counts).index(count)))
             else:
@@ -263,8 +330,8 @@ def _is_users(value: Any) -> bool:
 
 def _is_count(value: Any) -> bool:
     """Whether it is a number that grows with each step: Python's, or one that the host keeps."""
-    if isinstance(value, plugrad.Tensor):
-        return value.ndim == 0 and value.device.type != "jax"
+    if isinstance(value, TensorBase):
+        return value.ndim == 0 and value.device.is_host
     return type(value) is int
 
 
@@ -275,7 +342,7 @@ def _home(module: str | None) -> str:
 
 def _is_state(value: Any) -> bool:
     """Whether it is, or holds, what a step may change."""
-    if isinstance(value, plugrad.Tensor) or is_module(value) or is_optimizer(value):
+    if isinstance(value, TensorBase) or is_module(value) or is_optimizer(value):
         return True
     if isinstance(value, Mapping):
         return any(_is_state(item) for item in value.values())
@@ -293,17 +360,22 @@ def _names(code: types.CodeType) -> list[str]:
     return found
 
 
-def find_roots(function: Callable[..., Any], arguments: Any, state: Any) -> Roots:
-    """All that a call of a function can reach."""
-    roots = Roots()
+def find_roots(
+    function: Callable[..., Any],
+    arguments: Any,
+    state: Any,
+    number: Callable[[list[Any]], Any] = Number,
+) -> Roots:
+    """All that a call of a function can reach; `number` as for `Roots`."""
+    roots = Roots(number)
     inner: Any = inspect.unwrap(function)
     while isinstance(inner, functools.partial):
         inner = inner.func
     code = getattr(inner, "__code__", None)  # a method has that of its function
     roots.code_names = [] if code is None else _names(code)
     roots.add(function, getattr(function, "__name__", "step"))
-    for number, item in enumerate(arguments):
-        roots.add(item, f"argument {number}")
+    for position, item in enumerate(arguments):
+        roots.add(item, f"argument {position}")
     roots.add(state, "state")
     roots.seal()
     return roots

@@ -1,0 +1,1 @@
+"""For compilers of steps: what a function reaches (`roots`), who lowers (`lowerings`)."""

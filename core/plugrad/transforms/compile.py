@@ -1,0 +1,161 @@
+"""`plugrad.compile`: a step captured once, and run as the backend or a named lowering says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from plugrad.dispatch.backends.active import (
+    ActiveBackend,
+    active_backends,
+    canonical_device,
+    find_backend,
+)
+from plugrad.errors import BackendNotFoundError
+from plugrad.plugins.compiling.lowerings import (
+    Lowering,
+    lowering_names,
+    lowering_of,
+    register_lowering,
+)
+
+if TYPE_CHECKING:
+    from plugrad.transforms.lowering.compiled import Compiled
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _tape(step: Any) -> Callable[..., list[Any]]:
+    from plugrad.transforms.lowering.tape import Tape  # most processes compile nothing
+
+    return Tape(step)
+
+
+register_lowering("tape", _tape)
+
+
+@overload
+def compile(
+    function: _F,
+    *,
+    backend: str | Callable[..., Any] | None = None,
+    device: object = None,
+    **options: Any,
+) -> _F: ...
+@overload
+def compile(
+    function: None = None,
+    *,
+    backend: str | Callable[..., Any] | None = None,
+    device: object = None,
+    **options: Any,
+) -> Callable[[_F], _F]: ...
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    backend: str | Callable[..., Any] | None = None,
+    device: object = None,
+    **options: Any,
+) -> Any:
+    """A version of a function over tensors that runs what it does as one program.
+
+    The function is a whole step: forward, backward and what the optimizer does, say. Its first
+    calls run as they are written, and are listened to. What was heard is lowered, and later calls
+    that are like it run the program. A step that cannot be a program runs as it is written, and
+    `explain()` of the result says why. See docs/compile.md.
+
+    Args:
+        function: the step; without it, the result is a decorator.
+        backend: how programs run. "tape" calls the backend's kernels one after another; it is the
+            default where the backend has no compiler of its own. "jax" is XLA, for tensors on
+            devices of JAX. Other names are those of plugins' lowerings; a function is a lowering
+            itself, see `plugrad.plugins.compiling.lowerings`.
+        device: whose backend is asked, if `backend` is None; by default that of the default device.
+        options: of the tape `state`, modules, optimizers and tensors that the function reaches in a
+            way that cannot be followed, and `limit`, how often it is listened to at most, 8 by
+            default. A backend's own are in its documentation, see `plugrad_jax.jit`.
+
+    Raises:
+        TypeError: `function` is no function, since a module's forward is no step; or there is no
+            such option.
+        ValueError: there is no lowering called `backend`.
+
+    >>> import plugrad
+    >>> @plugrad.compile
+    ... def step(x):
+    ...     return (x * x).sum()
+    >>> step(plugrad.tensor([1.0, 2.0]))
+    tensor(5.)
+    >>> step(plugrad.tensor([2.0, 3.0]))
+    tensor(13.)
+    """
+    if function is None:
+        return lambda given: compile(given, backend=backend, device=device, **options)
+    if hasattr(function, "named_parameters"):
+        raise TypeError(
+            "compile(): expected a function that does a whole step, got the module "
+            f"{type(function).__name__}: put the call of the module, backward and the optimizer's "
+            "step into a function and compile that"
+        )
+    if not callable(function):
+        raise TypeError(f"compile(): expected a function, got {type(function).__name__}")
+    if backend is None:
+        own = find_backend(canonical_device(device).type).backend
+        if "jit" in own.capabilities():
+            return own.jit(function, **options)
+        return _compiled(function, _default_lowering, **options)
+    if isinstance(backend, str):
+        found = lowering_of(backend)
+        if found is None:
+            return _by_backend(function, backend, options)
+    elif callable(backend):
+        found = backend
+    else:
+        raise TypeError(
+            f"compile(): argument 'backend' must be str or a function, not {type(backend).__name__}"
+        )
+    chosen: Lowering = found
+    return _compiled(function, lambda _: chosen, **options)
+
+
+def _compiled(
+    function: Callable[..., Any],
+    lowering: Callable[[ActiveBackend], Lowering],
+    state: Any = (),
+    limit: int = 8,
+    **others: Any,
+) -> Compiled:
+    if others:
+        raise TypeError(f"compile(): the tape has no option {next(iter(others))!r}")
+    if type(limit) is not int or limit < 1:
+        raise ValueError(f"compile(): limit must be a positive int, got {limit!r}")
+    from plugrad.transforms.lowering.compiled import Compiled
+
+    return Compiled(function, lowering, state, limit)
+
+
+def _default_lowering(active: ActiveBackend) -> Lowering:
+    """What a backend wants its captured steps to be lowered by."""
+    if "compile" in active.backend.capabilities():
+        return active.backend.compile
+    return _tape
+
+
+def _by_backend(function: Callable[..., Any], name: str, options: dict[str, Any]) -> Any:
+    try:
+        own = find_backend(name).backend
+    except BackendNotFoundError as error:
+        raise ValueError(_not_there(f"there is no lowering called {name!r}")) from error
+    if "jit" in own.capabilities():
+        return own.jit(function, **options)
+    if "compile" in own.capabilities():
+        return _compiled(function, lambda _: own.compile, **options)
+    raise ValueError(_not_there(f"the backend {name!r} has no compiler of its own"))
+
+
+def _not_there(what: str) -> str:
+    compilers = [
+        active.name for active in active_backends() if "jit" in active.backend.capabilities()
+    ]
+    names = ", ".join(map(repr, sorted({*lowering_names(), *compilers})))
+    return f"compile(): {what}; expected one of {names}"

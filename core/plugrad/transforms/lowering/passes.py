@@ -1,0 +1,10 @@
+"""Passes on the graph of a step that only a lowering makes: what eager execution has to do."""
+
+from __future__ import annotations
+
+from plugrad.transforms.capture.graph import Graph
+
+
+def cleaned(graph: Graph) -> Graph:
+    """The graph as lowerings get it."""
+    return graph.optimized()
