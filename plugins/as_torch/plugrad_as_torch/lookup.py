@@ -227,4 +227,6 @@ def _empty_class(module: str, name: str) -> type:
     def refused(cls: type, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(not_yet(f"{module}.{name}"))
 
-    return type(name, (), {"__module__": module, "__new__": refused})
+    # Programs name exceptions in `except` only, where another class would be an error of its own.
+    bases = (Exception,) if name.endswith(("Error", "Exception")) else ()
+    return type(name, bases, {"__module__": module, "__new__": refused})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import plugrad
@@ -14,6 +14,7 @@ __all__ = [
     "_get_available_device_type",
     "_get_device_index",
     "_get_device_module",
+    "_take_tensors",
     "_unflatten_dense_tensors",
 ]
 
@@ -28,6 +29,20 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """Views of a flat tensor, in the shapes of these."""
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple(part.view(like.shape) for part, like in zip(parts, tensors, strict=True))
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Lists of tensors of the same type, in order: each is given as soon as its tensors and the
+    next one have more bytes than `size_limit` together, and what is left at the end."""
+    waiting: dict[str, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        kind, size = tensor.type(), tensor.numel() * tensor.element_size()
+        found, total = waiting.get(kind, ([], 0))
+        if found and total + size > size_limit:
+            yield found
+            found, total = [], 0
+        waiting[kind] = [*found, tensor], total + size
+    yield from (found for found, _ in waiting.values() if found)
 
 
 def _group_tensors_by_device_and_dtype(

@@ -110,6 +110,11 @@ class PowerTransform(Transform):
         return self._broadcast(shape)
 
 
+def _clipped_sigmoid(x: Any) -> Any:
+    found = plugrad.finfo(x.dtype)
+    return plugrad.clamp(plugrad.sigmoid(x), min=found.tiny, max=1.0 - found.eps)
+
+
 class SigmoidTransform(_SameClass):
     """y = 1 / (1 + exp(-x)), kept away from 0 and 1 by the precision of the dtype.
 
@@ -125,8 +130,7 @@ class SigmoidTransform(_SameClass):
     sign = +1
 
     def _call(self, x: Any) -> Any:
-        found = plugrad.finfo(x.dtype)
-        return plugrad.clamp(plugrad.sigmoid(x), min=found.tiny, max=1.0 - found.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
         found = plugrad.finfo(y.dtype)
