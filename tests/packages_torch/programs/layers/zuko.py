@@ -1,4 +1,4 @@
-"""zuko: conditional flows: autoregressive, splines, sums of squares, neural, continuous; mixtures."""
+"""zuko: conditional flows: autoregressive, splines, sums of squares, neural, continuous, mixed."""
 
 import torch
 import zuko
