@@ -32,7 +32,9 @@ def run():
         "ia3": peft.IA3Config(target_modules=places, feedforward_modules=["second"]),
         "loha": peft.LoHaConfig(r=4, target_modules=places),
         "lokr": peft.LoKrConfig(r=4, target_modules=places, init_weights=False),
-        "oft": peft.OFTConfig(r=0, oft_block_size=4, target_modules=places, use_cayley_neumann=False),
+        "oft": peft.OFTConfig(
+            r=0, oft_block_size=4, target_modules=places, use_cayley_neumann=False
+        ),
         "vera": peft.VeraConfig(r=4, target_modules=["second"]),
         "fourier": peft.FourierFTConfig(n_frequency=20, target_modules=["second"]),
     }

@@ -13,9 +13,9 @@ from diffusers import (
     HeunDiscreteScheduler,
     LMSDiscreteScheduler,
     PNDMScheduler,
-    UniPCMultistepScheduler,
     UNet2DConditionModel,
     UNet2DModel,
+    UniPCMultistepScheduler,
 )
 from diffusers.optimization import get_cosine_schedule_with_warmup
 from diffusers.training_utils import EMAModel
@@ -94,7 +94,9 @@ def run():
             for step in scheduler.timesteps:
                 scaled = getattr(scheduler, "scale_model_input", lambda x, t: x)(sample, step)
                 options = {"generator": generator} if kind in (DDPMScheduler,) else {}
-                sample = scheduler.step(net(scaled, step).sample, step, sample, **options).prev_sample
+                sample = scheduler.step(
+                    net(scaled, step).sample, step, sample, **options
+                ).prev_sample
         found.append(sample)
     pipeline = DDPMPipeline(net, schedule)
     pipeline.set_progress_bar_config(disable=True)

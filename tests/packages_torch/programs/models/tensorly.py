@@ -16,7 +16,9 @@ def run():
     found.append(tensorly.tucker_to_tensor((core, factors)))
     train_cores = decomposition.tensor_train(data, [1, 3, 2, 1])
     found.append(tensorly.tt_to_tensor(train_cores))
-    parts = decomposition.non_negative_parafac(data, 2, n_iter_max=10, init="random", random_state=2)
+    parts = decomposition.non_negative_parafac(
+        data, 2, n_iter_max=10, init="random", random_state=2
+    )
     found.append(tensorly.cp_to_tensor(parts))
     model = torch.nn.ParameterList(
         [torch.nn.Parameter(torch.rand(size, 2, dtype=torch.float64)) for size in data.shape]
