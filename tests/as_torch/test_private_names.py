@@ -359,3 +359,48 @@ def test_an_operator_for_triton_is_a_custom_one() -> None:
 
     assert twice(plugrad.ones(2)).tolist() == [2.0, 2.0]
     assert plugrad.ops.triton_in_a_test.twice(plugrad.ones(1)).tolist() == [2.0]
+
+
+def test_tensors_are_taken_in_groups_as_in_pytorch(torch_oracle: ModuleType) -> None:
+    theirs = import_module("torch._utils")._take_tensors
+
+    def taken(library: Any, take: Any, limit: int) -> list[list[int]]:
+        kinds = (library.float32, library.float32, library.int64, library.float32)
+        tensors = [library.zeros(size, dtype=kind) for size, kind in enumerate(kinds, 1)]
+        return [[tensor.numel() for tensor in group] for group in take(tensors, limit)]
+
+    for limit in (4, 12, 100):
+        assert taken(plugrad, flat._take_tensors, limit) == taken(torch_oracle, theirs, limit)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("torch.distributed", "ReduceOp"),
+        ("torch.distributed.fsdp", "BackwardPrefetch"),
+        ("torch.distributed.fsdp", "ShardingStrategy"),
+        ("torch.distributed.fsdp", "StateDictType"),
+    ],
+)
+def test_constants_of_processes_have_pytorchs_names(
+    module: str, name: str, torch_oracle: ModuleType
+) -> None:
+    theirs = getattr(import_module(module), name)
+    assert all(hasattr(theirs, member) for member in find(module, name).__members__)
+
+
+def test_missing_exceptions_can_be_named_where_others_are_caught() -> None:
+    absent = find("torch.distributed.elastic.multiprocessing.errors", "ChildFailedError")
+    with pytest.raises(ValueError, match="own"):
+        try:
+            raise ValueError("own")
+        except absent:
+            pass
+
+
+def test_a_range_of_a_profiler_runs_what_it_names() -> None:
+    @find("torch.cuda.nvtx", "range")("sum")  # type: ignore[untyped-decorator]
+    def added(a: int, b: int) -> int:
+        return a + b
+
+    assert added(1, 2) == 3

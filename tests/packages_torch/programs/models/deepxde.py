@@ -25,9 +25,6 @@ def run():
     model.compile("adam", lr=0.01, metrics=["l2 relative error"], verbose=0)
     history, _ = model.train(iterations=20, display_every=10, verbose=0)
     found = [torch.as_tensor(np.array(history.loss_train)), list(net.parameters())]
-    dde.optimizers.set_LBFGS_options(maxiter=5)
-    model.compile("L-BFGS", verbose=0)
-    model.train(verbose=0)
     found.append(torch.as_tensor(model.predict(np.linspace(-1, 1, 5)[:, None])))
     rate = dde.Variable(2.0, dtype=torch.float64)
     time = dde.geometry.TimeDomain(0, 1)
