@@ -391,11 +391,15 @@ def test_constants_of_processes_have_pytorchs_names(
 
 def test_missing_exceptions_can_be_named_where_others_are_caught() -> None:
     absent = find("torch.distributed.elastic.multiprocessing.errors", "ChildFailedError")
-    with pytest.raises(ValueError, match="own"):
+
+    def caught() -> None:
         try:
             raise ValueError("own")
         except absent:
             pass
+
+    with pytest.raises(ValueError, match="own"):
+        caught()
 
 
 def test_a_range_of_a_profiler_runs_what_it_names() -> None:

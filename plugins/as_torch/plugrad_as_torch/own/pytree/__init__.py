@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import optree
 
-from plugrad_as_torch.own.pytree_nodes import (
+from plugrad_as_torch.own.pytree.nodes import (
     SUPPORTED_NODES,
     GetAttrKey,
     KeyPath,

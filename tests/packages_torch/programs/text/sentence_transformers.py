@@ -12,7 +12,24 @@ from sentence_transformers.losses import (
 )
 from transformers import BertConfig, BertModel, BertTokenizer
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "dog", "sat", "ran", "on", "mat", "home", "big", "small"]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "mat",
+    "home",
+    "big",
+    "small",
+]
 
 
 def run():
