@@ -62,7 +62,8 @@ class BackendSelectKernel:
 
 
 def _keyset_of(device: Device) -> i64:
-    number: i64 = keys.backend_number(device.type)
+    # Not an i64: mypyc would make the 1 a C int, which has 32 bits to be shifted.
+    number = keys.backend_number(device.type)
     found: i64 = keys.DENSE_BIT | (1 << (keys.BACKEND_SHIFT + number))
     return found
 
