@@ -85,8 +85,8 @@ class Correlation:
 
     def turns(self, count: int) -> bool:
         """Whether vectors are to run along the samples of a batch, because images are too small."""
-        volumes = not self.sizes[0] == self.out[0] == self.kernel[0] == 1
-        return not volumes and count >= _BATCH and self.out[1] * self.out[2] <= _SMALL
+        planes = self.sizes[0] == self.out[0] == self.kernel[0] == 1 and self.low[0] == 0
+        return planes and count >= _BATCH and self.out[1] * self.out[2] <= _SMALL
 
     def turned(self, count: int) -> Correlation:
         """The same for images whose samples are neighbours: (1, C, height, width, N)."""

@@ -84,6 +84,19 @@ def test_loops_give_what_columns_give(case: Any) -> None:
     assert_equal(found, expected, x.dtype)
 
 
+@pytest.mark.parametrize("count", [1, 8, 16])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_an_element_that_only_padding_surrounds_has_no_gradient(count: int, axis: int) -> None:
+    axes = [(1, 1, 1, 0, 1)] * 3
+    axes[axis] = (1, 2, 2, 2, 3)  # windows read places 0 and 3 of five; the element is at 2
+    windows = convolution_windows(*zip(*axes, strict=True))
+    grad = np.ones((count, 2, 1, 1, 1), np.float32)
+    weight = np.ones((2, 1, *windows.kernel), np.float32)
+    loops = compiled.loops("convolution")
+    found = input_gradient(loops, grad, weight, Correlation.of(windows), 1)
+    np.testing.assert_array_equal(found, np.zeros((count, 1, 1, 1, 1), np.float32))
+
+
 def large() -> tuple[Windows, Array, Array, Array]:
     """A convolution that is large enough for loops, with infinities and a NaN in its input."""
     generator = np.random.default_rng(0)
