@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from plugrad.dispatch.backends.active import (
     ActiveBackend,
@@ -22,7 +22,19 @@ from plugrad.plugins.compiling.lowerings import (
 if TYPE_CHECKING:
     from plugrad.transforms.lowering.compiled import Compiled
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
+
+
+class CompiledStep(Protocol[_P, _R]):
+    """What `plugrad.compile` makes of a function, for type checkers."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+    def explain(self) -> str: ...
+    def graphs(self) -> list[Any]: ...
+    def cache_info(self) -> Any: ...
+    def cache_clear(self) -> None: ...
 
 
 def _tape(step: Any) -> Callable[..., list[Any]]:
@@ -36,12 +48,12 @@ register_lowering("tape", _tape)
 
 @overload
 def compile(
-    function: _F,
+    function: Callable[_P, _R],
     *,
     backend: str | Callable[..., Any] | None = None,
     device: object = None,
     **options: Any,
-) -> _F: ...
+) -> CompiledStep[_P, _R]: ...
 @overload
 def compile(
     function: None = None,
@@ -49,7 +61,7 @@ def compile(
     backend: str | Callable[..., Any] | None = None,
     device: object = None,
     **options: Any,
-) -> Callable[[_F], _F]: ...
+) -> Callable[[Callable[_P, _R]], CompiledStep[_P, _R]]: ...
 def compile(
     function: Callable[..., Any] | None = None,
     *,
@@ -105,9 +117,9 @@ def compile(
             return own.jit(function, **options)
         return _compiled(function, _default_lowering, **options)
     if isinstance(backend, str):
-        found = lowering_of(backend)
-        if found is None:
+        if backend not in lowering_names():
             return _by_backend(function, backend, options)
+        found = lowering_of(backend)
     elif callable(backend):
         found = backend
     else:

@@ -47,9 +47,11 @@ def register_lowering(name: str, lower: Lowering) -> None:
     _lowerings[name] = lower
 
 
-def lowering_of(name: str) -> Lowering | None:
-    """The lowering of that name, or None."""
-    return _lowerings.get(name)
+def lowering_of(name: str) -> Lowering:
+    """The lowering of that name; ValueError if there is none."""
+    if name not in _lowerings:
+        raise ValueError(f"there is no lowering called {name!r}; there are {lowering_names()}")
+    return _lowerings[name]
 
 
 def lowering_names() -> list[str]:
