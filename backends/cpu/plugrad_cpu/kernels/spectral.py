@@ -24,25 +24,26 @@ _ENOUGH: Final = 1 << 16
 
 
 @cache
-def _library() -> tuple[Any, bool]:
-    """The module with the transforms, and whether it takes a number of threads."""
+def _library() -> Any:
+    """The module with the transforms.
+
+    SciPy's are not given threads: they wait in a pool that SciPy empties before each fork, and now
+    and then one of them sleeps through that, so that the fork never ends.
+    """
     try:
         from scipy import fft
     except ImportError:
-        return np.fft, False
-    return fft, True
+        return np.fft
+    return fft
 
 
 def _transform(name: str, a: Array, dims: Dims, norm: str, lengths: Any = None) -> Array:
     """A transform of an array with elements, in the array's precision."""
-    library, takes_workers = _library()
     # NumPy keeps the order of the memory, where results are to be in the row-major one.
     options: dict[str, Any] = {"axes": dims, "norm": norm}
     if lengths is not None:
         options["s"] = lengths
-    if takes_workers:
-        options["workers"] = thread_count() if a.size >= _ENOUGH else 1
-    return getattr(library, name)(np.ascontiguousarray(a), **options)
+    return getattr(_library(), name)(np.ascontiguousarray(a), **options)
 
 
 def _fftw(a: Array, forward: bool) -> Transform | None:

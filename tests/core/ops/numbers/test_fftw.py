@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -172,3 +175,18 @@ def test_what_was_loaded_before_makes_no_difference_to_real_numbers() -> None:
     assert fourier.pair_loops(64, fourier.ENOUGH - 1, single) is None
     assert fourier.pair_loops(64, fourier.ENOUGH, double) is None
     assert fourier.pair_loops(126, fourier.ENOUGH, single) is None
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the system lists no threads")
+def test_transforms_by_scipy_leave_no_threads_behind() -> None:
+    """A fork waits for those of SciPy's pool, and now and then for ever."""
+    program = (
+        "import os, plugrad; plugrad.set_num_threads(2); x = plugrad.rand(64, 4096)\n"
+        "def threads(): return len(os.listdir('/proc/self/task'))\n"
+        "plugrad.fft.fft(x[0]); before = threads(); plugrad.fft.fft(x); print(threads() - before)"
+    )
+    environment = {**os.environ, "PLUGRAD_CPU_CAPABILITY": "default"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "0\n"
