@@ -1,8 +1,8 @@
 """What dispatch and autograd keep per thread: included and excluded keys, grad mode, the tracer.
 
 Code reads `current_state()` once per dispatch and passes the object on. A `threading.local` takes
-three times as long to read as the thread's number, so the state of the last thread that asked is
-kept beside it.
+longer to read than the thread's number (callgrind: 411 instructions and 175), so the state of the
+last thread that asked is kept beside it.
 """
 
 from __future__ import annotations
