@@ -36,6 +36,9 @@ _OF_DEVICES: Final = (BackendNotFoundError, OperatorNotFoundError, PluginError)
 
 _imported_in = os.getpid()
 
+# Asked for here, so that no worker has to import it, while its other thread imports, too.
+_set_num_threads: Final = plugrad.set_num_threads
+
 # For how many seconds a worker that was told to end may go on with what it does.
 _PATIENCE: Final = 10.0
 
@@ -190,7 +193,7 @@ class _Worker:
 
     def _prepare(self) -> None:
         job = self._job
-        plugrad.set_num_threads(1)  # the workers together use the processor
+        _set_num_threads(1)  # the workers together use the processor
         seed = job.base_seed + self._id
         random.seed(seed)
         plugrad.manual_seed(seed)
