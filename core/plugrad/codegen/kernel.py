@@ -44,8 +44,9 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         view = "OP_" + entry.schema.full_name.replace("_.", ".").removesuffix("_").replace(".", "_")
         out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, InplaceViewKernel({op}, {view}))")
     elif entry.schema.mutates:
-        written = next(at for at, each in enumerate(entry.schema.arguments) if _is_written(each))
-        if entry.schema.arguments[written].type.is_list:
+        arguments = entry.schema.arguments
+        written = tuple([at for at, each in enumerate(arguments) if _is_written(each)])
+        if arguments[written[0]].type.is_list:
             kernel = f"ListMutationKernel({op}, {written})"
         else:
             kernel = f"MutationKernel({op})"

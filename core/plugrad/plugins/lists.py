@@ -1,4 +1,6 @@
-"""Kernels of lists of arrays, made of those on one: a loop with nothing of the core in between.
+"""Operators of lists: `runs_at_once` says whether one is one call of a backend's kernel.
+
+Kernels of lists of arrays are made of those on one: a loop with nothing of the core in between.
 
 `fused_lists(kernels)` serves any backend; one that can do better, by one launch or one program for
 all arrays, writes `_fused_lists` itself.
@@ -10,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from plugrad.tensor.calls.lists import runs_at_once
+
 Kernel = Callable[..., Any]
 
-__all__ = ["fused_lists", "update_lists"]
+__all__ = ["fused_lists", "runs_at_once", "update_lists"]
 
 
 def _add_scaled(a: Any, b: Any, factor: Any) -> Any:

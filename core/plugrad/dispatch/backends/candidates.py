@@ -135,6 +135,21 @@ class VariantChoice:
             note_declined(self.operator, candidate.called())
         return DECLINED
 
+    def lowered(self, *args: Any) -> Any:
+        """For calls like one with these arguments: what serves them all if no variant does, and the
+        arguments. None if it is decided at each call."""
+        array = self._first_array(args)
+        if self.rest is None or array is None:
+            return None
+        settled = self._settle(array.dtype, array)
+        count = math.prod(array.shape)
+        if not settled.asked and count >= settled.least:
+            settled = self._ask(array.dtype, settled)
+        for candidate in settled.found:
+            if candidate.variant is not None and self._serves(candidate.variant, count, args):
+                return None
+        return self.rest, args
+
     def _first_array(self, args: tuple[Any, ...]) -> Any:
         for value in args:
             if isinstance(value, self.array_type):

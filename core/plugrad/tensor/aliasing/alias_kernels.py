@@ -383,14 +383,16 @@ class MutationKernel:
 
 @final
 class ListMutationKernel:
-    """ADInplaceOrView of an operator that writes into a list of tensors: counts each write."""
+    """ADInplaceOrView of an operator that writes into lists of tensors: counts each write."""
 
-    def __init__(self, op: Operator, position: int) -> None:
+    def __init__(self, op: Operator, positions: tuple[int, ...]) -> None:
         self.op = op
-        self.position = position
+        self.positions = positions
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
-        targets: list[TensorBase] = list(args[self.position])
+        targets: list[TensorBase] = []
+        for position in self.positions:
+            targets.extend(args[position])
         for target in targets:
             if target._shared_storage is not None:
                 check_overlap(target, self.op.name)

@@ -99,6 +99,8 @@ class Lowerer:
             Unlowered: there are none.
         """
         kernel = op.lookup(self.dense)
+        if isinstance(kernel, (UnaryKernel, BinaryKernel, RawKernel)):
+            self._check_owners(op, kernel)
         tensors = [value for value in values if isinstance(value, TensorBase)]
         if any(tensor.device is not tensors[0].device for tensor in tensors):
             raise Unlowered
@@ -114,15 +116,22 @@ class Lowerer:
             return [self._raw(kernel, refs, values)]
         raise Unlowered
 
+    def _check_owners(self, op: Operator, kernel: UnaryKernel | BinaryKernel | RawKernel) -> None:
+        """Somebody else's kernel, which `Tape` checks, may leave any call to the next one: that has
+        to be among those that the call on arrays tries."""
+        if not kernel.foreign:
+            return
+        found = self.active.candidates(op.kernel_name, op.overload)
+        if kernel.registered or not any(each.own and each.variant is None for each in found):
+            raise Unlowered
+
     def _call(self, raw: Any, *arguments: Any, writes: bool = False) -> Call:
         if isinstance(raw, InContext):
             return Call(raw.kernel, arguments, writes, raw.context)
         return Call(raw, arguments, writes)
 
     def _unary(self, kernel: UnaryKernel, refs: Any, values: Any) -> list[Call]:
-        if kernel.foreign or (
-            kernel.result == FLOAT_RESULT and values[0].dtype.category < FLOATING
-        ):
+        if kernel.result == FLOAT_RESULT and values[0].dtype.category < FLOATING:
             raise Unlowered
         return [self._call(kernel.raw, refs[0])]
 
@@ -131,7 +140,7 @@ class Lowerer:
         alpha, factor = (values[2], refs[2]) if len(values) > 2 else (1, 1)
         first = a if isinstance(a, TensorBase) else b
         dtype = first.dtype
-        if kernel.foreign or dtype.category < FLOATING or dtype.itemsize == 2:
+        if dtype.category < FLOATING or dtype.itemsize == 2:
             raise Unlowered
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):
             if a.dtype is not b.dtype:
@@ -212,8 +221,6 @@ class Lowerer:
         return [self._call(copy, refs[0], refs[1], writes=True)]
 
     def _raw(self, kernel: RawKernel, refs: Any, values: Any) -> Call:
-        if kernel.foreign:
-            raise Unlowered
         device = kernel._device(values)
         names: dict[int, Any] = {}
         _note(refs, values, names)
@@ -272,7 +279,12 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
     Args:
         numbers: names of numbers that are others in other runs.
     """
-    while hasattr(call.function, "lowered") and not call.into:
+    while not call.into:
+        if isinstance(call.function, InContext):
+            kernel = call.function
+            call = Call(kernel.kernel, call.arguments, call.writes, call.context or kernel.context)
+        if not hasattr(call.function, "lowered"):
+            return call, arrays
         if any(isinstance(v, Product) or _is_number(v, numbers) for v in call.arguments):
             return call, arrays
         found = call.function.lowered(*arrays)
@@ -281,7 +293,10 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
         function, given = found
         known = {id(a): v for a, v in zip(arrays, call.arguments, strict=True) if _is_ref(v)}
         arguments = tuple([known.get(id(value), value) for value in given])
-        call = Call(function, arguments, call.writes, call.context)
+        context = call.context
+        if isinstance(function, InContext):
+            function, context = function.kernel, context or function.context
+        call = Call(function, arguments, call.writes, context)
         arrays = list(given)
     return call, arrays
 

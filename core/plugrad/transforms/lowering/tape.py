@@ -207,6 +207,8 @@ class Tape:
                 raise Unlowered
         if calls[-1].writes:
             return made, [target]
+        if not node.op.op.schema.returns:
+            return made, [None]
         active = self.step.active
         results: list[Any] = []
         for item, meta in zip([out] if node.single else out, node.metas, strict=True):

@@ -14,10 +14,13 @@ from plugrad_nn.optim.checks import (
 )
 from plugrad_nn.optim.elementwise import (
     ElementwiseOptimizer,
+    Pair,
     State,
     Tensors,
     at_hand,
+    at_once,
     step_along_ratio,
+    value_of,
 )
 from plugrad_nn.optim.optimizer import ParamGroup, ParamsT, StateDict, _to_scalar
 
@@ -116,6 +119,43 @@ class Adam(ElementwiseOptimizer):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = plugrad.zeros_like(parameter)
         return state
+
+    def _step_at_once(self, group: ParamGroup, pairs: list[Pair]) -> bool:
+        lr, weight_decay = group["lr"], group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        numbers = (lr, weight_decay, beta1)
+        if group["capturable"] or any(isinstance(number, Tensor) for number in numbers):
+            return False
+        parameters, grads = [p for p, _ in pairs], [g for _, g in pairs]
+        states = [self._state_of(group, p, g) for p, g in pairs]
+        names = ["exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else [])]
+        if not all(name in state for state in states for name in names):
+            return False
+        lists = [[state[name] for state in states] for name in names]
+        if not at_once("_update_adam", parameters, grads, *lists):
+            return False
+        rates, epsilons = [], []
+        for state in states:
+            step = value_of(self._advance(group, state)["step"], group)
+            correction = (1 - beta2**step) ** 0.5
+            rates.append(lr * correction / (1 - beta1**step))
+            epsilons.append(group["eps"] * correction)
+        decoupled = group["decoupled_weight_decay"] and weight_decay
+        plugrad._update_adam(
+            parameters,
+            grads,
+            lists[0],
+            lists[1],
+            lists[2] if group["amsgrad"] else [],
+            rates,
+            epsilons,
+            beta1=beta1,
+            beta2=beta2,
+            decay=lr * weight_decay if decoupled else 0.0,
+            weight_decay=0.0 if decoupled else weight_decay,
+            maximize=group["maximize"],
+        )
+        return True
 
     def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
         beta1, beta2 = group["betas"]

@@ -6,11 +6,13 @@ how `foreach=True` and `fused=True` compute it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.lists import runs_at_once
+from plugrad_nn.nn.parameter import Parameter
 from plugrad_nn.optim.optimizer import (
     Closure,
     Optimizer,
@@ -30,6 +32,8 @@ State: TypeAlias = dict[str, Any]
 Number: TypeAlias = Any
 Pair: TypeAlias = tuple[Tensor, Tensor]
 Rule: TypeAlias = Callable[[ParamGroup, Tensors, Tensors, State], None]
+
+_PLAIN = (Tensor, Parameter)
 
 # Options that state dicts of older versions of PyTorch do not have, and what they did without.
 _NEWER_OPTIONS: dict[str, Any] = {
@@ -100,8 +104,10 @@ class ElementwiseOptimizer(Optimizer):
             if not pairs:
                 continue
             self._check_pairs(group, pairs)
+            recorded = group.get("differentiable", False)
+            if not (group.get("foreach") or recorded) and self._step_at_once(group, pairs):
+                continue
             if not (group.get("foreach") or group.get("fused")):
-                recorded = group.get("differentiable", False)
                 # Not the options of all optimizers, if none is chosen.
                 own = type(self)._apply is not ElementwiseOptimizer._apply
                 rule = self._apply if own or _has_options(group) else self._rule
@@ -110,11 +116,15 @@ class ElementwiseOptimizer(Optimizer):
                         self._update(group, parameter, grad)
                     else:
                         self._update_plainly(group, parameter, grad, rule)
-            elif group.get("differentiable"):
+            elif recorded:
                 raise AssertionError("_foreach ops don't support autograd")
             else:
                 self._update_lists(group, pairs)
         return loss
+
+    def _step_at_once(self, group: ParamGroup, pairs: list[Pair]) -> bool:
+        """Updates all parameters by one kernel, with the same result; false if there is none."""
+        return False
 
     def _update_plainly(
         self, group: ParamGroup, parameter: Tensor, grad: Tensor, rule: Rule
@@ -273,6 +283,13 @@ def _has_options(group: ParamGroup) -> bool:
     """Whether `_apply` would do something before the rule."""
     weight_decay = group.get("weight_decay", 0)
     return bool(group.get("maximize") or isinstance(weight_decay, Tensor) or weight_decay)
+
+
+def at_once(operator: str, *lists: Sequence[Tensor]) -> bool:
+    """Whether a backend has a kernel for a whole step and takes these tensors, which have no
+    methods of their own."""
+    plain = all(type(each) in _PLAIN for tensors in lists for each in tensors)
+    return plain and runs_at_once(operator, lists)
 
 
 def _real(value: Any) -> Any:

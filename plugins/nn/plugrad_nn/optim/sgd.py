@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import plugrad
 from plugrad import Tensor
 from plugrad_nn.optim.checks import require_not_negative, require_one_way
 from plugrad_nn.optim.elementwise import (
     ElementwiseOptimizer,
+    Pair,
     Rule,
     State,
     Tensors,
+    at_once,
     step_along,
 )
 from plugrad_nn.optim.optimizer import ParamGroup, ParamsT, _to_scalar
@@ -97,6 +100,34 @@ class SGD(ElementwiseOptimizer):
     ) -> None:
         # There is no count, and the rule writes to the buffer itself.
         rule(group, parameter, grad, self._state_of(group, parameter, grad))
+
+    def _step_at_once(self, group: ParamGroup, pairs: list[Pair]) -> bool:
+        lr, weight_decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
+        if isinstance(lr, Tensor) or isinstance(weight_decay, Tensor):
+            return False
+        parameters, grads = [p for p, _ in pairs], [g for _, g in pairs]
+        buffers: list[Tensor] = []
+        if momentum:
+            for p, g in pairs:
+                buffer = self._state_of(group, p, g).get("momentum_buffer")
+                if buffer is None:
+                    return False  # the first step makes it
+                buffers.append(buffer)
+        lists = (parameters, grads, buffers) if momentum else (parameters, grads)
+        if not at_once("_update_sgd", *lists):
+            return False
+        plugrad._update_sgd(
+            parameters,
+            grads,
+            buffers,
+            lr=lr,
+            momentum=momentum,
+            dampening=group["dampening"],
+            weight_decay=weight_decay,
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+        )
+        return True
 
     def _start(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
         return {}

@@ -217,7 +217,11 @@ def test_strides_do_not_reach_other_elements_of_the_batch() -> None:
 
 
 # Which operators are called once for every element of a batch, and why.
-_LOOPS = {"_update_lists": "the operators of lists call it for tensors that nothing has wrapped"}
+_LOOPS = {
+    "_update_lists": "the operators of lists call it for tensors that nothing has wrapped",
+    "_update_sgd": "as for lists",
+    "_update_adam": "as for lists",
+}
 
 
 def _served(op: Operator) -> str:

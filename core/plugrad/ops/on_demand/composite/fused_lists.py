@@ -13,11 +13,10 @@ from typing import Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.active import ActiveBackend, find_backend
-from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import find_operator
-from plugrad.dtype import float32, float64
 from plugrad.tensor.aliasing.alias_kernels import announce_write, write_array
-from plugrad.tensor.base import TensorBase, bump_version, needs_grad, sizes_of
+from plugrad.tensor.base import bump_version
+from plugrad.tensor.calls.lists import are_alike
 
 Tensors = Sequence[Any]
 
@@ -52,7 +51,7 @@ def fused(name: str, overload: str, lists: tuple[Tensors, ...], numbers: Any = (
     active = find_backend(lists[0][0].device.type)
     if function is None or find_operator(f"plugrad::{function}") is None:
         return None
-    if not _are_alike(active, lists, numbers):
+    if not are_alike(active, lists) or any(type(each) not in (int, float) for each in numbers):
         return None
     given = [*lists, *[[]] * (3 - len(lists)), numbers]
     if not in_place:
@@ -62,28 +61,6 @@ def fused(name: str, overload: str, lists: tuple[Tensors, ...], numbers: Any = (
         return _put_in_place(active, function, lists, given)
     F._update_lists(function, *given)
     return list(targets)
-
-
-def _are_alike(active: ActiveBackend, lists: tuple[Tensors, ...], numbers: Any) -> bool:
-    first = lists[0][0]
-    dtype, device, plain = first.dtype, first.device, active.tensor_keyset
-    if dtype is not float32 and dtype is not float64:
-        return False
-    recorded = current_state().grad_enabled
-    for place, tensor in enumerate(lists[0]):
-        sizes = sizes_of(tensor)
-        for tensors in lists:
-            item = tensors[place]
-            if (
-                not isinstance(item, TensorBase)
-                or item._keyset != plain
-                or item.dtype is not dtype
-                or item.device is not device
-                or (item is not tensor and sizes_of(item) != sizes)
-                or (recorded and needs_grad(item))
-            ):
-                return False
-    return all(type(number) in (int, float) for number in numbers)
 
 
 def _put_in_place(

@@ -1,4 +1,4 @@
-"""Lists of arrays, in one loop over NumPy's functions."""
+"""Functions of each array of a list, in one loop over those of NumPy."""
 
 from __future__ import annotations
 
