@@ -54,20 +54,29 @@ from plugrad.dispatch.operator import Operator, declare
 from plugrad.graph.history import (
     any_needs_grad,
     check_inplace,
-    gradient_edge,
+    link,
+    link_optional,
     optional_edge,
     optional_needs_grad,
     rebase_history,
     replace_history,
     set_history,
 )
-from plugrad.graph.node import NO_EDGE, Edge, Node, wanted_edges
-from plugrad.graph.saved_variable import SavedVariable, raise_freed, save
+from plugrad.graph.node import Edge, Node
+from plugrad.graph.saved_variable import (
+    Kept,
+    SavedVariable,
+    keep,
+    keep_optional,
+    raise_freed,
+    stamp_of,
+    stamp_of_optional,
+)
 from plugrad.memory_format import memory_format_by_name
 from plugrad.graph.support import (
     CompositeInplace,
     any_defined,
-    any_edge,
+    wants_any,
     copy_of,
     name_node_class,
     not_implemented,
@@ -142,7 +151,7 @@ from plugrad.tensor.calls.promotion import is_scalar
 """
 
 METHODS_TYPE = """
-from plugrad._generated.unpack import unpack, unpack_optional
+from plugrad._generated.unpack import unpack, unpack_optional, unpack_result
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -513,23 +522,30 @@ UNPACK = (
     + '''
 from typing import TYPE_CHECKING, Any, cast
 
+from mypy_extensions import i64
+
 from plugrad.graph.node import Node
-from plugrad.graph.saved_variable import SavedVariable, raise_freed
+from plugrad.graph.saved_variable import Kept, SavedVariable, kept_tensor, raise_freed
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 
-def unpack(saved: SavedVariable | None, node: Node) -> Tensor:
-    """The saved tensor; RuntimeError if it was let go or modified."""
+def unpack(kept: Kept, stamp: i64, node: Node) -> Tensor:
+    """The saved input; RuntimeError if it was let go or modified."""
+    return cast("Tensor", kept_tensor(kept, stamp, node))
+
+
+def unpack_optional(kept: Kept, stamp: i64, node: Node) -> Any:
+    """`unpack` for an argument that may have been None."""
+    return None if kept is None else kept_tensor(kept, stamp, node)
+
+
+def unpack_result(saved: SavedVariable | None, node: Node) -> Tensor:
+    """The saved result; RuntimeError if it was let go or modified."""
     if saved is None:
         raise_freed()
     return cast("Tensor", saved.unpack(node))
-
-
-def unpack_optional(saved: SavedVariable | None, node: Node) -> Any:
-    """`unpack` for an argument that may have been None."""
-    return None if saved is None else saved.unpack(node)
 '''
 )
 

@@ -110,8 +110,11 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
         with out.block("def __init__(self, sequence_nr: i64) -> None:"):
             out.line("super().__init__(sequence_nr)")
             for argument in saved:
-                kind = "list[SavedVariable | None]" if argument in lists else "SavedVariable"
-                out.line(f"self.saved_{argument}: {kind} | None = None")
+                if argument in lists:
+                    out.line(f"self.saved_{argument}: list[SavedVariable | None] | None = None")
+                else:
+                    out.line(f"self.saved_{argument}: Kept = None")
+                    out.line(f"self.stamp_{argument}: i64 = 0")
             for field in fields[len(saved) :]:
                 out.line(f"self.{field}: SavedVariable | None = None")
             for attribute in [*_attribute_names(attributes), *scalars]:
@@ -179,7 +182,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
     inputs = differentiable_arguments(entry)
     has_lists = any(argument.type.is_list for argument in inputs)
     total = len(inputs) + _counts_number(entry)
-    count = "len(self._next_edges)" if has_lists else str(total)
+    count = "self._edge_count" if has_lists else str(total)
     if not any(formula.uses_grads for formula in formulas):
         out.line("grad_in = grads[0]")
         with out.block("if grad_in is None:"):
@@ -189,7 +192,6 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
         with out.block("if not any_defined(grads):"):
             out.line(f"return [None] * {count}")
         out.line("given: list[Any] = list(grads)")
-    out.line("edges = wanted_edges(self) if self._partial else self._next_edges")
     out.line(
         f"found: list[TensorBase | None] = [None] * {count}"
         if has_lists
@@ -222,9 +224,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
                 with (
                     out.block(f"for position in range(self.count_{name}):"),
                     # Hooks see all that the formula gives; a pass for some inputs takes theirs.
-                    out.block(
-                        f"if not self._partial or edges[{start} + position].function is not None:"
-                    ),
+                    out.block(f"if not self._partial or self._wants({start} + position):"),
                 ):
                     out.line(f"found[{start} + position] = several[position]")
             else:
@@ -272,12 +272,13 @@ def _unpacked_names(formula: Formula) -> list[str]:
 def _unpack_line(entry: Entry, local: str, lists: set[str]) -> str:
     for argument in entry.tensor_arguments():
         if local_name(argument.name) == local:
-            unpack = "unpack_list" if argument.name in lists else "unpack"
-            if argument.type.optional:
-                unpack = "unpack_optional"
-            return f"{local} = {unpack}(self.saved_{argument.name}, self)"
+            kept = f"self.saved_{argument.name}"
+            if argument.name in lists:
+                return f"{local} = unpack_list({kept}, self)"
+            unpack = "unpack_optional" if argument.type.optional else "unpack"
+            return f"{local} = {unpack}({kept}, self.stamp_{argument.name}, self)"
     field = _result_field(entry, int(local.removeprefix("result")))
-    return f"{local} = unpack(self.{field}, self)"
+    return f"{local} = unpack_result(self.{field}, self)"
 
 
 def _emit_unpack(
@@ -307,8 +308,8 @@ def _wanted(inputs: list[Argument], place: int) -> str:
     start = _offset(inputs, place)
     argument = inputs[place]
     if argument.type.is_list:
-        return f"any_edge(edges, {start}, self.count_{argument.name})"
-    return f"edges[{start}].function is not None"
+        return f"wants_any(self, {start}, self.count_{argument.name})"
+    return f"self._wants({start})"
 
 
 def differentiable_arguments(entry: Entry) -> list[Argument]:
@@ -429,14 +430,11 @@ def _needs_grad(argument: Argument) -> str:
 
 def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> None:
     if not any(argument.type.is_list for argument in inputs):
-        edges: list[str] = []
         for position, argument in enumerate(inputs):
-            function = "optional_edge" if argument.type.optional else "gradient_edge"
-            out.line(f"edge{position} = {function}({argument.name})")
-            edges.append(f"edge{position}")
+            function = "link_optional" if argument.type.optional else "link"
+            out.line(f"wanted{position} = {function}(made, {argument.name})")
         if counts_number:
-            edges.append("NO_EDGE")
-        out.line(f"made._set_next_edges(({', '.join(edges)},))")
+            out.line("made._append_edge(None, 0)")
         return
     out.line("edge_list: list[Edge] = []")
     for argument in inputs:
@@ -462,19 +460,21 @@ def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
         argument = by_name[name]
         if argument.type.is_list:
             save = f"made.saved_{name} = save_list({name})"
-        elif argument.type.optional:
-            save = f"made.saved_{name} = save({name})"
         elif entry.schema.is_inplace and name == "self":
             save = f"made.saved_{name} = SavedVariable(copy_of(self))"
         else:
-            save = f"made.saved_{name} = SavedVariable({name})"
+            ending = "_optional" if argument.type.optional else ""
+            save = (
+                f"made.saved_{name} = keep{ending}({name})\n"
+                f"made.stamp_{name} = stamp_of{ending}({name})"
+            )
         if has_lists or needed == {a.name for a in inputs}:
-            out.line(save)
+            out.lines(save)
         else:
             places = [i for i, a in enumerate(inputs) if a.name in needed]
-            condition = " or ".join(f"edge{place}.function is not None" for place in places)
+            condition = " or ".join(f"wanted{place}" for place in places)
             with out.block(f"if {condition}:"):
-                out.line(save)
+                out.lines(save)
     for name, attribute in _saved_attributes(formulas):
         argument = by_name[name]
         read = {

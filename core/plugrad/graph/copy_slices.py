@@ -55,7 +55,7 @@ class CopySlices(Node):
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         grad = grads[0]
         if grad is None:
-            return [None] * len(self._next_edges)
+            return [None] * self._edge_count
         inner = self.inner
         if inner is None:
             raise_freed()
@@ -65,7 +65,7 @@ class CopySlices(Node):
         outputs = inner.apply([operators["clone"](part)])
         found: list[TensorBase | None] = list(outputs)
         into_view = outputs[self.position]
-        if into_view is None or self._next_edges[self.position].function is None:
+        if into_view is None or self._edge_node(self.position) is None:
             found[self.position] = None
         else:
             operators["copy_"](part, into_view)

@@ -80,6 +80,34 @@ def gradient_edge(tensor: TensorBase) -> Edge:
     return NO_EDGE
 
 
+def link(node: Node, tensor: TensorBase) -> bool:
+    """Have a node that is being made send its next output to where the gradient of a tensor goes;
+    whether it goes anywhere."""
+    if tensor._view_info is not None:
+        refresh_view(tensor)
+    meta = tensor._autograd_meta
+    if meta is None:
+        node._append_edge(None, 0)
+        return False
+    maker = meta.grad_fn
+    if maker is not None:
+        node._append_edge(maker, meta.output_nr)
+        return True
+    if meta.requires_grad:
+        node._append_edge(grad_accumulator(tensor), 0)
+        return True
+    node._append_edge(None, 0)
+    return False
+
+
+def link_optional(node: Node, tensor: TensorBase | None) -> bool:
+    """`link` for an argument that may be missing."""
+    if tensor is None:
+        node._append_edge(None, 0)
+        return False
+    return link(node, tensor)
+
+
 def optional_edge(tensor: TensorBase | None) -> Edge:
     """`gradient_edge` for an argument that may be missing."""
     return NO_EDGE if tensor is None else gradient_edge(tensor)

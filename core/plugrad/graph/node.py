@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i32, i64, mypyc_attr
 
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import streams_of
@@ -153,7 +153,9 @@ class Node:
     Function, to which users give attributes of their own.
 
     Attributes:
-        _next_edges: where the outputs go.
+        _edge_count: how many edges there are. `_edge0`, `_nr0`, `_edge1`, `_nr1`: the first two, in
+            fields of their own, so that no objects have to be made for them; `_more_edges` are the
+            others. See `_edge_node`.
         _number: the sequence number; counts up per thread, and the later node runs first.
         _topological_nr: longest path to a leaf; a path X -> Y implies a larger number at X.
         _has_parent: set once the number was read; after that edges must not be added.
@@ -162,7 +164,12 @@ class Node:
     """
 
     def __init__(self, sequence_nr: i64) -> None:
-        self._next_edges: tuple[Edge, ...] = ()
+        self._edge0: Node | None = None
+        self._edge1: Node | None = None
+        self._more_edges: tuple[Edge, ...] = ()
+        self._nr0: i32 = 0
+        self._nr1: i32 = 0
+        self._edge_count: i64 = 0
         self._number: i64 = sequence_nr
         self._topological_nr: i64 = 0
         self._pending: i64 = 0
@@ -201,24 +208,89 @@ class Node:
                 f"{self.name()}: edges cannot change once another node points to this one, or "
                 "topological numbers would lie"
             )
-        self._next_edges = edges
-        top: i64 = 0
-        for edge in edges:
-            function = edge.function
-            if function is not None:
-                function._has_parent = True
-                if function._topological_nr >= top:
-                    top = function._topological_nr + 1
-        self._topological_nr = top
+        self._edge0 = self._edge1 = None
+        self._nr0 = self._nr1 = 0
+        self._more_edges = ()
+        self._edge_count = 0
+        self._topological_nr = 0
+        for edge in edges[:2]:
+            self._append_edge(edge.function, i32(edge.input_nr))
+        if len(edges) > 2:
+            self._more_edges = edges[2:]
+            self._edge_count = len(edges)
+            for edge in self._more_edges:
+                self._note_child(edge.function)
 
     @final
     def _add_next_edge(self, edge: Edge) -> None:
         self._set_next_edges((*self._next_edges, edge))
 
     @final
+    def _append_edge(self, function: Node | None, input_nr: i32) -> None:
+        """`_add_next_edge` of a node that is being made."""
+        count = self._edge_count
+        if count == 0:
+            self._edge0 = function
+            self._nr0 = input_nr
+        elif count == 1:
+            self._edge1 = function
+            self._nr1 = input_nr
+        else:
+            self._more_edges = (*self._more_edges, Edge(function, i64(input_nr)))
+        self._edge_count = count + 1
+        self._note_child(function)
+
+    @final
+    def _note_child(self, function: Node | None) -> None:
+        if function is not None:
+            function._has_parent = True
+            if function._topological_nr >= self._topological_nr:
+                self._topological_nr = function._topological_nr + 1
+
+    @final
+    def _edge_node(self, index: i64) -> Node | None:
+        """The node that output `index` goes to; None if no gradient flows there."""
+        if index == 0:
+            return self._edge0
+        if index == 1:
+            return self._edge1
+        return self._more_edges[index - 2].function
+
+    @final
+    def _edge_nr(self, index: i64) -> i64:
+        """Which input of that node the output is."""
+        if index == 0:
+            return i64(self._nr0)
+        if index == 1:
+            return i64(self._nr1)
+        return self._more_edges[index - 2].input_nr
+
+    @final
+    def _wants(self, index: i64) -> bool:
+        """Whether output `index` has to be computed in the pass that runs.
+
+        With `inputs=`, a pass may need only some of the gradients that a node could compute.
+        """
+        function = self._edge_node(index)
+        if function is None or not self._partial:
+            return function is not None
+        task: Any = current_state().graph_task
+        return task is None or bool(task.wants(function))
+
+    @property
+    def _next_edges(self) -> tuple[Edge, ...]:
+        """Where the outputs go."""
+        return tuple(
+            [
+                Edge(self._edge_node(index), self._edge_nr(index))
+                for index in range(self._edge_count)
+            ]
+        )
+
+    @final
     def _should_compute_output(self, index: i64) -> bool:
         """Whether anybody wants output `index`."""
-        return self._next_edges[index].function is not None
+        return self._edge_node(index) is not None
 
     @final
     def _add_input_metadata(self, tensor: TensorBase | None) -> i64:
@@ -401,18 +473,3 @@ class _Last:
 
 
 _LAST: Final = _Last()
-
-
-def wanted_edges(node: Node) -> tuple[Edge, ...]:
-    """The edges of a partial node while it runs; the empty one in place of those whose gradients
-    nobody wants.
-
-    With `inputs=`, a pass may need only some of the gradients that a node could compute.
-    """
-    edges = node._next_edges
-    task: Any = current_state().graph_task
-    if task is None:
-        return edges
-    return tuple(
-        [edge if edge.function is None or task.wants(edge.function) else NO_EDGE for edge in edges]
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 from plugrad.graph.node import Node, name_of
-from plugrad.graph.saved_variable import SavedVariable, raise_freed
+from plugrad.graph.saved_variable import SavedVariable, kept_tensor, raise_freed
 from plugrad.tensor.base import TensorBase
 
 
@@ -92,6 +92,11 @@ class SavedTensor:
         found: Any = getattr(self._node, self._field)
         if self._index >= 0 and found is not None:
             found = found[self._index] if self._index < len(found) else None
+        if isinstance(found, TensorBase):
+            # From here on there may be more to know of it than its stamp.
+            stamp: int = getattr(self._node, f"stamp_{self._field.removeprefix('saved_')}")
+            found = SavedVariable(found, -1, stamp)
+            setattr(self._node, self._field, found)
         variable: SavedVariable | None = found
         return variable
 
@@ -127,7 +132,7 @@ def saved_attribute(node: Node, name: str) -> Any:
         kept: Any = getattr(node, field, _MISSING)
         if isinstance(kept, list):
             return tuple([SavedTensor(node, field, index) for index in range(len(kept))])
-        if kept is None or isinstance(kept, SavedVariable):
+        if kept is None or isinstance(kept, (TensorBase, SavedVariable)):
             return SavedTensor(node, field)
     if hasattr(type(node), name):
         # A property was found and raised AttributeError itself, which is the error to report.
@@ -153,8 +158,8 @@ def saved_attribute_names(node: Node) -> list[str]:
 
 def _saved_value(node: Node, name: str) -> Any:
     kept: Any = getattr(node, name[1:], _MISSING)
-    if isinstance(kept, SavedVariable):
-        return kept.unpack(node)
+    if isinstance(kept, (TensorBase, SavedVariable)):
+        return kept_tensor(kept, getattr(node, f"stamp_{name[7:]}", 0), node)
     if kept is None or isinstance(kept, list):
         if node._released:
             raise_freed()

@@ -1,9 +1,12 @@
-"""SavedVariable: a tensor that backward will need, with the version it must still have."""
+"""SavedVariable: a tensor that backward will need, with the version it must still have.
+
+Nodes keep most of their inputs without one: the tensor itself beside a number, its `stamp`.
+"""
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, final
 
 from mypy_extensions import i32, i64, mypyc_attr
 
@@ -91,19 +94,27 @@ class SavedVariable:
         saved_version: its version at the time.
         output_nr: the output's number; `LEAF` or `NON_LEAF` if the tensor is kept as it is.
         packed: made only for a tensor with hooks, and for an output that is a view.
+
+    With a `stamp`, it is about an input that was kept with that one, and no hook is called.
     """
 
-    def __init__(self, tensor: TensorBase, output_nr: i64 = -1) -> None:
+    def __init__(self, tensor: TensorBase, output_nr: i64 = -1, stamp: i64 = -1) -> None:
+        if stamp >= 0:
+            self.packed: Packed | None = None
+            self.saved_version: i32 = i32(stamp >> 1)
+            self.output_nr: i32 = i32(NON_LEAF) if stamp & 1 else i32(LEAF)
+            self.tensor: TensorBase | None = tensor
+            return
         if tensor._keyset & AUTOGRAD_BIT == 0:
             _refuse_inference()
         meta = tensor._autograd_meta
-        self.packed: Packed | None = None
+        self.packed = None
         # `version_of`, without the call.
         storage = tensor._shared_storage
-        self.saved_version: i32 = i32(0) if storage is None else i32(storage.version)
+        self.saved_version = i32(0) if storage is None else i32(storage.version)
         if meta is None or meta.grad_fn is None:
-            self.output_nr: i32 = i32(LEAF)
-            self.tensor: TensorBase | None = tensor
+            self.output_nr = i32(LEAF)
+            self.tensor = tensor
         elif output_nr < 0:
             self.output_nr = i32(NON_LEAF)
             self.tensor = tensor
@@ -317,6 +328,51 @@ def hint() -> str:
         "Hint: enable anomaly detection to find the operation that failed to compute its "
         "gradient, with plugrad.autograd.set_detect_anomaly(True, check_nan=False)."
     )
+
+
+# What a node has of an input: the tensor, beside its stamp, where nothing else is to be known.
+Kept: TypeAlias = TensorBase | SavedVariable | None
+
+
+def keep(tensor: TensorBase) -> Kept:
+    """A forward input as a node keeps it, together with `stamp_of` it."""
+    if _default_hooks.open > 0 or tensor._keyset & AUTOGRAD_BIT == 0:
+        return SavedVariable(tensor)
+    return tensor
+
+
+def keep_optional(tensor: TensorBase | None) -> Kept:
+    """`keep`; None stays None."""
+    return None if tensor is None else keep(tensor)
+
+
+def stamp_of(tensor: TensorBase) -> i64:
+    """What must not change about a tensor: its version, and whether it is a leaf."""
+    storage = tensor._shared_storage
+    version: i64 = 0 if storage is None else storage.version
+    meta = tensor._autograd_meta
+    if meta is None or meta.grad_fn is None:
+        return version * 2
+    return version * 2 + 1
+
+
+def stamp_of_optional(tensor: TensorBase | None) -> i64:
+    return 0 if tensor is None else stamp_of(tensor)
+
+
+def kept_tensor(kept: Kept, stamp: i64, node: Node) -> TensorBase:
+    """The input that a node has kept.
+
+    Raises:
+        RuntimeError: it was let go of, modified in place since, or detached in place.
+    """
+    if isinstance(kept, TensorBase):
+        if stamp_of(kept) == stamp:
+            return kept
+        return SavedVariable(kept, -1, stamp).unpack(node)
+    if kept is None:
+        raise_freed()
+    return kept.unpack(node)
 
 
 def save(tensor: TensorBase | None) -> SavedVariable | None:

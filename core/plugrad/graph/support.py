@@ -10,7 +10,7 @@ from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.graph.history import check_inplace, set_history
-from plugrad.graph.node import Edge, Node
+from plugrad.graph.node import Node
 from plugrad.graph.saved_variable import SavedVariable, save
 from plugrad.tensor.aliasing.alias_kernels import check_inplace_shape
 from plugrad.tensor.aliasing.overlap import APART, check_operands
@@ -45,11 +45,13 @@ def any_defined(grads: list[TensorBase | None]) -> bool:
     return False
 
 
-def any_edge(edges: tuple[Edge, ...], start: i64, count: i64) -> bool:
-    """Whether any of `count` edges from `start` on leads somewhere."""
-    for index in range(start, start + count):  # noqa: SIM110  # needs no generator
-        if edges[index].function is not None:
+def wants_any(node: Node, start: i64, count: i64) -> bool:
+    """Whether the pass that runs wants any of `count` outputs of a node from `start` on."""
+    index = start
+    while index < start + count:
+        if node._wants(index):
             return True
+        index += 1
     return False
 
 

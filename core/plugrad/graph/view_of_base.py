@@ -63,16 +63,15 @@ class ViewOfBase(Node):
             assert node is not None
             self.nodes.append(node)
             self.output_nrs.append(output_nr)
-            edge = node._next_edges[0]
-            node = edge.function
-            output_nr = edge.input_nr
+            output_nr = node._edge_nr(0)
+            node = node._edge_node(0)
 
     def name(self) -> str:
         return "AsStridedBackward0"
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
         grad = grads[0]
-        if self._next_edges[0].function is None:
+        if self._edge_node(0) is None:
             return [None]
         for position, node in enumerate(self.nodes):
             if grad is None:

@@ -377,20 +377,18 @@ class Engine:
         outputs = run_node(state, task, node, inputs)
         if outputs is None:
             return
-        edges = node._next_edges
-        count: i64 = len(edges)
+        count: i64 = node._edge_count
         index: i64 = 0
         while index < count:
-            edge = edges[index]
-            function = edge.function
+            function = node._edge_node(index)
             if function is not None:
                 grad = outputs[index]
                 # The next buffer may then be the only one that holds it, and write to it.
                 outputs[index] = None
                 if task.shared:
-                    self._hand_on_shared(state, task, function, edge.input_nr, grad)
+                    self._hand_on_shared(state, task, function, node._edge_nr(index), grad)
                 else:
-                    self._hand_on(task, function, edge.input_nr, grad)
+                    self._hand_on(task, function, node._edge_nr(index), grad)
             index += 1
 
     def _hand_on(

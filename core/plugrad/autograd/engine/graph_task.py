@@ -148,7 +148,7 @@ class GraphTask:
         info = exec_info.get(node)
         if info is None or not info.should_execute():
             return False
-        if info.captures is not None and not node._next_edges:
+        if info.captures is not None and node._edge_count == 0:
             raise RuntimeError(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running "
                 "autograd.grad(). This is currently not supported."
@@ -162,9 +162,9 @@ class GraphTask:
             return []
         waiting: dict[int, int] = {}
         for node in _reachable(root).values():
-            for edge in node._next_edges:
-                if edge.function is not None:
-                    number = id(edge.function)
+            for child in _children(node):
+                if child is not None:
+                    number = id(child)
                     waiting[number] = waiting.get(number, 0) + 1
         order: list[Node] = []
         ready: list[Node] = [root]
@@ -174,8 +174,7 @@ class GraphTask:
             ready.remove(node)
             if node._num_inputs() > 0:  # the root of a pass with several roots is nobody's node
                 order.append(node)
-            for edge in node._next_edges:
-                function = edge.function
+            for function in _children(node):
                 if function is None:
                     continue
                 waiting[id(function)] -= 1
@@ -223,8 +222,11 @@ class GraphTask:
             node = stack.pop()
             if node._topological_nr < min_topological_nr:
                 continue
-            for edge in node._next_edges:
-                function = edge.function
+            count: i64 = node._edge_count
+            index: i64 = 0
+            while index < count:
+                function = node._edge_node(index)
+                index += 1
                 if function is None:
                     continue
                 owner = function._owner
@@ -240,11 +242,11 @@ class GraphTask:
                     stack.append(function)
                 else:
                     shared = True
-                    count = self.dependencies.get(function)
-                    if count is None:
+                    known = self.dependencies.get(function)
+                    if known is None:
                         stack.append(function)
-                        count = 0
-                    self.dependencies[function] = count + 1
+                        known = 0
+                    self.dependencies[function] = known + 1
 
     def init_to_execute(
         self, root: Node, outputs: list[Edge], accumulate_grad: bool, min_topological_nr: i64
@@ -310,8 +312,13 @@ def _reachable(root: Node | None) -> dict[int, Node]:
         if id(node) in found:
             continue
         found[id(node)] = node
-        stack.extend([edge.function for edge in node._next_edges if edge.function is not None])
+        stack.extend([child for child in _children(node) if child is not None])
     return found
+
+
+def _children(node: Node) -> list[Node | None]:
+    """The nodes that a node's edges lead to."""
+    return [node._edge_node(index) for index in range(node._edge_count)]
 
 
 @final
@@ -328,11 +335,10 @@ def _mark_needed(exec_info: dict[Node, ExecInfo], root: Node, min_topological_nr
     while stack:
         frame = stack[-1]
         node = frame.node
-        edges = node._next_edges
-        count: i64 = len(edges)
+        count: i64 = node._edge_count
         pushed = False
         while frame.next_child < count:
-            child = edges[frame.next_child].function
+            child = node._edge_node(frame.next_child)
             frame.next_child += 1
             if child is None or child in seen or child._topological_nr < min_topological_nr:
                 continue
@@ -343,8 +349,8 @@ def _mark_needed(exec_info: dict[Node, ExecInfo], root: Node, min_topological_nr
         if pushed:
             continue
         stack.pop()
-        for edge in edges:
-            function = edge.function
+        for index in range(count):
+            function = node._edge_node(index)
             if function is None:
                 continue
             below = exec_info.get(function)

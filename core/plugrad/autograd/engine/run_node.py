@@ -88,9 +88,8 @@ def _call_function(
         seen = tuple(grads)
     outputs = node.apply(grads) if trace is None else trace.run_node(node, grads)
     node._partial = False
-    edges = node._next_edges
-    if edges:
-        validate_outputs(edges, outputs, node)
+    if node._edge_count > 0:
+        validate_outputs(outputs, node)
     hooks = node._node_hooks  # also those that were registered just now
     if hooks is not None:
         outputs = run_post_hooks(hooks, outputs, seen)

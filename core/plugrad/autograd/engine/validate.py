@@ -8,11 +8,11 @@ from mypy_extensions import i64
 
 from plugrad._generated import functions as F
 from plugrad.dtype import COMPLEX
-from plugrad.graph.node import ANY_DTYPE, Edge, InputMetadata, Node, name_of
+from plugrad.graph.node import ANY_DTYPE, InputMetadata, Node, name_of
 from plugrad.tensor.base import TensorBase, sizes_of
 
 
-def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], node: Node) -> None:
+def validate_outputs(grads: list[TensorBase | None], node: Node) -> None:
     """Check what a node returned against where it goes, in place.
 
     A gradient that was broadcast in the forward pass is summed down; one of another dtype is cast;
@@ -21,7 +21,7 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], no
     Raises:
         RuntimeError: wrong number of gradients, a shape that does not fit, or another device.
     """
-    count: i64 = len(edges)
+    count: i64 = node._edge_count
     if len(grads) != count:
         raise RuntimeError(
             f"Function {name_of(node)} returned an incorrect number of gradients (expected "
@@ -29,11 +29,10 @@ def validate_outputs(edges: tuple[Edge, ...], grads: list[TensorBase | None], no
         )
     index: i64 = 0
     while index < count:
-        edge = edges[index]
-        function = edge.function
+        function = node._edge_node(index)
         grad = grads[index]
         if function is not None and grad is not None:
-            metadata = function._metadata_of_input(edge.input_nr)
+            metadata = function._metadata_of_input(node._edge_nr(index))
             if metadata is not None and (
                 grad.dtype is not metadata.dtype
                 or grad.device is not metadata.device
