@@ -331,6 +331,7 @@ class BuildExt(build_ext):
         say(f"{len(todo)} of {len(tasks)} C files to compile on {self.parallel} cores")
         done = 0
         printed = time.perf_counter()
+        self.precompiled = self.precompile_headers(todo, tasks)
         with ThreadPoolExecutor(self.parallel) as pool:
             results = pool.map(
                 lambda source: self.compile_one(source, tasks[source], paths[source]), todo
@@ -341,10 +342,44 @@ class BuildExt(build_ext):
                 if done == len(todo) or time.perf_counter() - printed > 1.0:
                     printed = time.perf_counter()
                     say(f"[{done:3d}/{len(todo)}] {Path(source).name}")
+        shutil.rmtree(BUILD / "headers", ignore_errors=True)
         # Object files of states that are gone would pile up.
         for stale in set(cache.iterdir()) - set(paths.values()):
             shutil.rmtree(stale)
         return {source: str(path) for source, path in found.items()}
+
+    def precompile_headers(self, todo: list[str], tasks: dict[str, Extension]) -> list[str]:
+        """Flags that spare GCC to read, for each C file, the headers that all of mypyc's include:
+        2 MB, a third of the time that a small file takes. GCC takes them only if all other flags
+        are the same, else it reads the headers."""
+        natives = [source for source in todo if Path(source).name.startswith("__native")]
+        if len(natives) < 20 or not is_gcc():
+            return []
+        folder = BUILD / "headers"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        all_headers = folder / "all.h"
+        with open(natives[0]) as source:
+            included = [line for line in source if line.startswith("#include")]
+        all_headers.write_text("".join(included))
+        extension = tasks[natives[0]]
+        compiler = self.compiler
+        # As the compiler object is going to call it.
+        macros = compiler.macros
+        places = [*extension.include_dirs, *compiler.include_dirs]
+        flags = compiler._get_cc_args([], self.debug, None)
+        defined = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in macros]
+        command = [
+            *compiler.compiler_so,
+            *(f"-I{place}" for place in places),
+            f"-I{BUILD / 'mypyc'}",
+            *defined,
+            *[flag for flag in flags if flag != "-c"],
+            *extension.extra_compile_args,
+            *("-x", "c-header", str(all_headers), "-o", f"{all_headers}.gch"),
+        ]
+        done = subprocess.run(command, capture_output=True, check=False)
+        return ["-include", str(all_headers)] if done.returncode == 0 else []
 
     def compile_one(self, source: str, extension: Extension, target: Path) -> Path:
         """Compile one file next to its place in the cache and move it there when it is whole."""
@@ -356,7 +391,10 @@ class BuildExt(build_ext):
             include_dirs=extension.include_dirs,
             macros=[(name, f"mypyc_{name}") for name in REPLACED.get(Path(source).name, ())],
             debug=self.debug,
-            extra_postargs=extension.extra_compile_args,
+            extra_postargs=[
+                *extension.extra_compile_args,
+                *(self.precompiled if Path(source).name.startswith("__native") else []),
+            ],
         )
         scratch.rename(target)
         return target / Path(made[0]).relative_to(scratch)

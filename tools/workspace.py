@@ -184,6 +184,8 @@ class Workspace:
         target = WHEELS / f"{folder.replace('/', '-')}-{key}"
         if not any(target.glob("*.whl")):
             say(f"building {folder}{f' ({mode})' * compilable}")
+            # What a build of another state left there would come along; core/setup.py sees to it.
+            shutil.rmtree(ROOT / folder / "build" / "lib", ignore_errors=True)
             need(PYTHON, "-c", BUILD_WHEEL, target, cwd=ROOT / folder)
         return next(target.glob("*.whl"))
 
