@@ -48,7 +48,10 @@ BACKENDS = {
     "cuda": ("backends/cuda", "plugrad-cuda[cuda12x]"),
 }
 # Kernels that .venv gets where speed is measured. Tests are about those whose place they take.
-FAST = {"onednn": ("plugins/onednn", "plugrad-onednn")}
+FAST = {
+    "native": ("plugins/native", "plugrad-native"),
+    "onednn": ("plugins/onednn", "plugrad-onednn"),
+}
 # Distributions that are installed where they are tried only, by tools/packages.py.
 EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 NOT_SOURCE = {

@@ -20,6 +20,7 @@ from plugrad.dispatch.backends.active import (
     queue_of,
 )
 from plugrad.dispatch.backends.backend import Backend, class_name
+from plugrad.dispatch.backends.candidates import VariantChoice
 from plugrad.dispatch.backends.kernel_context import InContext, is_busy
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.local_state import current_state
@@ -136,6 +137,7 @@ class UnaryKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.choice: VariantChoice | None = raw if isinstance(raw, VariantChoice) else None
         self.result: int = _RESULTS[op.result]
 
     def __call__(self, keyset: i64, a: TensorBase) -> TensorBase:
@@ -148,8 +150,12 @@ class UnaryKernel:
             dtype = float_result(dtype)
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
         context = self.context
+        choice = self.choice
         try:
-            out = self.raw(array) if context is None else context.run(context.kernel, array)
+            if choice is not None:
+                out = choice.compute((array,))
+            else:
+                out = self.raw(array) if context is None else context.run(context.kernel, array)
         except Exception as error:
             out = run_again_or_fail(self.op, context, (array,), (a,), error)
         if self.result == BOOL_RESULT:
@@ -350,6 +356,7 @@ class RawKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.choice: VariantChoice | None = raw if isinstance(raw, VariantChoice) else None
         self.prepare: Any = op.prepare
         self.inplace: bool = op.schema.is_inplace
         self.generator_position: int = position_of(op, "Generator")
@@ -393,11 +400,15 @@ class RawKernel:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
         context = self.context
+        choice = self.choice
         try:
-            if context is not None:
-                raw_args.insert(0, context.kernel)
-            run: Any = self.raw if context is None else context.run
-            out = run(*raw_args)
+            if choice is not None:
+                out = choice.compute(tuple(raw_args))
+            else:
+                if context is not None:
+                    raw_args.insert(0, context.kernel)
+                run: Any = self.raw if context is None else context.run
+                out = run(*raw_args)
         except Exception as error:
             out = run_again_or_fail(self.op, context, tuple(raw_args[1:]), args, error)
         if out is DECLINED:

@@ -1,0 +1,263 @@
+/* What is computed row by row, for one dtype: softmax, layer_norm, the largest element, nll_loss.
+   EXP is the dtype's function; the rest is as in sums.h. */
+
+/* A row's largest number; a nan counts for nothing. */
+static REAL F(largest)(const REAL *restrict x, npy_intp n)
+{
+    REAL top = -(REAL)INFINITY;
+#pragma omp simd reduction(max : top)
+    for (npy_intp i = 0; i < n; i++) {
+        top = x[i] > top ? x[i] : top;
+    }
+    return top;
+}
+
+/* exp(x - top), and the sum of that. A row with nan has the sum nan, as one with inf. */
+static double F(exponentials)(const REAL *restrict x, REAL *restrict out, npy_intp n, REAL top)
+{
+    double total = 0;
+    for (npy_intp first = 0; first < n; first += BLOCK) {
+        npy_intp end = n - first < BLOCK ? n : first + BLOCK;
+        REAL part = 0;
+#pragma omp simd reduction(+ : part)
+        for (npy_intp i = first; i < end; i++) {
+            REAL e = EXP(x[i] - top);
+            out[i] = e;
+            part += e;
+        }
+        total += part;
+    }
+    return total;
+}
+
+static void F(softmax)(const void *given, void *made, npy_intp rows, npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict x = (const REAL *)given + r * n;
+        REAL *restrict out = (REAL *)made + r * n;
+        REAL total = (REAL)F(exponentials)(x, out, n, F(largest)(x, n));
+#pragma omp simd
+        for (npy_intp i = 0; i < n; i++) {
+            out[i] /= total;
+        }
+    }
+}
+
+static void F(log_softmax)(const void *given, void *made, npy_intp rows, npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict x = (const REAL *)given + r * n;
+        REAL *restrict out = (REAL *)made + r * n;
+        REAL top = F(largest)(x, n);
+        REAL shift = (REAL)log(F(exponentials)(x, out, n, top));
+#pragma omp simd
+        for (npy_intp i = 0; i < n; i++) {
+            out[i] = (x[i] - top) - shift;
+        }
+    }
+}
+
+static void F(softmax_backward)(const void *grads, const void *results, void *made, npy_intp rows,
+                                npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict grad = (const REAL *)grads + r * n;
+        const REAL *restrict y = (const REAL *)results + r * n;
+        REAL *restrict out = (REAL *)made + r * n;
+        REAL total = (REAL)F(sum_products)(grad, y, n);
+#pragma omp simd
+        for (npy_intp i = 0; i < n; i++) {
+            out[i] = grad[i] * y[i] - y[i] * total;
+        }
+    }
+}
+
+static void F(log_softmax_backward)(const void *grads, const void *results, void *made,
+                                    npy_intp rows, npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict grad = (const REAL *)grads + r * n;
+        const REAL *restrict y = (const REAL *)results + r * n;
+        REAL *restrict out = (REAL *)made + r * n;
+        REAL total = (REAL)F(sum)(grad, n);
+#pragma omp simd
+        for (npy_intp i = 0; i < n; i++) {
+            out[i] = grad[i] - EXP(y[i]) * total;
+        }
+    }
+}
+
+/* The normalised rows, their means, and 1 / their deviations; weight and bias may be NULL. */
+static void F(layer_norm)(const void *given, const void *weights, const void *biases, void *made,
+                          void *means, void *rstds, npy_intp rows, npy_intp n, double eps)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict x = (const REAL *)given + r * n;
+        const REAL *restrict weight = weights;
+        const REAL *restrict bias = biases;
+        REAL *restrict out = (REAL *)made + r * n;
+        REAL mean = (REAL)(F(sum)(x, n) / (double)n);
+        double variance = F(sum_squares)(x, NULL, mean, n) / (double)n;
+        REAL rstd = (REAL)(1.0 / sqrt(variance + eps));
+        ((REAL *)means)[r] = mean;
+        ((REAL *)rstds)[r] = rstd;
+        if (weight != NULL && bias != NULL) {
+#pragma omp simd
+            for (npy_intp i = 0; i < n; i++) {
+                out[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+            }
+            continue;
+        }
+#pragma omp simd
+        for (npy_intp i = 0; i < n; i++) {
+            out[i] = (x[i] - mean) * rstd;
+        }
+        for (npy_intp i = 0; weight != NULL && i < n; i++) {
+            out[i] *= weight[i];
+        }
+        for (npy_intp i = 0; bias != NULL && i < n; i++) {
+            out[i] += bias[i];
+        }
+    }
+}
+
+/* The gradient in the input of layer_norm. */
+static void F(layer_norm_to_input)(const void *grads, const void *given, const void *means,
+                                   const void *rstds, const void *weights, void *made,
+                                   npy_intp rows, npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict grad = (const REAL *)grads + r * n;
+        const REAL *restrict x = (const REAL *)given + r * n;
+        const REAL *restrict weight = weights;
+        REAL *restrict out = (REAL *)made + r * n;
+        REAL mean = ((const REAL *)means)[r], rstd = ((const REAL *)rstds)[r];
+        double shift = 0, along = 0;
+        for (npy_intp first = 0; first < n; first += BLOCK) {
+            npy_intp end = n - first < BLOCK ? n : first + BLOCK;
+            REAL a = 0, b = 0;
+#pragma omp simd reduction(+ : a, b)
+            for (npy_intp i = first; i < end; i++) {
+                REAL weighted = weight == NULL ? grad[i] : grad[i] * weight[i];
+                a += weighted;
+                b += weighted * ((x[i] - mean) * rstd);
+            }
+            shift += a;
+            along += b;
+        }
+        REAL mean_shift = (REAL)(shift / (double)n), mean_along = (REAL)(along / (double)n);
+#pragma omp simd
+        for (npy_intp i = 0; i < n; i++) {
+            REAL weighted = weight == NULL ? grad[i] : grad[i] * weight[i];
+            out[i] = (weighted - (x[i] - mean) * rstd * mean_along - mean_shift) * rstd;
+        }
+    }
+}
+
+/* The gradient in the weight of layer_norm. */
+static void F(layer_norm_to_weight)(const void *grads, const void *given, const void *means,
+                                    const void *rstds, void *made, npy_intp rows, npy_intp n)
+{
+    REAL *out = made;
+    for (npy_intp first = 0; first < n; first += COLUMNS) {
+        const REAL *grad = (const REAL *)grads + first;
+        const REAL *x = (const REAL *)given + first;
+        npy_intp width = n - first < COLUMNS ? n - first : COLUMNS;
+        double total[COLUMNS] = {0};
+        for (npy_intp r = 0; r < rows; r += ROWS) {
+            REAL part[COLUMNS] = {0};
+            npy_intp end = rows - r < ROWS ? rows : r + ROWS;
+            for (npy_intp k = r; k < end; k++) {
+                REAL mean = ((const REAL *)means)[k], rstd = ((const REAL *)rstds)[k];
+#pragma omp simd
+                for (npy_intp i = 0; i < width; i++) {
+                    part[i] += grad[k * n + i] * ((x[k * n + i] - mean) * rstd);
+                }
+            }
+            for (npy_intp i = 0; i < width; i++) {
+                total[i] += part[i];
+            }
+        }
+        for (npy_intp i = 0; i < width; i++) {
+            out[first + i] = (REAL)total[i];
+        }
+    }
+}
+
+/* The first of a row's largest elements; nan is larger than any number. */
+static npy_intp F(first_largest)(const REAL *restrict x, npy_intp n)
+{
+    REAL top = F(largest)(x, n);
+    int nans = 0;
+#pragma omp simd reduction(| : nans)
+    for (npy_intp i = 0; i < n; i++) {
+        nans |= x[i] != x[i];
+    }
+    npy_intp found = 0;
+    while (nans ? x[found] == x[found] : x[found] != top) {
+        found++;
+    }
+    return found;
+}
+
+/* Values, which may be NULL, and positions. */
+static void F(max_rows)(const void *given, void *values, npy_int64 *positions, npy_intp rows,
+                        npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *x = (const REAL *)given + r * n;
+        npy_intp found = F(first_largest)(x, n);
+        positions[r] = found;
+        if (values != NULL) {
+            ((REAL *)values)[r] = x[found];
+        }
+    }
+}
+
+/* Negative log likelihoods; their weights' sum is in `*total`. -1 if a target is no class. Losses
+   may be NULL, of which the sum is in `*loss`. */
+static int F(nll_loss)(const void *given, const npy_int64 *targets, const void *weights,
+                       void *losses, npy_intp rows, npy_intp classes, npy_int64 ignored,
+                       double *loss, double *total)
+{
+    const REAL *x = given;
+    const REAL *weight = weights;
+    for (npy_intp r = 0; r < rows; r++) {
+        npy_int64 target = targets[r];
+        REAL one = 0;
+        if (target != ignored) {
+            if (target < 0 || target >= classes) {
+                return -1;
+            }
+            REAL factor = weight == NULL ? (REAL)1 : weight[target];
+            one = -x[r * classes + target] * factor;
+            *total += factor;
+        }
+        *loss += one;
+        if (losses != NULL) {
+            ((REAL *)losses)[r] = one;
+        }
+    }
+    return 0;
+}
+
+/* Writes gradients into zeros; `step` is 0 if all rows have one. -1 if a target is no class. */
+static int F(nll_loss_backward)(const void *grads, npy_intp step, const npy_int64 *targets,
+                                const void *weights, void *made, npy_intp rows, npy_intp classes,
+                                npy_int64 ignored, double divisor)
+{
+    const REAL *grad = grads;
+    const REAL *weight = weights;
+    for (npy_intp r = 0; r < rows; r++) {
+        npy_int64 target = targets[r];
+        if (target == ignored) {
+            continue;
+        }
+        if (target < 0 || target >= classes) {
+            return -1;
+        }
+        REAL share = -grad[r * step] / (REAL)divisor;
+        ((REAL *)made)[r * classes + target] = weight == NULL ? share : share * weight[target];
+    }
+    return 0;
+}
