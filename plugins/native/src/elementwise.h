@@ -67,6 +67,7 @@ static inline REAL F(silu_slope)(REAL x)
 }
 
 ELEMENTWISE(sigmoid, F(sigmoid_of)(x))
+ELEMENTWISE(error_function, ERF(x))
 ELEMENTWISE(hyperbolic_tangent, TANH(x))
 ELEMENTWISE(silu, F(sigmoid_of)(x) * x)
 ELEMENTWISE(gelu, F(normal)(x) * x)

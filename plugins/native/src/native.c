@@ -54,6 +54,11 @@ static PyObject *tangent(PyObject *module, PyObject *a)
     return each(a, hyperbolic_tangent_float, hyperbolic_tangent_double);
 }
 
+static PyObject *error_function(PyObject *module, PyObject *a)
+{
+    return each(a, error_function_float, error_function_double);
+}
+
 static PyObject *silu(PyObject *module, PyObject *a)
 {
     return each(a, silu_float, silu_double);
@@ -271,6 +276,7 @@ static PyMethodDef methods[] = {
     SEVERAL("mean", mean, "a, dims, keepdim, dtype", "Means over the first or the last ones."),
     ALONE("sigmoid", sigmoid, "1 / (1 + exp(-a))"),
     ALONE("tanh", tangent, "The hyperbolic tangent."),
+    ALONE("erf", error_function, "The error function."),
     ALONE("silu", silu, "a * sigmoid(a)"),
     SEVERAL("silu_backward", silu_backward, "grad, a", "The gradient of silu."),
     SEVERAL("gelu", gelu, "a, approximate", "a times the normal distribution function of a."),

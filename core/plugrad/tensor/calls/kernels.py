@@ -363,8 +363,9 @@ class RawKernel:
         self.device_position: int = position_of(op, "Device")
         self.result_type: Any = result_type_of(op)
         self.foreign: bool = is_foreign(op, active, registered)
-        # The dtypes with which somebody else's kernel was checked.
+        # The dtypes with which somebody else's kernel was checked, and the last one.
         self.checked: set[DType] = set()
+        self.last_checked: Any = None
         self.is_single: bool = returns_one_tensor(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
@@ -417,7 +418,12 @@ class RawKernel:
             return args[0]
         result = self._wrap(out, device) if self.is_single else self._wrap_all(out, device)
         if self.foreign:
-            check_like_meta(self.op, self.active, self.checked, args, result)
+            first = args[0] if args else None
+            if not isinstance(first, TensorBase):
+                check_like_meta(self.op, self.active, self.checked, args, result)
+            elif first.dtype is not self.last_checked:
+                check_like_meta(self.op, self.active, self.checked, args, result)
+                self.last_checked = first.dtype
         return result
 
     def _drawn_on_host(self, device: Device) -> bool:
