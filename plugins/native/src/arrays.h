@@ -140,19 +140,20 @@ static npy_intp product(PyArrayObject *a, int from, int to)
     return size;
 }
 
-/* Whether a Python number names a dimension after which all sizes are 1, in `*dim` without sign. */
+/* The dimension that a Python number names, without sign; -1 if there is none such. */
+static int dimension_of(PyObject *given, int ndim)
+{
+    int overflow = 0;
+    long number = PyLong_Check(given) ? PyLong_AsLongAndOverflow(given, &overflow) : ndim;
+    number += number < 0 ? ndim : 0;
+    return overflow || number < 0 || number >= ndim ? -1 : (int)number;
+}
+
+/* Whether a Python number names a dimension, `*dim`, after which all sizes are 1. */
 static int is_last(PyObject *given, PyArrayObject *a, int *dim)
 {
-    long number = PyLong_Check(given) ? PyLong_AsLong(given) : -NPY_MAXDIMS - 1;
-    if (number < 0) {
-        number += PyArray_NDIM(a);
-    }
-    if (number < 0 || number >= PyArray_NDIM(a)) {
-        PyErr_Clear();
-        return 0;
-    }
-    *dim = (int)number;
-    return product(a, *dim + 1, PyArray_NDIM(a)) == 1;
+    *dim = dimension_of(given, PyArray_NDIM(a));
+    return *dim >= 0 && product(a, *dim + 1, PyArray_NDIM(a)) == 1;
 }
 
 /* Whether it is the dtype of an array, as an argument of kernels. */

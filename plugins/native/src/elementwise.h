@@ -91,7 +91,7 @@ static void F(threshold_backward)(const void *grads, const void *given, void *ma
 
 static double F(squared_difference)(const void *a, const void *b, npy_intp n)
 {
-    return F(sum_squares)(a, b, 0, n);
+    return F(sum_squared_differences)(a, b, n);
 }
 
 /* factor * (a - b) */

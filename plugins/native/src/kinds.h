@@ -8,9 +8,29 @@
 
 /* Elements that are added up in their own dtype; what comes out is added up in double. */
 #define BLOCK 512
+#define LANES 32
 /* Rows of which columns are added up in their own dtype, and columns at a time. */
 #define ROWS 32
 #define COLUMNS 128
+
+/* A sum of sums of blocks, and what rounding lost of it (Neumaier 1974). */
+typedef struct {
+    double sum, lost;
+} Total;
+
+static inline void add(Total *total, double part)
+{
+    double next = total->sum + part;
+    int larger = fabs(total->sum) >= fabs(part);
+    total->lost += larger ? (total->sum - next) + part : (part - next) + total->sum;
+    total->sum = next;
+}
+
+static inline double total_of(Total total)
+{
+    /* What an infinite sum lost is nan. */
+    return isfinite(total.lost) ? total.sum + total.lost : total.sum;
+}
 
 #define REAL float
 #define F(name) name##_float
@@ -28,8 +48,8 @@
 
 #define REAL double
 #define F(name) name##_double
-#define EXP exp
-#define TANH tanh
+#define EXP exp_double
+#define TANH tanh_double
 #define ERF erf
 #include "sums.h"
 #include "rows.h"

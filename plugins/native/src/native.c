@@ -98,10 +98,15 @@ static PyObject *gelu_backward(PyObject *module, PyObject *const *args, Py_ssize
 static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     PyArrayObject *a = count == 3 ? served(args[1]) : NULL;
-    double limit = a != NULL && (PyFloat_Check(args[2]) || PyLong_Check(args[2]))
-                       ? PyFloat_AsDouble(args[2])
-                       : NAN;
-    PyArrayObject *grad = limit == limit ? gradient_like(args[0], a) : NULL;
+    if (a == NULL || !(PyFloat_Check(args[2]) || PyLong_Check(args[2]))) {
+        return declined();
+    }
+    double limit = PyFloat_AsDouble(args[2]);
+    if (limit == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return declined();
+    }
+    PyArrayObject *grad = gradient_like(args[0], a);
     if (grad == NULL) {
         return failed();
     }
@@ -129,9 +134,8 @@ static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
     npy_bool chosen[NPY_MAXDIMS] = {0};
     for (int i = 0; i < reduced; i++) {
         PyObject *given = PyTuple_GET_ITEM(args[1], i);
-        long dim = PyLong_Check(given) ? PyLong_AsLong(given) : -1;
-        if (dim < 0 || dim >= ndim || chosen[dim]) {
-            PyErr_Clear();
+        int dim = dimension_of(given, ndim);
+        if (dim < 0 || chosen[dim]) {
             return declined();
         }
         chosen[dim] = 1;
@@ -177,7 +181,7 @@ static PyObject *mean(PyObject *module, PyObject *const *args, Py_ssize_t count)
 /* Arrays of any one dtype joined along a dimension, one that is new for `stack`: arrays, dim. */
 static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
 {
-    if (given != 2 || !PyList_Check(args[0]) || !PyLong_Check(args[1])) {
+    if (given != 2 || !PyList_Check(args[0])) {
         return declined();
     }
     Py_ssize_t count = PyList_GET_SIZE(args[0]);
@@ -187,10 +191,8 @@ static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
     }
     PyArray_Descr *dtype = PyArray_DESCR(first);
     int ndim = PyArray_NDIM(first) + is_new;
-    long dim = PyLong_AsLong(args[1]);
-    dim += dim < 0 ? ndim : 0;
-    if (dim < 0 || dim >= ndim || ndim > NPY_MAXDIMS || PyDataType_REFCHK(dtype)) {
-        PyErr_Clear();
+    int dim = dimension_of(args[1], ndim);
+    if (dim < 0 || ndim > NPY_MAXDIMS || PyDataType_REFCHK(dtype)) {
         return declined();
     }
     npy_intp shape[NPY_MAXDIMS], total = 0;
@@ -205,7 +207,7 @@ static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
                 return declined();
             }
         }
-        total += is_new ? 1 : PyArray_DIM(one, (int)dim);
+        total += is_new ? 1 : PyArray_DIM(one, dim);
     }
     for (int d = 0, source = 0; d < ndim; d++) {
         shape[d] = is_new && d == dim ? 0 : PyArray_DIM(first, source++);
@@ -217,7 +219,7 @@ static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
     if (size == 0) {
         return (PyObject *)out;
     }
-    npy_intp outer = product(out, 0, (int)dim);
+    npy_intp outer = product(out, 0, dim);
     char *target = DATA(out);
     for (npy_intp o = 0; o < outer; o++) {
         for (Py_ssize_t i = 0; i < count; i++) {

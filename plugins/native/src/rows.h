@@ -97,7 +97,7 @@ static void F(layer_norm)(const void *given, const void *weights, const void *bi
         const REAL *restrict bias = biases;
         REAL *restrict out = (REAL *)made + r * n;
         REAL mean = (REAL)(F(sum)(x, n) / (double)n);
-        double variance = F(sum_squares)(x, NULL, mean, n) / (double)n;
+        double variance = F(sum_squares)(x, mean, n) / (double)n;
         REAL rstd = (REAL)(1.0 / sqrt(variance + eps));
         ((REAL *)means)[r] = mean;
         ((REAL *)rstds)[r] = rstd;
@@ -121,35 +121,47 @@ static void F(layer_norm)(const void *given, const void *weights, const void *bi
     }
 }
 
+/* The gradient in one row of the input of layer_norm; `weighted` is known where it is called, so
+   that loops have no branches. */
+static inline void F(layer_norm_row_to_input)(const REAL *restrict grad, const REAL *restrict x,
+                                              const REAL *restrict weight, REAL *restrict out,
+                                              REAL mean, REAL rstd, npy_intp n, int weighted)
+{
+    double shift = 0, along = 0;
+    for (npy_intp first = 0; first < n; first += BLOCK) {
+        npy_intp end = n - first < BLOCK ? n : first + BLOCK;
+        REAL a = 0, b = 0;
+#pragma omp simd reduction(+ : a, b)
+        for (npy_intp i = first; i < end; i++) {
+            REAL g = weighted ? grad[i] * weight[i] : grad[i];
+            a += g;
+            b += g * (x[i] - mean);
+        }
+        shift += a;
+        along += b;
+    }
+    REAL mean_shift = (REAL)(shift / (double)n);
+    REAL slope = (REAL)(along / (double)n) * rstd * rstd;
+#pragma omp simd
+    for (npy_intp i = 0; i < n; i++) {
+        REAL g = weighted ? grad[i] * weight[i] : grad[i];
+        out[i] = (g - mean_shift - (x[i] - mean) * slope) * rstd;
+    }
+}
+
 /* The gradient in the input of layer_norm. */
 static void F(layer_norm_to_input)(const void *grads, const void *given, const void *means,
                                    const void *rstds, const void *weights, void *made,
                                    npy_intp rows, npy_intp n)
 {
+    const REAL *mean = means, *rstd = rstds, *weight = weights;
     for (npy_intp r = 0; r < rows; r++) {
-        const REAL *restrict grad = (const REAL *)grads + r * n;
-        const REAL *restrict x = (const REAL *)given + r * n;
-        const REAL *restrict weight = weights;
-        REAL *restrict out = (REAL *)made + r * n;
-        REAL mean = ((const REAL *)means)[r], rstd = ((const REAL *)rstds)[r];
-        double shift = 0, along = 0;
-        for (npy_intp first = 0; first < n; first += BLOCK) {
-            npy_intp end = n - first < BLOCK ? n : first + BLOCK;
-            REAL a = 0, b = 0;
-#pragma omp simd reduction(+ : a, b)
-            for (npy_intp i = first; i < end; i++) {
-                REAL weighted = weight == NULL ? grad[i] : grad[i] * weight[i];
-                a += weighted;
-                b += weighted * ((x[i] - mean) * rstd);
-            }
-            shift += a;
-            along += b;
-        }
-        REAL mean_shift = (REAL)(shift / (double)n), mean_along = (REAL)(along / (double)n);
-#pragma omp simd
-        for (npy_intp i = 0; i < n; i++) {
-            REAL weighted = weight == NULL ? grad[i] : grad[i] * weight[i];
-            out[i] = (weighted - (x[i] - mean) * rstd * mean_along - mean_shift) * rstd;
+        const REAL *grad = (const REAL *)grads + r * n, *x = (const REAL *)given + r * n;
+        REAL *out = (REAL *)made + r * n;
+        if (weight != NULL) {
+            F(layer_norm_row_to_input)(grad, x, weight, out, mean[r], rstd[r], n, 1);
+        } else {
+            F(layer_norm_row_to_input)(grad, x, NULL, out, mean[r], rstd[r], n, 0);
         }
     }
 }

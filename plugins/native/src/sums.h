@@ -5,83 +5,73 @@
    with nothing. `#pragma omp simd` allows the compiler to add up in another order. */
 
 
-static double F(sum_block)(const REAL *restrict x, npy_intp n)
+static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
 {
-    REAL a = 0, b = 0, c = 0, d = 0;
-    npy_intp quarter = n < 64 ? 0 : n / 4;
-    /* Four sums at once, since an addition takes longer than it takes to begin another one. */
-#pragma omp simd reduction(+ : a, b, c, d)
-    for (npy_intp i = 0; i < quarter; i++) {
-        a += x[i];
-        b += x[i + quarter];
-        c += x[i + 2 * quarter];
-        d += x[i + 3 * quarter];
+    REAL total = 0;
+    npy_intp whole = 0;
+    if (n >= BLOCK / 2) {
+        /* Many sums at once, since an addition takes longer than it takes to begin another one. */
+        REAL sums[LANES];
+#pragma omp simd
+        for (int k = 0; k < LANES; k++) {
+            sums[k] = x[k];
+        }
+        whole = n - n % LANES;
+        for (npy_intp i = LANES; i < whole; i += LANES) {
+#pragma omp simd
+            for (int k = 0; k < LANES; k++) {
+                sums[k] += x[i + k];
+            }
+        }
+#pragma omp simd reduction(+ : total)
+        for (int k = 0; k < LANES; k++) {
+            total += sums[k];
+        }
     }
-    REAL rest = 0;
-#pragma omp simd reduction(+ : rest)
-    for (npy_intp i = 4 * quarter; i < n; i++) {
-        rest += x[i];
+#pragma omp simd reduction(+ : total)
+    for (npy_intp i = whole; i < n; i++) {
+        total += x[i];
     }
-    return (double)((a + b) + (c + d) + rest);
+    return total;
 }
 
-/* The middle of a range of blocks. */
-static inline npy_intp F(middle)(npy_intp n)
-{
-    return n / BLOCK / 2 * BLOCK + (n < 2 * BLOCK ? BLOCK : 0);
-}
-
-/* In pairs of halves, so that errors grow with the logarithm of the size. */
 static double F(sum)(const void *given, npy_intp n)
 {
     const REAL *x = given;
     if (n <= BLOCK) {
         return F(sum_block)(x, n);
     }
-    npy_intp half = F(middle)(n);
-    return F(sum)(x, half) + F(sum)(x + half, n - half);
+    Total sum = {0, 0};
+    for (npy_intp first = 0; first < n; first += BLOCK) {
+        add(&sum, F(sum_block)(x + first, n - first < BLOCK ? n - first : BLOCK));
+    }
+    return total_of(sum);
 }
 
-/* The sum of (x - y)^2; `y` may be NULL, then of (x - center)^2. */
-static double F(sum_squares)(const REAL *restrict x, const REAL *restrict y, REAL center,
-                             npy_intp n)
-{
-    if (n > BLOCK) {
-        npy_intp half = F(middle)(n);
-        return F(sum_squares)(x, y, center, half) +
-               F(sum_squares)(x + half, y == NULL ? NULL : y + half, center, n - half);
+/* The sum of an expression in `i`. */
+#define SUM(name, parameters, expression)                                                          \
+    static double F(name) parameters                                                               \
+    {                                                                                              \
+        Total sum = {0, 0};                                                                        \
+        for (npy_intp first = 0; first < n; first += BLOCK) {                                      \
+            npy_intp end = n - first < BLOCK ? n : first + BLOCK;                                  \
+            REAL part = 0;                                                                         \
+            _Pragma("omp simd reduction(+ : part)") for (npy_intp i = first; i < end; i++)         \
+            {                                                                                      \
+                part += expression;                                                                \
+            }                                                                                      \
+            add(&sum, part);                                                                       \
+        }                                                                                          \
+        return total_of(sum);                                                                      \
     }
-    REAL total = 0;
-    if (y == NULL) {
-#pragma omp simd reduction(+ : total)
-        for (npy_intp i = 0; i < n; i++) {
-            REAL difference = x[i] - center;
-            total += difference * difference;
-        }
-        return total;
-    }
-#pragma omp simd reduction(+ : total)
-    for (npy_intp i = 0; i < n; i++) {
-        REAL difference = x[i] - y[i];
-        total += difference * difference;
-    }
-    return total;
-}
 
-/* The sum of the products; `factor`, which may be NULL, multiplies them. */
-static double F(sum_products)(const REAL *restrict x, const REAL *restrict y, npy_intp n)
-{
-    if (n > BLOCK) {
-        npy_intp half = F(middle)(n);
-        return F(sum_products)(x, y, half) + F(sum_products)(x + half, y + half, n - half);
-    }
-    REAL total = 0;
-#pragma omp simd reduction(+ : total)
-    for (npy_intp i = 0; i < n; i++) {
-        total += x[i] * y[i];
-    }
-    return total;
-}
+SUM(sum_squares, (const REAL *restrict x, REAL center, npy_intp n),
+    (x[i] - center) * (x[i] - center))
+SUM(sum_squared_differences, (const REAL *restrict x, const REAL *restrict y, npy_intp n),
+    (x[i] - y[i]) * (x[i] - y[i]))
+SUM(sum_products, (const REAL *restrict x, const REAL *restrict y, npy_intp n), x[i] * y[i])
+
+#undef SUM
 
 static void F(sum_rows)(const void *given, void *made, npy_intp rows, npy_intp n, double divisor)
 {
