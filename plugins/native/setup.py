@@ -10,7 +10,6 @@ import platform
 from pathlib import Path
 from typing import Any, Final
 
-import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -24,6 +23,8 @@ FLAGS: Final = (
 
 
 def extension(name: str) -> Extension:
+    import numpy  # without extensions, it need not be there
+
     return Extension(
         name,
         ["src/native.c"],
@@ -37,7 +38,11 @@ def extension(name: str) -> Extension:
 class BuildKernels(build_ext):
     def build_extension(self, ext: Any) -> None:
         if self.compiler.compiler_type == "msvc":
-            ext.extra_compile_args = ["/O2", "/std:c11", *(["/arch:AVX2"] if ext.name == AVX2 else [])]
+            ext.extra_compile_args = [
+                "/O2",
+                "/std:c11",
+                *(["/arch:AVX2"] if ext.name == AVX2 else []),
+            ]
         else:
             ext.extra_compile_args = [*FLAGS, *(["-mavx2", "-mfma"] if ext.name == AVX2 else [])]
         # Both modules are made of one file: each has a folder for what it is compiled to.

@@ -58,7 +58,23 @@ class Subclass(np.ndarray[Any, Any]):
 
 # What takes an argument's place; none of it is served anywhere but where it was.
 ODD: list[Any] = [
-    *(None, True, 7, -3, 10**30, -(10**400), 0.5, "odd", (), (0, 0), (7,), ("a",), [], [X, 3], [None]),
+    *(
+        None,
+        True,
+        7,
+        -3,
+        10**30,
+        -(10**400),
+        0.5,
+        "odd",
+        (),
+        (0, 0),
+        (7,),
+        ("a",),
+        [],
+        [X, 3],
+        [None],
+    ),
     *([X, X.astype(np.float64)], [X, X[:, :2]], {}, object()),
     X.T.copy().T,
     X[:, ::2],
@@ -138,9 +154,9 @@ def test_threads_do_not_disturb_each_other(kernels: Any) -> None:
     wrong: list[int] = []
 
     def work(number: int) -> None:
-        for _ in range(50):
-            if not np.array_equal(kernels.softmax(arrays[number], 1, False), expected[number]):
-                wrong.append(number)
+        found = [kernels.softmax(arrays[number], 1, False) for _ in range(50)]
+        if not all(np.array_equal(one, expected[number]) for one in found):
+            wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(arrays))]
     for thread in threads:

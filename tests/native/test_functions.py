@@ -43,7 +43,13 @@ def test_exp(kernels: Any, dtype: str) -> None:
     assert errors(exp(kernels, x), np.exp(x.astype(LONGER[dtype]))) <= 1.2
     # Into the numbers that are too small to have all their digits.
     low = np.linspace(-103, -87, 5000) if dtype == "float32" else np.linspace(-745, -708, 5000)
-    assert errors(exp(kernels, low.astype(dtype)), np.exp(low.astype(dtype, copy=False).astype(LONGER[dtype]))) <= 1.2
+    assert (
+        errors(
+            exp(kernels, low.astype(dtype)),
+            np.exp(low.astype(dtype, copy=False).astype(LONGER[dtype])),
+        )
+        <= 1.2
+    )
 
 
 @pytest.mark.parametrize("dtype", LONGER)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 

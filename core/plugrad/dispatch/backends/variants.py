@@ -38,8 +38,8 @@ class Variant:
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: there is no such dtype, the name is empty, `least` is negative, or `most` is less
-            than `least`.
+        ValueError: there is no such dtype, the name is empty, `least` is negative, or `most` is
+            less than `least`.
 
     >>> import numpy as np
     >>> from plugrad.plugins import Variant
