@@ -137,6 +137,14 @@ def test_a_target_that_is_no_class_is_declined(kernels: Any) -> None:
         assert gradient is NotImplemented
 
 
+def test_sums_of_many_short_rows_are_declined(kernels: Any) -> None:
+    for rows, length, served in ((1000, 100, False), (1000, 300, True), (5000, 16, True)):
+        x = np.ones((rows, length), np.float32)
+        found = kernels.sum(x, (1,), False, FLOAT32)
+        assert (found is not NotImplemented) == served
+        assert kernels.sum(x, (0, 1), False, FLOAT32) == rows * length
+
+
 @pytest.mark.parametrize("name", ["softmax_backward", "silu_backward", "layer_norm_backward"])
 def test_gradients_that_are_repeated_are_written_out(kernels: Any, name: str) -> None:
     function, rest = getattr(kernels, name), CALLS[name][1:]

@@ -119,6 +119,10 @@ static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_
     return (PyObject *)out;
 }
 
+/* Elements that are many, and rows that plugrad-cpu does not give to BLAS. */
+#define MANY (1 << 16)
+#define SHORT 32
+
 /* Sums over the first or the last dimensions: a, dims, keepdim, dtype. */
 static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
 {
@@ -153,11 +157,14 @@ static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
             shape[kept++] = chosen[d] ? 1 : PyArray_DIM(a, d);
         }
     }
+    npy_intp rows = product(a, 0, border), n = product(a, border, ndim);
+    if (!from_front && rows * n >= MANY && n >= SHORT && n < BLOCK / 2) {
+        return declined(); /* plugrad-cpu has BLAS add up many short rows, which is faster */
+    }
     PyArrayObject *out = new_array(kept, shape, PyArray_TYPE(a));
     if (out == NULL) {
         return NULL;
     }
-    npy_intp rows = product(a, 0, border), n = product(a, border, ndim);
     double divisor = !divide ? 1.0 : from_front ? (double)rows : (double)n;
     if (from_front) {
         RELEASING_LOCK(rows * n,

@@ -30,11 +30,75 @@ static double F(exponentials)(const REAL *restrict x, REAL *restrict out, npy_in
     return total;
 }
 
+/* Subtracts each row's largest number. */
+static inline void F(shift)(const REAL *restrict x, REAL *restrict out, npy_intp rows, npy_intp n)
+{
+    for (npy_intp first = 0; first < rows * n; first += n) {
+        REAL top = F(largest)(x + first, n);
+#pragma omp simd
+        for (npy_intp i = first; i < first + n; i++) {
+            out[i] = x[i] - top;
+        }
+    }
+}
+
+static inline REAL F(short_sum)(const REAL *restrict x, npy_intp n)
+{
+    REAL total = 0;
+#pragma omp simd reduction(+ : total)
+    for (npy_intp i = 0; i < n; i++) {
+        total += x[i];
+    }
+    return total;
+}
+
+/* Rows that together have a block of elements: all exponentials come from one loop, since to begin
+   one takes as long as a short row. */
+static void F(softmax_of_short)(const REAL *restrict x, REAL *restrict out, npy_intp rows,
+                                npy_intp n)
+{
+    F(shift)(x, out, rows, n);
+#pragma omp simd
+    for (npy_intp i = 0; i < rows * n; i++) {
+        out[i] = EXP(out[i]);
+    }
+    for (npy_intp first = 0; first < rows * n; first += n) {
+        REAL total = F(short_sum)(out + first, n);
+#pragma omp simd
+        for (npy_intp i = first; i < first + n; i++) {
+            out[i] /= total;
+        }
+    }
+}
+
+static void F(log_softmax_of_short)(const REAL *restrict x, REAL *restrict out, npy_intp rows,
+                                    npy_intp n)
+{
+    REAL exponentials[BLOCK];
+    F(shift)(x, out, rows, n);
+#pragma omp simd
+    for (npy_intp i = 0; i < rows * n; i++) {
+        exponentials[i] = EXP(out[i]);
+    }
+    for (npy_intp first = 0; first < rows * n; first += n) {
+        REAL shift = (REAL)log((double)F(short_sum)(exponentials + first, n));
+#pragma omp simd
+        for (npy_intp i = first; i < first + n; i++) {
+            out[i] -= shift;
+        }
+    }
+}
+
 static void F(softmax)(const void *given, void *made, npy_intp rows, npy_intp n)
 {
-    for (npy_intp r = 0; r < rows; r++) {
+    npy_intp step = n <= BLOCK ? BLOCK / n : 1;
+    for (npy_intp r = 0; r < rows; r += step) {
         const REAL *restrict x = (const REAL *)given + r * n;
         REAL *restrict out = (REAL *)made + r * n;
+        if (n <= BLOCK) {
+            F(softmax_of_short)(x, out, rows - r < step ? rows - r : step, n);
+            continue;
+        }
         REAL total = (REAL)F(exponentials)(x, out, n, F(largest)(x, n));
 #pragma omp simd
         for (npy_intp i = 0; i < n; i++) {
@@ -45,9 +109,14 @@ static void F(softmax)(const void *given, void *made, npy_intp rows, npy_intp n)
 
 static void F(log_softmax)(const void *given, void *made, npy_intp rows, npy_intp n)
 {
-    for (npy_intp r = 0; r < rows; r++) {
+    npy_intp step = n <= BLOCK ? BLOCK / n : 1;
+    for (npy_intp r = 0; r < rows; r += step) {
         const REAL *restrict x = (const REAL *)given + r * n;
         REAL *restrict out = (REAL *)made + r * n;
+        if (n <= BLOCK) {
+            F(log_softmax_of_short)(x, out, rows - r < step ? rows - r : step, n);
+            continue;
+        }
         REAL top = F(largest)(x, n);
         REAL shift = (REAL)log(F(exponentials)(x, out, n, top));
 #pragma omp simd

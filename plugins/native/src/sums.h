@@ -9,24 +9,25 @@ static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
 {
     REAL total = 0;
     npy_intp whole = 0;
-    if (n >= BLOCK / 2) {
+    if (n >= 2 * LANES) {
         /* Many sums at once, since an addition takes longer than it takes to begin another one. */
-        REAL sums[LANES];
+        REAL sums[LANES], t[LANES / 4];
 #pragma omp simd
         for (int k = 0; k < LANES; k++) {
-            sums[k] = x[k];
+            sums[k] = x[k] + x[k + LANES];
         }
         whole = n - n % LANES;
-        for (npy_intp i = LANES; i < whole; i += LANES) {
+        for (npy_intp i = 2 * LANES; i < whole; i += LANES) {
 #pragma omp simd
             for (int k = 0; k < LANES; k++) {
                 sums[k] += x[i + k];
             }
         }
-#pragma omp simd reduction(+ : total)
-        for (int k = 0; k < LANES; k++) {
-            total += sums[k];
+#pragma omp simd
+        for (int k = 0; k < LANES / 4; k++) {
+            t[k] = (sums[k] + sums[k + 8]) + (sums[k + 16] + sums[k + 24]);
         }
+        total = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
     }
 #pragma omp simd reduction(+ : total)
     for (npy_intp i = whole; i < n; i++) {
