@@ -4,10 +4,9 @@
    Arrays are given by their first element and their size; they are contiguous, and results overlap
    with nothing. `#pragma omp simd` allows the compiler to add up in another order. */
 
-
 static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
 {
-    REAL total = 0;
+    REAL total = 0, rest = 0;
     npy_intp whole = 0;
     if (n >= 2 * LANES) {
         /* Many sums at once, since an addition takes longer than it takes to begin another one. */
@@ -29,11 +28,11 @@ static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
         }
         total = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
     }
-#pragma omp simd reduction(+ : total)
+#pragma omp simd reduction(+ : rest)
     for (npy_intp i = whole; i < n; i++) {
-        total += x[i];
+        rest += x[i];
     }
-    return total;
+    return (double)total + (double)rest;
 }
 
 static double F(sum)(const void *given, npy_intp n)
