@@ -19,6 +19,7 @@ DISTRIBUTIONS = {
     "plugrad_jax": "backends/jax",
     "plugrad_nn": "plugins/nn",
     "plugrad_distributions": "plugins/distributions",
+    "plugrad_native": "plugins/native",
     "plugrad_onednn": "plugins/onednn",
     "plugrad_special": "plugins/special",
     "plugrad_as_torch": "plugins/as_torch",

@@ -48,13 +48,19 @@ BACKENDS = {
     "cuda": ("backends/cuda", "plugrad-cuda[cuda12x]"),
 }
 # Kernels that .venv gets where speed is measured. Tests are about those whose place they take.
-FAST = {"onednn": ("plugins/onednn", "plugrad-onednn")}
+FAST = {
+    "native": ("plugins/native", "plugrad-native"),
+    "onednn": ("plugins/onednn", "plugrad-onednn"),
+}
+# What is compiled, if there is a C compiler; the others are Python.
+COMPILED = ("core", "plugins/native")
 # Distributions that are installed where they are tried only, by tools/packages.py.
 EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 NOT_SOURCE = {
     *("build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"),
     *(".hypothesis", ".import_linter_cache"),
 }
+BUILT = (".egg-info", ".so", ".pyd")
 # pip would build the same way, but show nothing while it lasts.
 BUILD_WHEEL = """
 import sys
@@ -127,7 +133,7 @@ def digest(*parts: str | Path) -> str:
 def sources(folder: Path) -> Iterator[Path]:
     """The files under a folder that a person wrote, in a fixed order."""
     for entry in sorted(folder.iterdir()):
-        if entry.name in NOT_SOURCE or entry in GENERATED or entry.suffix == ".egg-info":
+        if entry.name in NOT_SOURCE or entry in GENERATED or entry.suffix in BUILT:
             continue
         if entry.is_dir():
             yield from sources(entry)
@@ -179,7 +185,7 @@ class Workspace:
 
     def wheel(self, folder: str, mode: str) -> Path:
         """The wheel of a distribution, built if its sources have not been built before."""
-        compilable = folder == "core"
+        compilable = folder in COMPILED
         key = digest(mode if compilable else "", self.record["interpreter"], ROOT / folder)
         target = WHEELS / f"{folder.replace('/', '-')}-{key}"
         if not any(target.glob("*.whl")):
@@ -296,11 +302,12 @@ def test(arguments: Sequence[str]) -> int:
     """The suite, once against the installed core and once against the sources in core/."""
     backends = tested_backends()
     workspace = Workspace()
-    installed = workspace.install_with(["test", "fast", *oracle()], backends)
+    installed = workspace.install_with(["test", "fast", *oracle()], [*backends, "native"])
     workspace.generate()
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
-    if "plugrad-onednn" in workspace.distributions(backends).values():
-        os.environ["PLUGRAD_DISABLE"] = "plugrad-onednn"  # tests/onednn brings it itself
+    present = workspace.distributions([*backends, "native"]).values()
+    fast = [name for _, name in FAST.values() if name in present]
+    os.environ["PLUGRAD_DISABLE"] = ",".join(fast)  # their tests bring them themselves
     interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
     if installed != "compiled":
         say("the core is installed interpreted: the suite runs once, not twice")

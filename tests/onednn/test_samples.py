@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 import plugrad
 from plugrad.plugins import Variant, get_manager, hookimpl
 from plugrad.testing import assert_close
-from plugrad.testing.cases import OpCase, OpSample
-from plugrad.testing.cases.arguments import Arguments, flatten, resolve, seed_of
+from plugrad.testing.cases import OpCase
 from plugrad.testing.cases.registry import core_cases
+from tests.case_results import computed
 
 variants = pytest.importorskip("plugrad_onednn.variants")
 convolution = pytest.importorskip("plugrad_onednn.kernels.convolution")
@@ -48,21 +47,6 @@ def from_one_element(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     get_manager().register(module, "samples")
     yield
     get_manager().unregister("samples")
-
-
-def computed(case: OpCase, sample: OpSample) -> list[Any]:
-    """Results, and gradients in what requires them."""
-    made = Arguments("float32", seed_of(case, sample))
-    args = [made.make(value) for value in sample.args]
-    kwargs = {name: made.make(value) for name, value in sample.kwargs.items()}
-    results = flatten(resolve(case.op)(*args, **kwargs))
-    found = [result.detach() for result in results if isinstance(result, plugrad.Tensor)]
-    # The gradient of a plain sum is one element that is read again and again.
-    loss = [(one * one.detach()).sum() for one in results if getattr(one, "requires_grad", False)]
-    if made.leaves and loss:
-        grads = plugrad.autograd.grad(sum(loss), made.leaves, allow_unused=True)
-        found += [grad for grad in grads if grad is not None]
-    return found
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)

@@ -21,7 +21,9 @@ class Candidate:
         owner: whose it is.
         own: whether that is the backend itself.
         name: what its owner calls it: the operator's name, with or without overload.
-        variant: what it needs, if it is a variant and does not serve every call.
+        variant: what it needs, if it is a variant and does not serve every call; least, most and
+            contiguous are the variant's own, kept here because each call compares them. `most` is
+            negative if there is no such size.
     """
 
     def __init__(
@@ -32,6 +34,9 @@ class Candidate:
         self.own = own
         self.name = name
         self.variant = variant
+        self.least: int = 0 if variant is None else variant.least
+        self.most: int = -1 if variant is None or variant.most is None else variant.most
+        self.contiguous: bool = variant is not None and variant.contiguous
 
     def called(self) -> str:
         """Whose it is, and which of its owner's kernels for the operator."""
@@ -68,6 +73,7 @@ class _Settled:
     Attributes:
         native: the backend's own dtype.
         least: the number of elements below which no variant runs; negative if there are none.
+        sized: whether it depends on the number of elements which of them run.
         asked: whether the variants were asked if they can be used here.
     """
 
@@ -75,9 +81,12 @@ class _Settled:
         self.native: Any = native
         self.found = found
         self.least: int = -1
+        self.sized = False
         for each in found:
-            if each.variant is not None and not 0 <= self.least <= each.variant.least:
-                self.least = each.variant.least
+            if each.variant is not None and not 0 <= self.least <= each.least:
+                self.least = each.least
+            if each.least > 0 or each.most >= 0:
+                self.sized = True
         self.asked = self.least < 0
 
 
@@ -107,7 +116,13 @@ class VariantChoice:
         self._last = _Settled(None, [])
 
     def __call__(self, *args: Any) -> Any:
-        array = self._first_array(args)
+        return self.compute(args)
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        """Call the first kernel that serves the arguments; wrappers of kernels call this."""
+        array: Any = args[0] if args else None
+        if type(array) is not self.array_type:
+            array = self._first_array(args)
         if array is None:
             return DECLINED if self.rest is None else self.rest(*args)
         native = array.dtype
@@ -116,20 +131,23 @@ class VariantChoice:
             settled = self._settle(native, array)
         if settled.least < 0:
             return DECLINED if self.rest is None else self.rest(*args)
-        size: Any = getattr(array, "size", None)  # a number in NumPy and the array API standard
-        count: int = size if isinstance(size, int) else math.prod(array.shape)
-        if count < settled.least:
-            return DECLINED if self.rest is None else self.rest(*args)
+        count = 0
+        if settled.sized:
+            size: Any = getattr(array, "size", None)  # a number in NumPy and the array API standard
+            count = size if isinstance(size, int) else math.prod(array.shape)
+            if count < settled.least:
+                return DECLINED if self.rest is None else self.rest(*args)
         if not settled.asked:
             settled = self._ask(native, settled)
         for candidate in settled.found:
-            variant = candidate.variant
-            if variant is not None and not self._serves(variant, count, args):
+            if count < candidate.least or count > candidate.most >= 0:
+                continue
+            if candidate.contiguous and not self._contiguous(args):
                 continue
             out = candidate.kernel(*args)
             if out is not DECLINED:
                 self.ran = candidate
-                if variant is not None:
+                if candidate.variant is not None:
                     note_variant(self.operator, candidate)
                 return out
             note_declined(self.operator, candidate.called())
@@ -159,11 +177,6 @@ class VariantChoice:
             if isinstance(value[0], self.array_type):
                 return value[0]
         return None
-
-    def _serves(self, variant: Variant, count: int, args: tuple[Any, ...]) -> bool:
-        if count < variant.least:
-            return False
-        return not variant.contiguous or self._contiguous(args)
 
     def _settle(self, native: Any, array: Any) -> _Settled:
         """What may run with a dtype; looked at once."""

@@ -30,6 +30,7 @@ class Variant:
         dtypes: with which dtypes it works, by name; empty for all.
         contiguous: whether all arrays among the arguments have to be contiguous.
         least: the least number of elements for which it is worth while.
+        most: the greatest such number; none by default.
         priority: of several that may run, that with the highest one is asked first.
         problem: says why it cannot be used here, say because a library is not installed; empty if
             it can. It is asked once for each operator and dtype, at the first call that is large
@@ -37,7 +38,8 @@ class Variant:
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: there is no such dtype, the name is empty, or `least` is negative.
+        ValueError: there is no such dtype, the name is empty, `least` is negative, or `most` is
+            less than `least`.
 
     >>> import numpy as np
     >>> from plugrad.plugins import Variant
@@ -55,6 +57,7 @@ class Variant:
         dtypes: Iterable[str | DType] = (),
         contiguous: bool = False,
         least: int = 0,
+        most: int | None = None,
         priority: int = 0,
         problem: Callable[[], str] | None = None,
     ) -> None:
@@ -70,11 +73,15 @@ class Variant:
         if problem is not None and not callable(problem):
             raise TypeError(f"{who}: problem must be callable, got {_type(problem)}")
         numbers: dict[str, Any] = {"least": least, "priority": priority}
+        if most is not None:
+            numbers["most"] = most
         for what, number in numbers.items():
             if isinstance(number, bool) or not isinstance(number, int):
                 raise TypeError(f"{who}: {what} must be an integer, got {_type(number)}")
         if least < 0:
             raise ValueError(f"{who}: least must be at least 0, got {least}")
+        if most is not None and most < least:
+            raise ValueError(f"{who}: most must be at least {least}, which least is, got {most}")
         flag: Any = contiguous
         if not isinstance(flag, bool):
             raise TypeError(f"{who}: contiguous must be True or False, got {_type(flag)}")
@@ -89,6 +96,7 @@ class Variant:
                 raise ValueError(f"{who}: there is no dtype {dtype!r}; {nearest(dtype, known)}")
         self.contiguous = contiguous
         self.least = least
+        self.most = most
         self.priority = priority
         self.problem: Any = problem
 
@@ -101,7 +109,9 @@ class Variant:
         words = list(self.features)
         words += [" or ".join(self.dtypes)] if self.dtypes else []
         words += ["contiguous"] if self.contiguous else []
-        words += [f"from {self.least} elements"] if self.least else []
+        sizes = [f"from {self.least}"] if self.least else []
+        sizes += [f"up to {self.most}"] if self.most is not None else []
+        words += [f"{' '.join(sizes)} elements"] if sizes else []
         return ", ".join(words)
 
     def __repr__(self) -> str:

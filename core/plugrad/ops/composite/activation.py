@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import BOOL, FLOATING, DType, float16, float32
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
@@ -26,7 +27,7 @@ SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 def softmax(self: Tensor, dim: int, dtype: DType | None) -> Tensor:
     if dtype is None or dtype is self.dtype:
-        return F._softmax(self, dim, False)
+        return C.call__softmax(self, dim, False)
     if self.dtype is float16 and dtype is float32:
         return F._softmax(self, dim, True)
     return F._softmax(F._to_copy(self, dtype), dim, False)
@@ -34,7 +35,7 @@ def softmax(self: Tensor, dim: int, dtype: DType | None) -> Tensor:
 
 def log_softmax(self: Tensor, dim: int, dtype: DType | None) -> Tensor:
     if dtype is None or dtype is self.dtype:
-        return F._log_softmax(self, dim, False)
+        return C.call__log_softmax(self, dim, False)
     if self.dtype is float16 and dtype is float32:
         return F._log_softmax(self, dim, True)
     return F._log_softmax(F._to_copy(self, dtype), dim, False)

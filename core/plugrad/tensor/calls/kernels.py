@@ -20,6 +20,7 @@ from plugrad.dispatch.backends.active import (
     queue_of,
 )
 from plugrad.dispatch.backends.backend import Backend, class_name
+from plugrad.dispatch.backends.candidates import VariantChoice
 from plugrad.dispatch.backends.kernel_context import InContext, is_busy
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.local_state import current_state
@@ -136,6 +137,7 @@ class UnaryKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.choice: VariantChoice | None = raw if isinstance(raw, VariantChoice) else None
         self.result: int = _RESULTS[op.result]
 
     def __call__(self, keyset: i64, a: TensorBase) -> TensorBase:
@@ -148,8 +150,12 @@ class UnaryKernel:
             dtype = float_result(dtype)
             array = cast_array(array, a.device.type, dtype, a.device.index or 0)
         context = self.context
+        choice = self.choice
         try:
-            out = self.raw(array) if context is None else context.run(context.kernel, array)
+            if choice is not None:
+                out = choice.compute((array,))
+            else:
+                out = self.raw(array) if context is None else context.run(context.kernel, array)
         except Exception as error:
             out = run_again_or_fail(self.op, context, (array,), (a,), error)
         if self.result == BOOL_RESULT:
@@ -350,14 +356,16 @@ class RawKernel:
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
+        self.choice: VariantChoice | None = raw if isinstance(raw, VariantChoice) else None
         self.prepare: Any = op.prepare
         self.inplace: bool = op.schema.is_inplace
         self.generator_position: int = position_of(op, "Generator")
         self.device_position: int = position_of(op, "Device")
         self.result_type: Any = result_type_of(op)
         self.foreign: bool = is_foreign(op, active, registered)
-        # The dtypes with which somebody else's kernel was checked.
+        # The dtypes with which somebody else's kernel was checked, and the last one.
         self.checked: set[DType] = set()
+        self.last_checked: Any = None
         self.is_single: bool = returns_one_tensor(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
@@ -393,11 +401,15 @@ class RawKernel:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
         context = self.context
+        choice = self.choice
         try:
-            if context is not None:
-                raw_args.insert(0, context.kernel)
-            run: Any = self.raw if context is None else context.run
-            out = run(*raw_args)
+            if choice is not None:
+                out = choice.compute(tuple(raw_args))
+            else:
+                if context is not None:
+                    raw_args.insert(0, context.kernel)
+                run: Any = self.raw if context is None else context.run
+                out = run(*raw_args)
         except Exception as error:
             out = run_again_or_fail(self.op, context, tuple(raw_args[1:]), args, error)
         if out is DECLINED:
@@ -406,7 +418,12 @@ class RawKernel:
             return args[0]
         result = self._wrap(out, device) if self.is_single else self._wrap_all(out, device)
         if self.foreign:
-            check_like_meta(self.op, self.active, self.checked, args, result)
+            first = args[0] if args else None
+            if not isinstance(first, TensorBase):
+                check_like_meta(self.op, self.active, self.checked, args, result)
+            elif first.dtype is not self.last_checked:
+                check_like_meta(self.op, self.active, self.checked, args, result)
+                self.last_checked = first.dtype
         return result
 
     def _drawn_on_host(self, device: Device) -> bool:

@@ -74,6 +74,8 @@ def call_overload(
         for op, call in overloads:
             if options and not _makes_tensors(op.schema):
                 continue
+            if _has_number_for_tensor(op.schema, args):
+                continue
             try:
                 values = bind(op.schema, args, kwargs, loose)
             except NoFit:
@@ -98,6 +100,17 @@ def call_overload(
         f"{name}() received an invalid combination of arguments - got ({', '.join(given)}), but "
         f"expected one of:\n{expected}"
     )
+
+
+def _has_number_for_tensor(schema: FunctionSchema, args: tuple[Any, ...]) -> bool:
+    """Whether the second argument is a number where a tensor is asked for, as in `x.max(1)`: to try
+    that overload would end in an exception, which takes longer than many a kernel."""
+    if len(args) < 2 or len(schema.arguments) < 2:
+        return False
+    if type(args[1]) is not int and type(args[1]) is not float:
+        return False
+    wanted = schema.arguments[1]
+    return wanted.type.base == "Tensor" and not wanted.type.is_list and not wanted.kwarg_only
 
 
 def _makes_tensors(schema: FunctionSchema) -> bool:

@@ -71,6 +71,15 @@ def test_a_variant_runs_from_its_least_size_on(manager: PluginManager) -> None:
         assert [exp(9), exp(10), exp(11), exp(9)] == [1.0, 7.0, 7.0, 1.0]
 
 
+def test_a_variant_runs_up_to_its_greatest_size(manager: PluginManager) -> None:
+    small = Variant("exp", gives(7), name="small", least=3, most=10)
+    large = Variant("exp", gives(5), name="large", least=12, priority=1)
+    with installed(manager, small, large):
+        assert [exp(2), exp(3), exp(10), exp(11), exp(12)] == [1.0, 7.0, 7.0, 1.0, 5.0]
+    assert repr(small) == "<Variant 'small' of 'exp': from 3 up to 10 elements>"
+    assert Variant("exp", gives(7), name="one", most=0).needs() == "up to 0 elements"
+
+
 def test_the_highest_priority_is_asked_first_whatever_the_order(manager: PluginManager) -> None:
     low = Variant("exp", gives(2), name="low", priority=-1)
     middle = Variant("exp", gives(3), name="middle", least=3)
@@ -265,6 +274,9 @@ def test_operators_without_variants_keep_their_kernel(
         ({"dtypes": ["float31"]}, ValueError, "no dtype 'float31'; did you mean 'float32'"),
         ({"least": -1}, ValueError, "least must be at least 0, got -1"),
         ({"least": 1.5}, TypeError, "least must be an integer, got float"),
+        ({"most": 2.5}, TypeError, "most must be an integer, got float"),
+        ({"least": 4, "most": 3}, ValueError, "most must be at least 4, which least is, got 3"),
+        ({"most": -1}, ValueError, "most must be at least 0, which least is, got -1"),
         ({"priority": True}, TypeError, "priority must be an integer, got bool"),
         ({"contiguous": 1}, TypeError, "contiguous must be True or False, got int"),
         ({"problem": "none"}, TypeError, "problem must be callable, got str"),

@@ -1,0 +1,45 @@
+"""The compiled kernels: those for the processor that is here, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from plugrad.plugins import get_manager
+
+# What the processor needs to have for the module of the name, in the backend's words.
+NEEDS: Final[dict[str, tuple[str, ...]]] = {"_avx2": ("avx2", "fma3"), "_portable": ()}
+
+
+def _found() -> tuple[str, ModuleType | None, str]:
+    """The best module that the processor can run; without one, why."""
+    here = get_manager().backend("cpu").features("")
+    reason = ""
+    for name, needs in NEEDS.items():
+        if not all(here.get(feature, False) for feature in needs):
+            continue
+        try:
+            return name, import_module(f"plugrad_native.{name}"), ""
+        except ImportError as error:
+            reason = f"its C code is not compiled ({error}): install it with a C compiler"
+    return "_portable", None, reason
+
+
+name, _module, _reason = _found()
+
+
+def problem() -> str:
+    """Why the kernels cannot be used; empty if they can."""
+    return _reason
+
+
+def _declines(*args: Any) -> Any:
+    return NotImplemented
+
+
+def kernel(function: str) -> Callable[..., Any]:
+    """A compiled kernel; without them, one that serves no call."""
+    found: Callable[..., Any] = getattr(_module, function, _declines)
+    return found

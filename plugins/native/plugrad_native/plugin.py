@@ -1,0 +1,13 @@
+"""What the entry point of this distribution names: the hooks of this plugin."""
+
+from __future__ import annotations
+
+from plugrad.plugins import hookimpl
+
+plugrad_api_version = (1, 0)
+
+
+@hookimpl
+def plugrad_variants() -> dict[str, str]:
+    """Variants for the CPU; imported when that backend becomes active."""
+    return {"cpu": "plugrad_native.variants:VARIANTS"}

@@ -1,0 +1,84 @@
+"""The variants: which compiled kernel serves which operator.
+
+plugrad-onednn has some of these operators, too. It is faster on large arrays, with several threads
+above all, so it comes before ours there; without it, ours serve those as well. See README.md.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plugrad.plugins import Variant
+from plugrad_native import compiled
+
+# The largest arrays on which our kernels come before plugrad-onednn's.
+_MOST: Final = 1 << 15
+
+# By operator: the kernel.
+_SHARED: Final[dict[str, str]] = {
+    "_softmax": "softmax",
+    "_log_softmax": "log_softmax",
+    "_softmax_backward_data": "softmax_backward",
+    "_log_softmax_backward_data": "log_softmax_backward",
+    "native_layer_norm": "layer_norm",
+    "native_layer_norm_backward": "layer_norm_backward",
+    "gelu": "gelu",
+    "gelu_backward": "gelu_backward",
+    "silu": "silu",
+    "silu_backward": "silu_backward",
+    "sigmoid": "sigmoid",
+}
+_ALONE: Final[dict[str, str]] = {
+    "tanh": "tanh",
+    "erf": "erf",
+    "threshold_backward": "threshold_backward",
+    "sum": "sum",
+    "mean": "mean",
+    "max.dim": "max_dim",
+    "nll_loss_forward": "nll_loss",
+    "nll_loss_backward": "nll_loss_backward",
+    "mse_loss": "mse_loss",
+    "mse_loss_backward": "mse_loss_backward",
+}
+# Large arrays NumPy copies as fast, and finds maxima faster in them.
+_JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}
+_MOST_OF_SMALL: Final = 1 << 12
+_REAL: Final = ("float32", "float64")
+
+
+def _variant(
+    operator: str,
+    function: str,
+    *,
+    name: str = "native",
+    dtypes: tuple[str, ...] = _REAL,
+    least: int = 0,
+    most: int | None = None,
+    priority: int = 1,
+) -> Variant:
+    return Variant(
+        operator,
+        compiled.kernel(function),
+        name=name,
+        features=compiled.NEEDS[compiled.name],
+        dtypes=dtypes,
+        least=least,
+        most=most,
+        priority=priority,
+        problem=compiled.problem,
+    )
+
+
+VARIANTS: Final = [
+    *(_variant(operator, function) for operator, function in _ALONE.items()),
+    _variant("argmax", "argmax", most=_MOST_OF_SMALL),
+    *(
+        _variant(operator, function, dtypes=(), most=_MOST_OF_SMALL)
+        for operator, function in _JOINED.items()
+    ),
+    *(_variant(operator, function, most=_MOST) for operator, function in _SHARED.items()),
+    *(
+        _variant(operator, function, name="native-large", least=_MOST + 1, priority=-1)
+        for operator, function in _SHARED.items()
+    ),
+]

@@ -1,0 +1,58 @@
+/* The loops, for float32 and for float64. */
+
+#ifndef PLUGRAD_KINDS_H
+#define PLUGRAD_KINDS_H
+
+#include "arrays.h"
+#include "functions.h"
+
+/* Elements that are added up in their own dtype; what comes out is added up in double. */
+#define BLOCK 512
+#define LANES 32 /* sums.h adds them up by name */
+/* Rows of which columns are added up in their own dtype, and columns at a time. */
+#define ROWS 32
+#define COLUMNS 128
+
+/* A sum of sums of blocks, and what rounding lost of it (Neumaier 1974). */
+typedef struct {
+    double sum, lost;
+} Total;
+
+static inline void add(Total *total, double part)
+{
+    double next = total->sum + part;
+    int larger = fabs(total->sum) >= fabs(part);
+    total->lost += larger ? (total->sum - next) + part : (part - next) + total->sum;
+    total->sum = next;
+}
+
+static inline double total_of(Total total)
+{
+    /* What an infinite sum lost is nan. */
+    return isfinite(total.lost) ? total.sum + total.lost : total.sum;
+}
+
+#define REAL float
+#define F(name) name##_float
+#define EXP exp_float
+#define TANH tanh_float
+#define ERF erf_float
+#include "sums.h"
+#include "rows.h"
+#include "elementwise.h"
+#undef REAL
+#undef F
+#undef EXP
+#undef TANH
+#undef ERF
+
+#define REAL double
+#define F(name) name##_double
+#define EXP exp_double
+#define TANH tanh_double
+#define ERF erf
+#include "sums.h"
+#include "rows.h"
+#include "elementwise.h"
+
+#endif

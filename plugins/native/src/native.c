@@ -1,0 +1,326 @@
+/* Kernels of plugrad on contiguous float32 and float64 arrays of NumPy.
+
+   Each function takes what the kernel of its operator in plugrad-cpu takes, and returns what that
+   returns, or NotImplemented where it does not serve the arguments.
+
+   MODULE is the name of the module: the file is compiled once for every processor of a kind, and
+   once for those with certain instructions. */
+
+#include "kernels_of_losses.h"
+#include "kernels_of_rows.h"
+
+typedef void (*Loop)(const void *, void *, npy_intp);
+typedef void (*GradientLoop)(const void *, const void *, void *, npy_intp);
+
+static PyObject *each(PyObject *given, Loop of_float, Loop of_double)
+{
+    PyArrayObject *a = served(given);
+    PyArrayObject *out = a == NULL ? NULL : new_like(a);
+    if (out == NULL) {
+        return failed();
+    }
+    npy_intp n = PyArray_SIZE(a);
+    Loop loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double;
+    RELEASING_LOCK(n, loop(DATA(a), DATA(out), n));
+    return (PyObject *)out;
+}
+
+/* grad, a */
+static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
+                                  GradientLoop of_double)
+{
+    PyArrayObject *a = served(args[1]);
+    PyArrayObject *grad = a == NULL ? NULL : gradient_like(args[0], a);
+    if (grad == NULL) {
+        return failed();
+    }
+    PyArrayObject *out = new_like(a);
+    if (out != NULL) {
+        npy_intp n = PyArray_SIZE(a);
+        GradientLoop loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double;
+        RELEASING_LOCK(n, loop(DATA(grad), DATA(a), DATA(out), n));
+    }
+    Py_DECREF(grad);
+    return (PyObject *)out;
+}
+
+static PyObject *sigmoid(PyObject *module, PyObject *a)
+{
+    return each(a, sigmoid_float, sigmoid_double);
+}
+
+static PyObject *tangent(PyObject *module, PyObject *a)
+{
+    return each(a, hyperbolic_tangent_float, hyperbolic_tangent_double);
+}
+
+static PyObject *error_function(PyObject *module, PyObject *a)
+{
+    return each(a, error_function_float, error_function_double);
+}
+
+static PyObject *silu(PyObject *module, PyObject *a)
+{
+    return each(a, silu_float, silu_double);
+}
+
+static PyObject *silu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return count == 2 ? gradient_of_each(args, silu_backward_float, silu_backward_double)
+                      : declined();
+}
+
+/* a, approximate */
+static PyObject *gelu(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (count == 2 && is_word(args[1], "none")) {
+        return each(args[0], gelu_float, gelu_double);
+    }
+    if (count == 2 && is_word(args[1], "tanh")) {
+        return each(args[0], gelu_tanh_float, gelu_tanh_double);
+    }
+    return declined();
+}
+
+/* grad, a, approximate */
+static PyObject *gelu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (count == 3 && is_word(args[2], "none")) {
+        return gradient_of_each(args, gelu_backward_float, gelu_backward_double);
+    }
+    if (count == 3 && is_word(args[2], "tanh")) {
+        return gradient_of_each(args, gelu_tanh_backward_float, gelu_tanh_backward_double);
+    }
+    return declined();
+}
+
+/* grad, a, limit */
+static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = count == 3 ? served(args[1]) : NULL;
+    if (a == NULL || !(PyFloat_Check(args[2]) || PyLong_Check(args[2]))) {
+        return declined();
+    }
+    double limit = PyFloat_AsDouble(args[2]);
+    if (limit == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return declined();
+    }
+    PyArrayObject *grad = gradient_like(args[0], a);
+    if (grad == NULL) {
+        return failed();
+    }
+    PyArrayObject *out = new_like(a);
+    if (out != NULL) {
+        npy_intp n = PyArray_SIZE(a);
+        RELEASING_LOCK(n, OF_TYPE(a, threshold_backward)(DATA(grad), DATA(a), DATA(out), n, limit));
+    }
+    Py_DECREF(grad);
+    return (PyObject *)out;
+}
+
+/* Elements that are many, and rows that plugrad-cpu does not give to BLAS. */
+#define MANY (1 << 16)
+#define SHORT 32
+
+/* Sums over the first or the last dimensions: a, dims, keepdim, dtype. */
+static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
+{
+    PyArrayObject *a = count == 4 ? served(args[0]) : NULL;
+    if (a == NULL || PyArray_SIZE(a) == 0 || !PyTuple_Check(args[1]) ||
+        !is_dtype_of(args[3], a)) {
+        return declined();
+    }
+    int ndim = PyArray_NDIM(a), reduced = (int)PyTuple_GET_SIZE(args[1]);
+    if (reduced > ndim || (reduced == 0 && ndim > 0)) {
+        return declined();
+    }
+    npy_bool chosen[NPY_MAXDIMS] = {0};
+    for (int i = 0; i < reduced; i++) {
+        PyObject *given = PyTuple_GET_ITEM(args[1], i);
+        int dim = dimension_of(given, ndim);
+        if (dim < 0 || chosen[dim]) {
+            return declined();
+        }
+        chosen[dim] = 1;
+    }
+    /* Where the dimensions begin that are added up, or end if these are the first ones. */
+    int from_front = reduced < ndim && chosen[0];
+    int border = from_front ? reduced : ndim - reduced;
+    npy_intp shape[NPY_MAXDIMS];
+    int kept = 0;
+    for (int d = 0; d < ndim; d++) {
+        if (chosen[d] != (from_front ? d < border : d >= border)) {
+            return declined();
+        }
+        if (!chosen[d] || args[2] == Py_True) {
+            shape[kept++] = chosen[d] ? 1 : PyArray_DIM(a, d);
+        }
+    }
+    npy_intp rows = product(a, 0, border), n = product(a, border, ndim);
+    if (!from_front && rows * n >= MANY && n >= SHORT && n < BLOCK / 2) {
+        return declined(); /* plugrad-cpu has BLAS add up many short rows, which is faster */
+    }
+    PyArrayObject *out = new_array(kept, shape, PyArray_TYPE(a));
+    if (out == NULL) {
+        return NULL;
+    }
+    double divisor = !divide ? 1.0 : from_front ? (double)rows : (double)n;
+    if (from_front) {
+        RELEASING_LOCK(rows * n,
+                       OF_TYPE(a, sum_columns)(DATA(a), DATA(out), rows, n, divisor));
+    } else {
+        RELEASING_LOCK(rows * n, OF_TYPE(a, sum_rows)(DATA(a), DATA(out), rows, n, divisor));
+    }
+    return (PyObject *)out;
+}
+
+static PyObject *sum(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return add_up(args, count, 0);
+}
+
+static PyObject *mean(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return add_up(args, count, 1);
+}
+
+/* Arrays of any one dtype joined along a dimension, one that is new for `stack`: arrays, dim. */
+static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
+{
+    if (given != 2 || !PyList_Check(args[0])) {
+        return declined();
+    }
+    Py_ssize_t count = PyList_GET_SIZE(args[0]);
+    PyArrayObject *first = count ? (PyArrayObject *)PyList_GET_ITEM(args[0], 0) : NULL;
+    if (first == NULL || !PyArray_CheckExact(first)) {
+        return declined();
+    }
+    PyArray_Descr *dtype = PyArray_DESCR(first);
+    int ndim = PyArray_NDIM(first) + is_new;
+    int dim = dimension_of(args[1], ndim);
+    if (dim < 0 || ndim > NPY_MAXDIMS || PyDataType_REFCHK(dtype)) {
+        return declined();
+    }
+    npy_intp shape[NPY_MAXDIMS], total = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyArrayObject *one = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
+        if (!PyArray_CheckExact(one) || PyArray_DESCR(one) != dtype ||
+            PyArray_NDIM(one) != PyArray_NDIM(first) || !PyArray_IS_C_CONTIGUOUS(one)) {
+            return declined();
+        }
+        for (int d = 0; d < PyArray_NDIM(one); d++) {
+            if ((is_new || d != dim) && PyArray_DIM(one, d) != PyArray_DIM(first, d)) {
+                return declined();
+            }
+        }
+        total += is_new ? 1 : PyArray_DIM(one, dim);
+    }
+    for (int d = 0, source = 0; d < ndim; d++) {
+        shape[d] = is_new && d == dim ? 0 : PyArray_DIM(first, source++);
+    }
+    shape[dim] = total;
+    Py_INCREF(dtype);
+    PyArrayObject *out = (PyArrayObject *)PyArray_Empty(ndim, shape, dtype, 0);
+    npy_intp size = out == NULL ? 0 : PyArray_SIZE(out);
+    if (size == 0) {
+        return (PyObject *)out;
+    }
+    npy_intp outer = product(out, 0, dim);
+    char *target = DATA(out);
+    for (npy_intp o = 0; o < outer; o++) {
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyArrayObject *one = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
+            npy_intp bytes = PyArray_NBYTES(one) / outer;
+            memcpy(target, (char *)DATA(one) + o * bytes, (size_t)bytes);
+            target += bytes;
+        }
+    }
+    return (PyObject *)out;
+}
+
+static PyObject *cat(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return join(args, count, 0);
+}
+
+static PyObject *stack(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return join(args, count, 1);
+}
+
+#define SEVERAL(name, function, signature, what)                                                   \
+    {                                                                                              \
+        name, (PyCFunction)(void (*)(void))function, METH_FASTCALL,                                \
+            name "($module, " signature ", /)\n--\n\n" what                                        \
+    }
+#define ALONE(name, function, what)                                                                \
+    {                                                                                              \
+        name, function, METH_O, name "($module, a, /)\n--\n\n" what                                \
+    }
+
+static PyMethodDef methods[] = {
+    SEVERAL("softmax", softmax, "a, dim, half_to_float", "exp(a) over its sum along `dim`."),
+    SEVERAL("log_softmax", log_softmax, "a, dim, half_to_float", "The logarithm of softmax."),
+    SEVERAL("softmax_backward", softmax_backward, "grad, output, dim, input_dtype",
+            "The gradient of softmax."),
+    SEVERAL("log_softmax_backward", log_softmax_backward, "grad, output, dim, input_dtype",
+            "The gradient of log_softmax."),
+    SEVERAL("layer_norm", layer_norm, "x, shape, weight, bias, eps",
+            "The normalised input, the means, and 1 / the deviations."),
+    SEVERAL("layer_norm_backward", layer_norm_backward,
+            "grad, x, shape, mean, rstd, weight, bias, mask",
+            "The gradients in input, weight and bias; None for those that `mask` leaves out."),
+    SEVERAL("max_dim", max_dim, "a, dim, keepdim", "Largest elements and their positions."),
+    SEVERAL("argmax", argmax, "a, dim, keepdim", "Positions of the largest elements."),
+    SEVERAL("nll_loss", nll_loss, "x, target, weight, reduction, ignore_index",
+            "The loss, and the sum of the weights that count."),
+    SEVERAL("nll_loss_backward", nll_loss_backward,
+            "grad, x, target, weight, reduction, ignore_index, total_weight",
+            "The gradient of nll_loss."),
+    SEVERAL("mse_loss", mse_loss, "a, b, reduction", "The mean or the sum of (a - b)^2."),
+    SEVERAL("mse_loss_backward", mse_loss_backward, "grad, a, b, reduction",
+            "The gradient of mse_loss in `a`."),
+    SEVERAL("sum", sum, "a, dims, keepdim, dtype", "Sums over the first or the last dimensions."),
+    SEVERAL("mean", mean, "a, dims, keepdim, dtype", "Means over the first or the last ones."),
+    ALONE("sigmoid", sigmoid, "1 / (1 + exp(-a))"),
+    ALONE("tanh", tangent, "The hyperbolic tangent."),
+    ALONE("erf", error_function, "The error function."),
+    ALONE("silu", silu, "a * sigmoid(a)"),
+    SEVERAL("silu_backward", silu_backward, "grad, a", "The gradient of silu."),
+    SEVERAL("gelu", gelu, "a, approximate", "a times the normal distribution function of a."),
+    SEVERAL("gelu_backward", gelu_backward, "grad, a, approximate", "The gradient of gelu."),
+    SEVERAL("threshold_backward", threshold_backward, "grad, a, limit",
+            "The gradient, with zeros where a <= limit."),
+    SEVERAL("cat", cat, "arrays, dim", "Arrays joined along a dimension."),
+    SEVERAL("stack", stack, "arrays, dim", "Arrays joined along a new dimension."),
+    {NULL, NULL, 0, NULL},
+};
+
+static int fill(PyObject *module)
+{
+    import_array1(-1);
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};
+
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+#define JOINED(a, b) a##b
+#define INIT(name) JOINED(PyInit_, name)
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "plugrad_native." TEXT(MODULE),
+    .m_doc = "Kernels on contiguous float32 and float64 arrays.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC INIT(MODULE)(void);
+
+PyMODINIT_FUNC INIT(MODULE)(void)
+{
+    return PyModuleDef_Init(&definition);
+}

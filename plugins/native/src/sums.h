@@ -1,0 +1,110 @@
+/* Sums, for one dtype: `REAL` is its C type, and `F(name)` a name for that type. This file is read
+   once for each, as are rows.h and elementwise.h.
+
+   Arrays are given by their first element and their size; they are contiguous, and results overlap
+   with nothing. `#pragma omp simd` allows the compiler to add up in another order. */
+
+static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
+{
+    REAL total = 0, rest = 0;
+    npy_intp whole = 0;
+    if (n >= 2 * LANES) {
+        /* Many sums at once, since an addition takes longer than it takes to begin another one. */
+        REAL sums[LANES], t[LANES / 4];
+#pragma omp simd
+        for (int k = 0; k < LANES; k++) {
+            sums[k] = x[k] + x[k + LANES];
+        }
+        whole = n - n % LANES;
+        for (npy_intp i = 2 * LANES; i < whole; i += LANES) {
+#pragma omp simd
+            for (int k = 0; k < LANES; k++) {
+                sums[k] += x[i + k];
+            }
+        }
+#pragma omp simd
+        for (int k = 0; k < LANES / 4; k++) {
+            t[k] = (sums[k] + sums[k + 8]) + (sums[k + 16] + sums[k + 24]);
+        }
+        total = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    }
+#pragma omp simd reduction(+ : rest)
+    for (npy_intp i = whole; i < n; i++) {
+        rest += x[i];
+    }
+    return (double)total + (double)rest;
+}
+
+static double F(sum)(const void *given, npy_intp n)
+{
+    const REAL *x = given;
+    if (n <= BLOCK) {
+        return F(sum_block)(x, n);
+    }
+    Total sum = {0, 0};
+    for (npy_intp first = 0; first < n; first += BLOCK) {
+        add(&sum, F(sum_block)(x + first, n - first < BLOCK ? n - first : BLOCK));
+    }
+    return total_of(sum);
+}
+
+/* The sum of an expression in `i`. */
+#define SUM(name, parameters, expression)                                                          \
+    static double F(name) parameters                                                               \
+    {                                                                                              \
+        Total sum = {0, 0};                                                                        \
+        for (npy_intp first = 0; first < n; first += BLOCK) {                                      \
+            npy_intp end = n - first < BLOCK ? n : first + BLOCK;                                  \
+            REAL part = 0;                                                                         \
+            _Pragma("omp simd reduction(+ : part)") for (npy_intp i = first; i < end; i++)         \
+            {                                                                                      \
+                part += expression;                                                                \
+            }                                                                                      \
+            add(&sum, part);                                                                       \
+        }                                                                                          \
+        return total_of(sum);                                                                      \
+    }
+
+SUM(sum_squares, (const REAL *restrict x, REAL center, npy_intp n),
+    (x[i] - center) * (x[i] - center))
+SUM(sum_squared_differences, (const REAL *restrict x, const REAL *restrict y, npy_intp n),
+    (x[i] - y[i]) * (x[i] - y[i]))
+SUM(sum_products, (const REAL *restrict x, const REAL *restrict y, npy_intp n), x[i] * y[i])
+
+#undef SUM
+
+static void F(sum_rows)(const void *given, void *made, npy_intp rows, npy_intp n, double divisor)
+{
+    const REAL *x = given;
+    REAL *out = made;
+    for (npy_intp r = 0; r < rows; r++) {
+        out[r] = (REAL)(F(sum)(x + r * n, n) / divisor);
+    }
+}
+
+static void F(sum_columns)(const void *given, void *made, npy_intp rows, npy_intp n,
+                           double divisor)
+{
+    REAL *out = made;
+    for (npy_intp first = 0; first < n; first += COLUMNS) {
+        const REAL *x = (const REAL *)given + first;
+        npy_intp width = n - first < COLUMNS ? n - first : COLUMNS;
+        double total[COLUMNS] = {0};
+        for (npy_intp r = 0; r < rows; r += ROWS) {
+            REAL part[COLUMNS] = {0};
+            npy_intp end = rows - r < ROWS ? rows : r + ROWS;
+            for (npy_intp k = r; k < end; k++) {
+#pragma omp simd
+                for (npy_intp i = 0; i < width; i++) {
+                    part[i] += x[k * n + i];
+                }
+            }
+            for (npy_intp i = 0; i < width; i++) {
+                total[i] += part[i];
+            }
+        }
+        for (npy_intp i = 0; i < width; i++) {
+            out[first + i] = (REAL)(total[i] / divisor);
+        }
+    }
+}
