@@ -27,7 +27,7 @@ def extension(name: str) -> Extension:
 
     return Extension(
         name,
-        ["src/native.c"],
+        ["src/native.c", "src/steps.c"],
         depends=[str(path) for path in Path("src").glob("*.h")],
         include_dirs=[numpy.get_include()],
         define_macros=[("MODULE", name.rpartition(".")[2])],

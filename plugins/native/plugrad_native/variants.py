@@ -39,6 +39,8 @@ _ALONE: Final[dict[str, str]] = {
     "nll_loss_backward": "nll_loss_backward",
     "mse_loss": "mse_loss",
     "mse_loss_backward": "mse_loss_backward",
+    "_update_sgd": "update_sgd",
+    "_update_adam": "update_adam",
 }
 # Large arrays NumPy copies as fast, and finds maxima faster in them.
 _JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}

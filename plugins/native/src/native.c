@@ -8,6 +8,7 @@
 
 #include "kernels_of_losses.h"
 #include "kernels_of_rows.h"
+#include "kernels_of_steps.h"
 
 typedef void (*Loop)(const void *, void *, npy_intp);
 typedef void (*GradientLoop)(const void *, const void *, void *, npy_intp);
@@ -292,6 +293,13 @@ static PyMethodDef methods[] = {
     SEVERAL("gelu_backward", gelu_backward, "grad, a, approximate", "The gradient of gelu."),
     SEVERAL("threshold_backward", threshold_backward, "grad, a, limit",
             "The gradient, with zeros where a <= limit."),
+    SEVERAL("update_sgd", update_sgd,
+            "parameters, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize",
+            "One step of gradient descent, in place."),
+    SEVERAL("update_adam", update_adam,
+            "parameters, grads, means, squares, largest, rates, epsilons, beta1, beta2, decay, "
+            "weight_decay, maximize",
+            "One step of Adam, in place."),
     SEVERAL("cat", cat, "arrays, dim", "Arrays joined along a dimension."),
     SEVERAL("stack", stack, "arrays, dim", "Arrays joined along a new dimension."),
     {NULL, NULL, 0, NULL},
