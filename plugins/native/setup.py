@@ -48,8 +48,10 @@ class BuildKernels(build_ext):
         # Both modules are made of one file: each has a folder for what it is compiled to.
         before = self.build_temp
         self.build_temp = str(Path(before) / ext.name)
-        super().build_extension(ext)
-        self.build_temp = before
+        try:
+            super().build_extension(ext)
+        finally:
+            self.build_temp = before
 
 
 def extensions() -> list[Extension]:
