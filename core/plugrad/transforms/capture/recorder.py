@@ -89,6 +89,10 @@ class Recorder(Names):
             return super().dispatch(kind, op, keyset, args)
         if kernel is op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD):
             return self._composite(kind, op, keyset, args)
+        return self._whole(kind, op, keyset, args)
+
+    def _whole(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
+        """An operator that is recorded itself, whatever it calls."""
         refs = self._refs(args)
         self._version = sum(version_of(tensor) for tensor in _tensors(args))
         self._arguments = args

@@ -1,0 +1,73 @@
+"""Recurrent layers as one operator each, so that they become one ONNX node for each layer.
+
+They run as many operators, and as many times as the example's sequence is long. For an export their
+`forward` is that of `plugrad_onnx::recurrent`, which has a lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import plugrad
+from plugrad.library import Library
+
+LIBRARY = Library("plugrad_onnx", "DEF")
+LIBRARY.define(
+    "recurrent(Tensor input, Tensor[] states, Tensor[] weights, str mode, int hidden_size, "
+    "int num_layers, bool bias, bool batch_first, bool bidirectional, int layer) -> Tensor[]"
+)
+# The layers of the model that is exported just now, and their own `forward`.
+_LAYERS: list[tuple[Any, Callable[..., Any]]] = []
+
+
+def _run(input: Any, states: Any, weights: Any, mode: str, *settings: Any) -> tuple[Any, ...]:
+    _, forward = _LAYERS[settings[-1]]
+    given = None if not states else tuple(states) if mode == "LSTM" else states[0]
+    output, last = forward(input, given)
+    return (output, *last) if mode == "LSTM" else (output, last)
+
+
+LIBRARY.impl("recurrent", _run, "CompositeImplicitAutograd")
+
+
+def _whole(number: int) -> Callable[..., Any]:
+    """What a layer does instead of its `forward`."""
+    layer, forward = _LAYERS[number]
+
+    def call(input: Any, hx: Any = None) -> Any:
+        plain = isinstance(input, plugrad.Tensor) and input.ndim == 3 and input.is_floating_point()
+        if not plain or layer.proj_size or (layer.training and layer.dropout):
+            return forward(input, hx)
+        states = [] if hx is None else list(hx) if layer.mode == "LSTM" else [hx]
+        weights = [weight for group in layer.all_weights for weight in group]
+        run = plugrad.ops.plugrad_onnx.recurrent.default
+        output, *last = run(
+            input, states, weights, layer.mode, layer.hidden_size, layer.num_layers, layer.bias,
+            layer.batch_first, layer.bidirectional, number,
+        )  # fmt: skip
+        return output, tuple(last) if layer.mode == "LSTM" else last[0]
+
+    return call
+
+
+@contextmanager
+def whole_layers(model: Any) -> Iterator[None]:
+    """Within, recurrent layers of a model call one operator each."""
+    modules = model.modules() if isinstance(model, plugrad.nn.Module) else ()
+    layers = [each for each in modules if isinstance(each, plugrad.nn.RNNBase)]
+    _LAYERS[:] = [(each, each.forward) for each in layers]
+    with ExitStack() as stack:
+        stack.callback(_LAYERS.clear)
+        for number, layer in enumerate(layers):
+            if "forward" not in vars(layer) and type(layer).forward in _FORWARDS:
+                object.__setattr__(layer, "forward", _whole(number))
+                stack.callback(object.__delattr__, layer, "forward")
+        yield
+
+
+# Of a subclass with a `forward` of its own, the operators are exported.
+_FORWARDS = tuple(
+    kind.forward for kind in (plugrad.nn.RNNBase, plugrad.nn.RNN, plugrad.nn.LSTM, plugrad.nn.GRU)
+)

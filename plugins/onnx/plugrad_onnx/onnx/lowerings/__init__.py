@@ -1,0 +1,35 @@
+"""How operators become ONNX nodes, by family; importing this registers them."""
+
+from __future__ import annotations
+
+from plugrad_onnx.onnx.lowerings import (
+    activation,
+    attention,
+    convolution,
+    creation,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    pooling,
+    recurrent,
+    reductions,
+    resampling,
+    shape,
+)
+
+__all__ = [
+    "activation",
+    "attention",
+    "convolution",
+    "creation",
+    "elementwise",
+    "indexing",
+    "linear",
+    "normalization",
+    "pooling",
+    "recurrent",
+    "reductions",
+    "resampling",
+    "shape",
+]

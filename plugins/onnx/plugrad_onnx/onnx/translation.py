@@ -1,0 +1,302 @@
+"""From the captured graph to an ONNX model: each call by its lowering, names, inputs, results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+import plugrad
+from onnx import helper
+from plugrad.transforms.capture import Graph, Ref
+from plugrad.transforms.capture.node import names_in
+from plugrad_onnx.onnx import lowerings  # noqa: F401  # registers them
+from plugrad_onnx.onnx.alignment import Call, aligned
+from plugrad_onnx.onnx.builder import Builder, Value
+from plugrad_onnx.onnx.dtypes import onnx_type
+from plugrad_onnx.onnx.errors import OnnxExporterError, SizeError, UnsupportedOperatorError
+from plugrad_onnx.onnx.memory import Memory
+from plugrad_onnx.onnx.recording import Places
+from plugrad_onnx.onnx.registry import functional_of, lowering_of
+from plugrad_onnx.onnx.sizes import Symbols, Varying, merged
+
+
+class Translation:
+    """One export.
+
+    Attributes:
+        graphs: of the model at each row of `symbols`.
+        stored: names of parameters and buffers by the ids of the tensors.
+    """
+
+    def __init__(
+        self,
+        graphs: Sequence[Graph],
+        places: Places,
+        symbols: Symbols,
+        opset: int,
+        stored: Mapping[int, str],
+    ) -> None:
+        self.graph = graphs[0]
+        self.places = places
+        self.symbols = symbols
+        self.stored = stored
+        self.builder = Builder(opset, symbols)
+        self.memory = Memory(self.builder, self._lower_view)
+        self.calls = aligned(graphs, places)
+        self.input_shapes = [
+            tuple(merged(sizes) for sizes in zip(*[each.meta.shape for each in group], strict=True))
+            for group in zip(*[graph.inputs for graph in graphs], strict=True)
+        ]
+        self._objects: dict[str, Any] = {}
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self._check_constants(graphs)
+
+    # The whole
+
+    def run(self, input_names: Sequence[str], output_names: Sequence[str] | None) -> None:
+        """Make the nodes."""
+        for each, shape, name in zip(
+            self.graph.inputs, self.input_shapes, input_names, strict=True
+        ):
+            value = self.builder.input(name, shape, each.meta.dtype)
+            self.inputs.append(value)
+            if each.same_as:
+                self.memory.places[each.name] = self.memory.places[each.same_as]
+            else:
+                self.memory.add(each.name, value)
+        for constant in self.graph.held.values():
+            self._add_constant(constant.name, constant.value, constant.fresh)
+        for call in self.calls:
+            self._translate(call)
+        self._add_outputs(output_names)
+
+    def _check_constants(self, graphs: Sequence[Graph]) -> None:
+        for other in graphs[1:]:
+            for name, constant in self.graph.held.items():
+                found = other.held.get(name)
+                value, theirs = constant.value, None if found is None else found.value
+                same = value is theirs
+                if not same and isinstance(value, plugrad.Tensor) and constant.fresh:
+                    same = isinstance(theirs, plugrad.Tensor) and plugrad.equal(value, theirs)
+                elif not same and not isinstance(value, plugrad.Tensor):
+                    same = value == theirs
+                if not same:
+                    raise OnnxExporterError(
+                        "the model uses another constant where a dynamic size is another: make it "
+                        "with operators of sizes, such as plugrad.arange(x.shape[0]), or leave "
+                        "that dimension out of dynamic_axes or dynamic_shapes"
+                    )
+
+    def _add_constant(self, name: str, value: Any, fresh: bool) -> None:
+        if not isinstance(value, plugrad.Tensor):
+            self._objects[name] = value
+            return
+        stored = self.stored.get(id(value), "")
+        made = self.builder.constant(value, name=stored or name)
+        what = f"the parameter or buffer {stored!r}" if stored else "a tensor from outside of it"
+        fixed = (
+            f"the model writes to {what}, which an ONNX graph cannot keep: call model.eval() "
+            "before the export, or return the new value as a result"
+        )
+        self.memory.add(name, made, "" if fresh else fixed)
+
+    def _add_outputs(self, names: Sequence[str] | None) -> None:
+        found = [output for output in self.graph.outputs if isinstance(output, Ref)]
+        if not found:
+            raise OnnxExporterError("the model returns no tensor")
+        default = ["output"] if len(found) == 1 else [f"output_{n}" for n in range(len(found))]
+        if names is not None and len(names) > len(found):
+            raise ValueError(
+                f"export(): output_names has {len(names)} names, but the model returns "
+                f"{len(found)} tensors"
+            )
+        default[: len(names or ())] = names or ()
+        b = self.builder
+        b.path = ""
+        made = {name for node in b.nodes for name in node.output}
+        renamed: dict[str, str] = {}
+        for name, output in zip(default, found, strict=True):
+            value = self.memory.read(output.name)
+            b.stem = name
+            if value.name in made and value.name not in renamed:
+                renamed[value.name] = b.fresh(name)
+                self.outputs.append(Value(renamed[value.name], value.shape, value.dtype))
+            else:
+                source = Value(renamed.get(value.name, value.name), value.shape, value.dtype)
+                self.outputs.append(b.op("Identity", source, shape=value.shape))
+        for node in b.nodes:
+            node.input[:] = [renamed.get(name, name) for name in node.input]
+            node.output[:] = [renamed.get(name, name) for name in node.output]
+
+    # One call
+
+    def _translate(self, call: Call) -> None:
+        node = call.node
+        try:
+            if node.random:
+                raise OnnxExporterError(
+                    f"{node.op.name()} draws random numbers, and plugrad's are not those of any "
+                    "ONNX runtime: call model.eval() before the export, or give the numbers to the "
+                    "model as an input"
+                )
+            self._run(call)
+        except OnnxExporterError as error:
+            where = self.places(node.name)
+            at = f" ({where})" if where else ""
+            name = node.op.name()
+            said = str(error) if name in str(error) else f"{name}: {error}"
+            hint = (
+                ": leave that dimension out of dynamic_axes or dynamic_shapes, or register a "
+                "lowering that computes it"
+                if isinstance(error, SizeError)
+                else ""
+            )
+            raise type(error)(f"export(): {said}{at}{hint}") from error
+
+    def _run(self, call: Call) -> None:
+        node, memory = call.node, self.memory
+        made = self._lower(call, self._resolve(call.args), self._resolve(call.kwargs))
+        results = self._finished(call, made)
+        known = set(node.reads())
+        for number, (name, value) in enumerate(zip(node.results, results, strict=True)):
+            if name is None or name in known or value is None:
+                continue
+            shares = node.shares[number] if number < len(node.shares) else ()
+            if len(shares) == 1:
+                memory.add_view(name, value, shares[0], call, number)
+            else:
+                memory.add(name, value)
+                if len(shares) > 1:
+                    memory.places[name].fixed = (
+                        f"the model writes to what {node.op.name()} gives, which shares the "
+                        "memory of several tensors: write to a clone() of it"
+                    )
+        for written in node.writes:
+            place = memory.places[written]
+            value = results[0]
+            assert value is not None
+            memory.write(written, self.builder.cast(value, place.value.dtype))
+
+    def _lower(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        node, b = call.node, self.builder
+        function = lowering_of(node.op.op)
+        if function is None:
+            functional = functional_of(node.op.op)
+            function = None if functional is None else lowering_of(functional)
+        if function is None:
+            raise UnsupportedOperatorError(
+                f"there is no lowering for the operator {node.op.name()}, and it is not made of "
+                "operators that have one: plugrad.onnx.register_lowering adds one, or compute it "
+                "outside of the model"
+            )
+        if len(node.writes) > 1 or (node.writes and node.writes[0] not in names_in(node.values[:1])):
+            raise OnnxExporterError(
+                f"{node.op.name()} writes to {len(node.writes)} tensors: in an ONNX graph one can "
+                "be exported that writes to its first argument; call it without out="
+            )
+        for dtype in call.dtypes:
+            if dtype is not None:
+                onnx_type(dtype)
+        b.shapes = [() if shape is None else shape for shape in call.shapes]
+        b.dtypes = list(call.dtypes)
+        b.path, b.stem = self.places.modules.get(node.name, ""), node.name
+        result = function(b, *args, **kwargs)
+        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(results) != len(node.results):
+            raise OnnxExporterError(
+                f"the lowering of {node.op.name()} gave {len(results)} results, expected "
+                f"{len(node.results)}"
+            )
+        return results
+
+    def _finished(self, call: Call, results: list[Any]) -> list[Any]:
+        """The results with the shapes and dtypes that the capture saw."""
+        finished: list[Any] = []
+        for value, shape, dtype in zip(results, call.shapes, call.dtypes, strict=True):
+            if value is None or shape is None:
+                finished.append(None)
+                continue
+            finished.append(Value(value.name, shape, dtype))
+            self.builder.known(finished[-1])
+        return finished
+
+    def _lower_view(self, call: Call, base: Value) -> list[Value]:
+        """A view of another value; its elements may be of another dtype, such as positions."""
+        args = tuple(base if isinstance(arg, Ref) else arg for arg in call.args)
+        kwargs = self._resolve(call.kwargs)
+        results = self._lower(call, args, kwargs)
+        return [
+            Value(value.name, shape, base.dtype)
+            for value, shape in zip(results, call.shapes, strict=True)
+        ]
+
+    def _resolve(self, value: Any) -> Any:
+        """Arguments with values in the place of references."""
+        if isinstance(value, Ref):
+            if value.name in self._objects:
+                return self._objects[value.name]
+            return self.memory.read(value.name)
+        if isinstance(value, (list, tuple)):
+            return type(value)([self._resolve(item) for item in value])
+        if isinstance(value, dict):
+            return {name: self._resolve(item) for name, item in value.items()}
+        return value
+
+    # The model
+
+    def model(self, name: str, export_params: bool) -> onnx.ModelProto:
+        """The ONNX model; without `export_params` parameters and buffers are inputs."""
+        b = self.builder
+        nodes = _needed(b.nodes, {value.name for value in self.outputs})
+        used = {name for node in nodes for name in node.input}
+        initializers = [proto for name, proto in b.initializers.items() if name in used]
+        inputs = [self._info(value) for value in self.inputs]
+        if not export_params:
+            stored = set(self.stored.values())
+            for proto in initializers:
+                if proto.name in stored:
+                    inputs.append(
+                        helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
+                    )
+            initializers = [proto for proto in initializers if proto.name not in stored]
+        outputs = [self._info(value) for value in self.outputs]
+        graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
+        opsets = [helper.make_opsetid("", b.opset)]
+        opsets += [helper.make_opsetid(domain, 1) for domain in sorted(b.domains)]
+        return helper.make_model(
+            graph,
+            opset_imports=opsets,
+            producer_name="plugrad",
+            producer_version=plugrad.__version__,
+            ir_version=helper.find_min_ir_version_for([opsets[0]]),
+        )
+
+    def _info(self, value: Value) -> onnx.ValueInfoProto:
+        shape = [self._spelled(size) for size in value.sizes]
+        return helper.make_tensor_value_info(value.name, onnx_type(value.dtype), shape)
+
+    def _spelled(self, size: Any) -> Any:
+        """A size as a number, or as an expression of the dynamic ones; None if there is none."""
+        if not isinstance(size, Varying):
+            return size
+        terms = self.symbols.fit(size)
+        if terms is None:
+            return None
+        words = [
+            "*".join([*([str(factor)] if factor != 1 or not names else []), *names])
+            for names, factor in sorted(terms.items(), key=lambda item: -len(item[0]))
+        ]
+        return " + ".join(words)
+
+
+def _needed(nodes: Sequence[onnx.NodeProto], outputs: set[str]) -> list[onnx.NodeProto]:
+    """The nodes that the outputs depend on."""
+    needed = set(outputs)
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(node.output):
+            needed.update(node.input)
+            kept.append(node)
+    return kept[::-1]
