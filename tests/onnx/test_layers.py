@@ -192,7 +192,7 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
     ),
     "TransformerEncoder": (
         lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, norm_first=True), 2),
-        lambda: (randn(3, 2, 8), nn.Transformer.generate_square_subsequent_mask(3)),
+        lambda: (randn(3, 2, 8), nn.Transformer.generate_square_subsequent_mask(3), None, False),
     ),
     "TransformerDecoderLayer": (
         lambda: nn.TransformerDecoderLayer(8, 2, 16),
@@ -273,7 +273,6 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
         lambda: (plugrad.log_softmax(randn(3, 5), 1), plugrad.softmax(randn(3, 5), 1)),
     ),
     "PoissonNLLLoss": (lambda: nn.PoissonNLLLoss(full=True), lambda: (randn(3, 4), 4 * rand(3, 4))),
-    "GaussianNLLLoss": (nn.GaussianNLLLoss, lambda: (randn(3, 4), randn(3, 4), rand(3, 4) + 0.1)),
     "HingeEmbeddingLoss": (
         nn.HingeEmbeddingLoss,
         lambda: (randn(3, 4), plugrad.sign(randn(3, 4))),

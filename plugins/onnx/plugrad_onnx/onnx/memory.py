@@ -58,6 +58,10 @@ class Memory:
 
     def read(self, name: str) -> Value:
         """The value that a name has now."""
+        if name not in self.places:
+            raise OnnxExporterError(
+                f"{name} is used, a result that the lowering of its operator does not give"
+            )
         return self._read(self.places[name])
 
     def _read(self, place: Place) -> Value:
