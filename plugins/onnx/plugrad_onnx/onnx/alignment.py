@@ -94,8 +94,8 @@ def _merged(values: list[Any]) -> Any:
         return items if isinstance(first, list) else tuple(items)
     if type(first) is int and all(type(value) is int for value in values):
         return merged(values)
-    if isinstance(first, Ref) or all(value == first for value in values):
-        if any(value != first for value in values):
-            raise SizeError("takes other tensors where a dynamic size is another")
+    if all(value == first or value != value for value in values):  # the same, or nan
         return first
+    if isinstance(first, Ref):
+        raise SizeError("takes other tensors where a dynamic size is another")
     raise SizeError(f"has the number {values[0]} for one dynamic size and {values[1]} for another")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import plugrad
@@ -48,16 +49,25 @@ class ExportRecorder(Recorder):
         return super()._composite(kind, op, keyset, args)
 
     def _whole(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
-        if lowering_of(op) is None:
+        kinds = {argument.type.base for argument in op.schema.arguments}
+        if lowering_of(op) is None and "Generator" not in kinds:
             functional = functional_of(op)
+            parts = _decomposition(op)
             if functional is not None and lowering_of(functional) is None:
                 # In place: what it computes is made of parts, which are then copied.
                 plugrad.ops.plugrad.copy_.default.op.call((args[0], functional.call(args), False))
                 return args[0]
-            parts = _decomposition(op)
             if functional is None and parts is not None:
-                return parts(keyset, *args)
+                if "Tensor" not in kinds:
+                    return parts(keyset, *args)  # a constant, such as a window
+                return self._by_parts(op, args, partial(parts, keyset, *args))
         return super()._whole(kind, op, keyset, args)
+
+    def read(self, tensor: Any) -> None:
+        """An operator may look at what is the same in every run."""
+        name = self._names.get(id(tensor))
+        if not (self._frames and (name is None or not self._is_tainted(name))):
+            super().read(tensor)
 
     def append(self, op: Any, refs: tuple[Any, ...], args: Any, result: Any) -> None:
         super().append(op, refs, args, result)

@@ -218,7 +218,8 @@ class Translation:
             if value is None or shape is None:
                 finished.append(None)
                 continue
-            finished.append(Value(value.name, shape, dtype))
+            cast = self.builder.cast(value, dtype)
+            finished.append(Value(cast.name, shape, dtype))
             self.builder.known(finished[-1])
         return finished
 

@@ -94,8 +94,8 @@ def log_sigmoid(b: Builder, x: Value) -> Value:
 
 @lowers("threshold")
 def threshold(b: Builder, x: Value, threshold: Any, value: Any) -> Value:
-    above = b.op("Greater", x, b.number(threshold, x.dtype), dtype=plugrad.bool)
-    return b.op("Where", above, x, b.number(value, x.dtype), dtype=x.dtype)  # type: ignore[no-any-return]
+    below = b.op("LessOrEqual", x, b.number(threshold, x.dtype), dtype=plugrad.bool)
+    return b.op("Where", below, b.number(value, x.dtype), x, dtype=x.dtype)  # type: ignore[no-any-return]
 
 
 @lowers("prelu")

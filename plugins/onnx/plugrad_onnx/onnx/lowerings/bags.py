@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import plugrad
 from plugrad_onnx.onnx.builder import Builder, Value
@@ -12,6 +13,15 @@ SUM, MEAN, MAX = range(3)
 
 
 @lowers("embedding_bag.padding_idx")
+def embedding_bag_padding_idx(
+    b: Builder, weight: Value, *rest: Any
+) -> tuple[Value, None, None, None]:
+    *settings, padding_idx = rest
+    padding = -1 if padding_idx is None else padding_idx % weight.sizes[0]
+    return embedding_bag(b, weight, *settings, padding)
+
+
+@lowers("embedding_bag", "_embedding_bag")
 def embedding_bag(
     b: Builder,
     weight: Value,
@@ -22,7 +32,7 @@ def embedding_bag(
     sparse: bool,
     per_sample_weights: Value | None,
     include_last_offset: bool,
-    padding_idx: int | None,
+    padding_idx: int = -1,
 ) -> tuple[Value, None, None, None]:
     (count,) = indices.sizes
     bags, width = b.shape
@@ -40,8 +50,8 @@ def embedding_bag(
         rows = b.op("Mul", rows, b.unsqueeze(per_sample_weights, 1))
     ones = b.expand(b.number(1, weight.dtype), [count, 1])
     nothing = b.number(-math.inf if mode == MAX else 0, weight.dtype)
-    if padding_idx is not None:
-        padding = b.number(padding_idx % weight.sizes[0], plugrad.int64)
+    if padding_idx >= 0:
+        padding = b.number(padding_idx, plugrad.int64)
         left_out = b.unsqueeze(b.op("Equal", index, padding, dtype=plugrad.bool), 1)
         rows = b.op("Where", left_out, nothing, rows, dtype=weight.dtype)
         ones = b.op("Where", left_out, b.number(0, weight.dtype), ones, dtype=weight.dtype)

@@ -47,6 +47,8 @@ def gather(b: Builder, x: Value, dim: int, index: Value, sparse_grad: bool = Fal
     if x.ndim == 0 or index.ndim == 0:
         flat = b.reshape(index, [-1])
         return b.reshape(b.op("Gather", b.reshape(x, [-1]), flat, axis=0), b.shape)
+    if x.ndim != index.ndim:
+        raise OnnxExporterError("needs an index with as many dimensions as the tensor")
     return b.op("GatherElements", x, _integers(b, index), axis=dim)  # type: ignore[no-any-return]
 
 

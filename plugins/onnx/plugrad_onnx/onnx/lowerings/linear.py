@@ -78,3 +78,8 @@ def einsum(
     dtype = computes_in(b.dtype)
     given = [b.cast(x, dtype) for x in tensors]
     return b.cast(b.op("Einsum", *given, equation=equation.replace(" ", "")), b.dtype)
+
+
+@lowers("linalg_det", "det")
+def det(b: Builder, x: Value) -> Value:
+    return b.op("Det", x)  # type: ignore[no-any-return]

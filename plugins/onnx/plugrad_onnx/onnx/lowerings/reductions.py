@@ -128,7 +128,8 @@ def var_mean(
 ) -> tuple[Value, Value]:
     centre = reduced(b, "ReduceMean", x, dim, True)
     off = b.op("Sub", x, centre)
-    squares = reduced(b, "ReduceSum", b.op("Mul", off, off), dim, keepdim)
+    squares = b.op("Mul", off, off, shape=x.shape)
+    squares = reduced(b, "ReduceSum", squares, dim, keepdim)
     count = b.number(_count(x, dim), x.dtype)
     if correction is None or correction != 0:
         less = b.op("Sub", count, b.number(1 if correction is None else correction, x.dtype))

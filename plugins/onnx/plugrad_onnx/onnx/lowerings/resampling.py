@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import plugrad
 from plugrad_onnx.onnx.builder import Builder, Value
 from plugrad_onnx.onnx.errors import OnnxExporterError
 from plugrad_onnx.onnx.registry import lowers
+from plugrad_onnx.onnx.sizes import Varying
 
 # plugrad's modes that Resize has.
 _MODES = {
@@ -36,11 +38,19 @@ def resample(
         how = "align_corners" if align_corners else "half_pixel"
         settings["coordinate_transformation_mode"] = how
     leading = x.ndim - rank
-    if scales and all(scale > 0 for scale in scales):
+    if any(scale > 0 for scale in scales):
+        pairs = zip(x.sizes[leading:], output_size, scales, strict=True)
+        if any(scale <= 0 or math.floor(_int(size) * scale) != _int(n) for size, n, scale in pairs):
+            return by_matrices(b, x, output_size, mode, align_corners, scales)
         factors = plugrad.tensor([*[1.0] * leading, *scales], dtype=plugrad.float32)
         return b.op("Resize", x, None, b.constant(factors), **settings)  # type: ignore[no-any-return]
     sizes = b.integers([*x.sizes[:leading], *output_size])
     return b.op("Resize", x, None, None, sizes, **settings)  # type: ignore[no-any-return]
+
+
+def _int(size: Any) -> int:
+    """A size; of a dynamic one that of the example."""
+    return size.values[0] if isinstance(size, Varying) else int(size)
 
 
 def by_matrices(

@@ -226,6 +226,11 @@ def replication_pad(b: Builder, x: Value, padding: Sequence[Any]) -> Value:
 def padded(b: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any = None) -> Value:
     """Pad the last dimensions; `pad` begins with the last one, as PyTorch has it."""
     count = len(pad) // 2
+    if mode == "reflect":
+        sizes = x.sizes[x.ndim - count :]
+        margins = zip(reversed(sizes), pad[::2], pad[1::2], strict=True)
+        if any(margin >= size for size, *pair in margins for margin in pair):
+            raise OnnxExporterError("reflects more elements than ONNX allows: pad by less")
     begins, ends = list(pad[::2])[::-1], list(pad[1::2])[::-1]
     kept = x.ndim - count
     pads = b.integers([*[0] * kept, *begins, *[0] * kept, *ends])
