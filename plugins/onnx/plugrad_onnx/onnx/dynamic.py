@@ -63,6 +63,12 @@ def dynamic_sizes(
 
 
 def _by_axes(names: Sequence[str], dynamic_axes: Mapping[str, Any]) -> list[Dimensions]:
+    unknown = [name for name in dynamic_axes if name not in names]
+    if unknown:
+        raise ValueError(
+            f"export(): dynamic_axes has {unknown[0]!r}, expected names of inputs, which are "
+            f"{', '.join(names)}"
+        )
     return [_dimensions(name, dynamic_axes.get(name)) for name in names]
 
 

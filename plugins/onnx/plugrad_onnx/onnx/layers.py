@@ -1,7 +1,7 @@
-"""Recurrent layers as one operator each, so that they become one ONNX node for each layer.
+"""Recurrent layers and padding as one operator each, which become single ONNX nodes.
 
-They run as many operators, and as many times as the example's sequence is long. For an export their
-`forward` is that of `plugrad_onnx::recurrent`, which has a lowering.
+They run as many operators; a recurrent layer as many times as the example's sequence is long. For an
+export their calls are those of `plugrad_onnx::recurrent` and `plugrad_onnx::pad`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any
 
 import plugrad
 from plugrad.library import Library
+from plugrad.overrides import PlugradFunctionMode
 
 LIBRARY = Library("plugrad_onnx", "DEF")
 LIBRARY.define(
     "recurrent(Tensor input, Tensor[] states, Tensor[] weights, str mode, int hidden_size, "
     "int num_layers, bool bias, bool batch_first, bool bidirectional, int layer) -> Tensor[]"
 )
+LIBRARY.define("pad(Tensor input, int[] pad, str mode, Scalar value) -> Tensor")
 # The layers of the model that is exported just now, and their own `forward`.
 _LAYERS: list[tuple[Any, Callable[..., Any]]] = []
 
@@ -29,7 +31,32 @@ def _run(input: Any, states: Any, weights: Any, mode: str, *settings: Any) -> tu
     return (output, *last) if mode == "LSTM" else (output, last)
 
 
+def _pad(input: Any, pad: Any, mode: str, value: Any) -> Any:
+    fill = {"value": value} if mode == "constant" else {}
+    return plugrad.nn.functional.pad(input, pad, mode, **fill)
+
+
 LIBRARY.impl("recurrent", _run, "CompositeImplicitAutograd")
+LIBRARY.impl("pad", _pad, "CompositeImplicitAutograd")
+
+
+class _WholePadding(PlugradFunctionMode):
+    """Within, `pad` calls one operator."""
+
+    def __plugrad_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is plugrad.nn.functional.pad:
+            return self.padded(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+    def padded(self, input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+        adds = any(width > 0 for width in pad) and (mode == "constant" or min(pad) >= 0)
+        if not adds or mode not in ("constant", "reflect", "replicate", "circular"):
+            return plugrad.nn.functional.pad(input, pad, mode, value)
+        fill = 0.0 if value is None else value
+        return plugrad.ops.plugrad_onnx.pad.default(input, list(pad), mode, fill)
+
 
 
 def _whole(number: int) -> Callable[..., Any]:
@@ -54,11 +81,11 @@ def _whole(number: int) -> Callable[..., Any]:
 
 @contextmanager
 def whole_layers(model: Any) -> Iterator[None]:
-    """Within, recurrent layers of a model call one operator each."""
+    """Within, recurrent layers of a model, and paddings, call one operator each."""
     modules = model.modules() if isinstance(model, plugrad.nn.Module) else ()
     layers = [each for each in modules if isinstance(each, plugrad.nn.RNNBase)]
     _LAYERS[:] = [(each, each.forward) for each in layers]
-    with ExitStack() as stack:
+    with _WholePadding(), ExitStack() as stack:
         stack.callback(_LAYERS.clear)
         for number, layer in enumerate(layers):
             if "forward" not in vars(layer) and type(layer).forward in _FORWARDS:

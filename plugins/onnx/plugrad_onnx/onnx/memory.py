@@ -60,7 +60,7 @@ class Memory:
         """The value that a name has now."""
         if name not in self.places:
             raise OnnxExporterError(
-                f"{name} is used, a result that the lowering of its operator does not give"
+                f"export(): {name} is used, a result that the lowering of its operator does not give"
             )
         return self._read(self.places[name])
 

@@ -309,3 +309,16 @@ def eye(b: Builder, n: Any, m: Any = None, **kwargs: Any) -> Value:
     rows = b.unsqueeze(_range(b, b.shape[0]), 1)
     same = b.op("Equal", rows, _range(b, b.shape[1]), dtype=plugrad.bool)
     return b.cast(same, b.dtype)
+
+
+@lowers("index_fill.int_Scalar", "index_fill.int_Tensor")
+def index_fill(b: Builder, x: Value, dim: int, index: Value, value: Any) -> Value:
+    if x.ndim == 0:
+        return b.operand(value, x.dtype)
+    axis = dim % x.ndim
+    column = b.reshape(_integers(b, index), [-1 if n == axis else 1 for n in range(x.ndim)])
+    count = index.sizes[0] if index.ndim else 1
+    shape = [count if n == axis else size for n, size in enumerate(x.sizes)]
+    rows = b.expand(column, shape)
+    filling = b.expand(b.operand(value, x.dtype), shape)
+    return b.op("ScatterElements", x, rows, filling, axis=axis)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any
 
 import plugrad
 from plugrad_onnx.onnx.builder import Builder, Value
+from plugrad_onnx.onnx.dtypes import computes_in
 from plugrad_onnx.onnx.errors import OnnxExporterError
 from plugrad_onnx.onnx.registry import lowers
 from plugrad_onnx.onnx.sizes import product
@@ -223,18 +224,54 @@ def replication_pad(b: Builder, x: Value, padding: Sequence[Any]) -> Value:
     return padded(b, x, padding, "edge")
 
 
+_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
+
+
+@lowers("plugrad_onnx::pad")
+def pad_(b: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any) -> Value:
+    if mode != "circular":
+        return padded(b, x, pad, _MODES[mode], value if mode == "constant" else None)
+    for place in range(len(pad) // 2):
+        axis = x.ndim - 1 - place
+        before, after = pad[2 * place : 2 * place + 2]
+        parts = [x]
+        if before > 0:
+            parts.insert(0, b.slice(x, axis, -before, None))
+        if after > 0:
+            parts.append(b.slice(x, axis, 0, after))
+        shape = [size + before + after if n == axis else size for n, size in enumerate(x.sizes)]
+        x = Value(b.op("Concat", *parts, axis=axis).name, tuple(shape), x.dtype)
+    return x
+
+
 def padded(b: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any = None) -> Value:
     """Pad the last dimensions; `pad` begins with the last one, as PyTorch has it."""
     count = len(pad) // 2
-    if mode == "reflect":
-        sizes = x.sizes[x.ndim - count :]
-        margins = zip(reversed(sizes), pad[::2], pad[1::2], strict=True)
-        if any(margin >= size for size, *pair in margins for margin in pair):
-            raise OnnxExporterError("reflects more elements than ONNX allows: pad by less")
+    if mode != "constant":
+        return _cropped(b, x, pad, mode)
     begins, ends = list(pad[::2])[::-1], list(pad[1::2])[::-1]
     kept = x.ndim - count
     pads = b.integers([*[0] * kept, *begins, *[0] * kept, *ends])
-    narrow = x.dtype in (plugrad.int16,)
-    wide = b.cast(x, plugrad.int32) if narrow else x
+    wide = b.cast(x, computes_in(x.dtype)) if x.dtype == plugrad.int16 else x
     fill = None if value is None else b.number(value, wide.dtype)
     return b.cast(b.op("Pad", wide, pads, fill, mode=mode), x.dtype)
+
+
+def _cropped(b: Builder, x: Value, pad: Sequence[Any], mode: str) -> Value:
+    """Padding by elements of the tensor; what a negative number takes away goes last."""
+    count = len(pad) // 2
+    sizes = list(reversed(x.sizes[x.ndim - count :]))
+    margins = [margin if margin > 0 else 0 for margin in pad]
+    if mode == "reflect" and any(m >= sizes[n // 2] for n, m in enumerate(margins)):
+        raise OnnxExporterError("reflects more elements than ONNX allows: pad by less")
+    begins, ends = margins[::2][::-1], margins[1::2][::-1]
+    kept = x.ndim - count
+    pads = b.integers([*[0] * kept, *begins, *[0] * kept, *ends])
+    result: Value = b.op("Pad", x, pads, mode=mode)
+    for place in range(count):
+        begin, end = pad[2 * place], pad[2 * place + 1]
+        if begin < 0 or end < 0:
+            last = end if end < 0 else None
+            first = -begin if begin < 0 else 0
+            result = b.slice(result, x.ndim - 1 - place, first, last)
+    return result
