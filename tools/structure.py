@@ -20,6 +20,7 @@ DISTRIBUTIONS = {
     "plugrad_nn": "plugins/nn",
     "plugrad_distributions": "plugins/distributions",
     "plugrad_onednn": "plugins/onednn",
+    "plugrad_onnx": "plugins/onnx",
     "plugrad_special": "plugins/special",
     "plugrad_as_torch": "plugins/as_torch",
 }

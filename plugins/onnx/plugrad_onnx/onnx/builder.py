@@ -251,10 +251,13 @@ class Builder:
     def reshape(self, value: Value, shape: Sequence[Any]) -> Value:
         """The value with another shape of as many elements; one size may be -1."""
         shape = list(shape)
-        unknown = [axis for axis, size in enumerate(shape) if not self.is_known(size)]
         asked: list[Any] = list(shape)
-        if len(unknown) == 1 and -1 not in [size for size in shape if type(size) is int]:
-            asked[unknown[0]] = -1
+        varying = [axis for axis, size in enumerate(shape) if isinstance(size, Varying)]
+        if len(varying) > 1:
+            varying = [axis for axis in varying if not self.is_known(shape[axis])]
+        # One size follows from the others.
+        if len(varying) == 1 and not any(type(size) is int and size < 1 for size in shape):
+            asked[varying[0]] = -1
         zero = 1 if any(type(size) is int and size == 0 for size in asked) else None
         given = None if any(type(size) is int and size == -1 for size in shape) else tuple(shape)
         return self.op("Reshape", value, self.integers(asked), shape=given, allowzero=zero)  # type: ignore[no-any-return]

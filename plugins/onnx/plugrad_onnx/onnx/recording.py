@@ -14,6 +14,7 @@ from plugrad.transforms.capture.errors import user_line
 from plugrad.transforms.capture.recorder import Recorder
 from plugrad_onnx.onnx.layers import whole_layers
 from plugrad_onnx.onnx.registry import functional_of, lowering_of
+from plugrad_onnx.onnx.state import exporting
 
 
 class Places:
@@ -91,7 +92,7 @@ def record(
     def recorder(inputs: list[Any], given: dict[str, Any]) -> ExportRecorder:
         return ExportRecorder(inputs, given, places)
 
-    with plugrad.no_grad(), _paths(model, places), whole_layers(model):
+    with plugrad.no_grad(), exporting(), _paths(model, places), whole_layers(model):
         return capture_with(recorder, model, args, kwargs), places
 
 
