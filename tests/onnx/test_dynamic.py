@@ -73,9 +73,7 @@ def test_several_dimensions_of_several_inputs() -> None:
         return scores.reshape(batch * count, key.shape[1]).softmax(-1)
 
     axes = {"query": {0: "batch", 1: "queries"}, "key": {0: "batch", 1: "keys"}}
-    program = exported(
-        attend, plugrad.randn(2, 2, 4), plugrad.randn(2, 2, 4), dynamic_axes=axes
-    )
+    program = exported(attend, plugrad.randn(2, 2, 4), plugrad.randn(2, 2, 4), dynamic_axes=axes)
     for b, q, k in ((1, 1, 1), (3, 5, 2), (4, 2, 6)):
         compare(program, attend, plugrad.randn(b, q, 4), plugrad.randn(b, k, 4))
 

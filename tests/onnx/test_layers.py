@@ -53,9 +53,18 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
         lambda: (randn(2, 3, 7, 6),),
     ),
     "MaxPool3d": (lambda: nn.MaxPool3d(2), lambda: (randn(1, 2, 4, 5, 4),)),
-    "MaxUnpool1d": (lambda: nn.MaxUnpool1d(2), lambda: nn.MaxPool1d(2, return_indices=True)(randn(1, 2, 6))),
-    "MaxUnpool2d": (lambda: nn.MaxUnpool2d(2), lambda: nn.MaxPool2d(2, return_indices=True)(randn(2, 2, 4, 6))),
-    "MaxUnpool3d": (lambda: nn.MaxUnpool3d(2), lambda: nn.MaxPool3d(2, return_indices=True)(randn(1, 2, 4, 4, 2))),
+    "MaxUnpool1d": (
+        lambda: nn.MaxUnpool1d(2),
+        lambda: nn.MaxPool1d(2, return_indices=True)(randn(1, 2, 6)),
+    ),
+    "MaxUnpool2d": (
+        lambda: nn.MaxUnpool2d(2),
+        lambda: nn.MaxPool2d(2, return_indices=True)(randn(2, 2, 4, 6)),
+    ),
+    "MaxUnpool3d": (
+        lambda: nn.MaxUnpool3d(2),
+        lambda: nn.MaxPool3d(2, return_indices=True)(randn(1, 2, 4, 4, 2)),
+    ),
     "AvgPool1d": (lambda: nn.AvgPool1d(3, 2, 1), lambda: (randn(2, 3, 9),)),
     "AvgPool2d": (
         lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False),
@@ -68,7 +77,10 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
     "AvgPool3d": (lambda: nn.AvgPool3d(2), lambda: (randn(1, 2, 4, 5, 4),)),
     "AdaptiveAvgPool1d": (lambda: nn.AdaptiveAvgPool1d(3), lambda: (randn(2, 3, 8),)),
     "AdaptiveAvgPool2d": (lambda: nn.AdaptiveAvgPool2d((1, 1)), lambda: (randn(2, 3, 7, 8),)),
-    "AdaptiveAvgPool2d, parts": (lambda: nn.AdaptiveAvgPool2d((3, None)), lambda: (randn(2, 3, 7, 8),)),
+    "AdaptiveAvgPool2d, parts": (
+        lambda: nn.AdaptiveAvgPool2d((3, None)),
+        lambda: (randn(2, 3, 7, 8),),
+    ),
     "AdaptiveAvgPool3d": (lambda: nn.AdaptiveAvgPool3d(2), lambda: (randn(1, 2, 4, 5, 4),)),
     "AdaptiveMaxPool1d": (lambda: nn.AdaptiveMaxPool1d(3), lambda: (randn(2, 3, 8),)),
     "AdaptiveMaxPool2d": (lambda: nn.AdaptiveMaxPool2d(3), lambda: (randn(2, 3, 7, 8),)),
@@ -258,7 +270,10 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
         lambda: nn.CrossEntropyLoss(weight=plugrad.rand(5), label_smoothing=0.1),
         lambda: (randn(3, 5), classes(3)),
     ),
-    "CrossEntropyLoss, images": (nn.CrossEntropyLoss, lambda: (randn(2, 5, 3, 3), classes(2, 3, 3))),
+    "CrossEntropyLoss, images": (
+        nn.CrossEntropyLoss,
+        lambda: (randn(2, 5, 3, 3), classes(2, 3, 3)),
+    ),
     "CrossEntropyLoss, probabilities": (
         nn.CrossEntropyLoss,
         lambda: (randn(3, 5), plugrad.softmax(randn(3, 5), 1)),

@@ -70,7 +70,7 @@ def indexed(x: Tensor) -> Tensor:
 
 def integers(x: Tensor) -> Tensor:
     counts = plugrad.zeros(4, dtype=plugrad.int64)
-    counts += (x[0] > 0)
+    counts += x[0] > 0
     return counts
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import plugrad
 from plugrad.onnx import OnnxExporterError
 from plugrad.testing.cases import Arguments, OpCase, core_cases, resolve, seed_of
 from tests.onnx.exported import compare, exported

@@ -48,7 +48,9 @@ def aligned(graphs: Sequence[Graph], places: Places) -> list[Call]:
     for group in zip(*[graph.nodes for graph in graphs], strict=True):
         node = group[0]
         try:
-            shapes = tuple(_shape([each.metas[n] for each in group]) for n in range(len(node.metas)))
+            shapes = tuple(
+                _shape([each.metas[n] for each in group]) for n in range(len(node.metas))
+            )
             args = tuple(_merged([each.args for each in group]))
             kwargs = {name: _merged([each.kwargs[name] for each in group]) for name in node.kwargs}
         except SizeError as error:
@@ -69,8 +71,8 @@ def _at(places: Places, node: Node) -> str:
 def _differ(node: Node, places: Places) -> OnnxExporterError:
     return OnnxExporterError(
         f"the model calls other operators where a dynamic size is another, first at "
-        f"{node.op.name()}{_at(places, node)}: a loop or a branch depends on that size, and an ONNX "
-        "graph has one sequence of operators; leave that dimension out of dynamic_axes or "
+        f"{node.op.name()}{_at(places, node)}: a loop or a branch depends on that size, and an "
+        "ONNX graph has one sequence of operators; leave that dimension out of dynamic_axes or "
         "dynamic_shapes"
     )
 
@@ -87,7 +89,7 @@ def _shape(metas: list[Meta | None]) -> tuple[Any, ...] | None:
 def _merged(values: list[Any]) -> Any:
     """One argument of several."""
     first = values[0]
-    if isinstance(first, (list, tuple)) and type(first) is not str:
+    if isinstance(first, (list, tuple)):
         if len({len(value) for value in values}) > 1:
             raise SizeError("has lists of another length where a dynamic size is another")
         items = [_merged(list(group)) for group in zip(*values, strict=True)]

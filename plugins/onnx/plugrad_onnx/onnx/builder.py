@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import onnx
-import plugrad
 from onnx import helper, numpy_helper
+
+import plugrad
 from plugrad_onnx.onnx.dtypes import array_of, onnx_type
 from plugrad_onnx.onnx.errors import OnnxExporterError, SizeError
 from plugrad_onnx.onnx.sizes import Symbols, Varying
@@ -107,6 +108,28 @@ class Builder:
             if isinstance(size, Varying):
                 self._dimensions.setdefault(size.values, (value.name, axis))
 
+    @overload
+    def op(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        outputs: Literal[1] = 1,
+        dtype: Any = None,
+        shape: tuple[Any, ...] | None = None,
+        domain: str = "",
+        **attributes: Any,
+    ) -> Value: ...
+    @overload
+    def op(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        outputs: int,
+        dtype: Any = None,
+        shape: tuple[Any, ...] | None = None,
+        domain: str = "",
+        **attributes: Any,
+    ) -> Any: ...
     def op(
         self,
         op_type: str,
@@ -192,7 +215,7 @@ class Builder:
         """The value in another dtype, itself if it has it."""
         if value.dtype == dtype:
             return value
-        return self.op("Cast", value, dtype=dtype, shape=value.shape, to=onnx_type(dtype))  # type: ignore[no-any-return]
+        return self.op("Cast", value, dtype=dtype, shape=value.shape, to=onnx_type(dtype))
 
     # Sizes
 
@@ -205,7 +228,7 @@ class Builder:
         ]
         if len(parts) == 1:
             return parts[0]
-        return self.op("Concat", *parts, dtype=plugrad.int64, axis=0)  # type: ignore[no-any-return]
+        return self.op("Concat", *parts, dtype=plugrad.int64, axis=0)
 
     def is_known(self, number: Any) -> bool:
         """Whether `integers` can compute a number."""
@@ -230,7 +253,7 @@ class Builder:
         if dimension is not None:
             name, axis = dimension
             value = Value(name, None, plugrad.int64)
-            return self.op("Shape", value, dtype=plugrad.int64, start=axis, end=axis + 1)  # type: ignore[no-any-return]
+            return self.op("Shape", value, dtype=plugrad.int64, start=axis, end=axis + 1)
         if terms is None:
             raise SizeError(
                 f"a number is {number.values} where the dynamic sizes "
@@ -260,29 +283,29 @@ class Builder:
             asked[varying[0]] = -1
         zero = 1 if any(type(size) is int and size == 0 for size in asked) else None
         given = None if any(type(size) is int and size == -1 for size in shape) else tuple(shape)
-        return self.op("Reshape", value, self.integers(asked), shape=given, allowzero=zero)  # type: ignore[no-any-return]
+        return self.op("Reshape", value, self.integers(asked), shape=given, allowzero=zero)
 
     def expand(self, value: Value, shape: Sequence[Any]) -> Value:
         """The value, repeated along dimensions that are one."""
-        return self.op("Expand", value, self.integers(shape), shape=tuple(shape))  # type: ignore[no-any-return]
+        return self.op("Expand", value, self.integers(shape), shape=tuple(shape))
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
         """The value with its dimensions in another order."""
         shape = None if value.shape is None else tuple(value.shape[axis] for axis in order)
-        return self.op("Transpose", value, perm=list(order), shape=shape)  # type: ignore[no-any-return]
+        return self.op("Transpose", value, perm=list(order), shape=shape)
 
     def unsqueeze(self, value: Value, *axes: int) -> Value:
         """The value with dimensions of one; `axes` are theirs in the result."""
-        return self.op("Unsqueeze", value, self.constant(list(axes)))  # type: ignore[no-any-return]
+        return self.op("Unsqueeze", value, self.constant(list(axes)))
 
     def squeeze(self, value: Value, *axes: int) -> Value:
         """The value without dimensions of one; `axes` are not negative."""
-        return self.op("Squeeze", value, self.constant(list(axes)))  # type: ignore[no-any-return]
+        return self.op("Squeeze", value, self.constant(list(axes)))
 
     def slice(self, value: Value, axis: int, start: Any, end: Any, step: int = 1) -> Value:
         """A part of the value along one dimension; `end` None is its end."""
         last = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
-        return self.op(  # type: ignore[no-any-return]
+        return self.op(
             "Slice",
             value,
             self.integers([start]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+
 import plugrad
 from plugrad_onnx.onnx.errors import OnnxExporterError
 

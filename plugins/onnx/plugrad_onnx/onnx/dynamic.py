@@ -55,8 +55,8 @@ def dynamic_sizes(
             owners.setdefault(symbol, f"dimension {axis} of {name!r}")
             if size == 0:
                 raise ValueError(
-                    f"export(): the dimension {axis} of the input {name!r} has no elements: give an "
-                    "example with some"
+                    f"export(): the dimension {axis} of the input {name!r} has no elements: give "
+                    "an example with some"
                 )
         checked.append(made)
     return checked, sizes
@@ -109,10 +109,14 @@ def _specs(value: Any, shape: Any) -> list[Any]:
         return [shape]
     if isinstance(value, dict):
         inner = shape or {}
-        return [spec for key in sorted(value, key=str) for spec in _specs(value[key], inner.get(key))]
+        return [
+            spec for key in sorted(value, key=str) for spec in _specs(value[key], inner.get(key))
+        ]
     if isinstance(value, (list, tuple)):
         parts = shape if shape is not None else [None] * len(value)
-        return [spec for each, part in zip(value, parts, strict=True) for spec in _specs(each, part)]
+        return [
+            spec for each, part in zip(value, parts, strict=True) for spec in _specs(each, part)
+        ]
     return []
 
 
@@ -153,7 +157,7 @@ def _tensors(value: Any) -> list[tuple[str, Any]]:
 
 
 def resized(tensor: Any, dimensions: Dimensions, sizes: Mapping[str, int]) -> Any:
-    """The tensor with its rows repeated or left out, so that dynamic dimensions have these sizes."""
+    """The tensor with rows repeated or left out, so that dynamic dimensions have these sizes."""
     for axis, symbol in dimensions.items():
         size = tensor.shape[axis]
         if sizes[symbol] != size:

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 import onnx
+
 import plugrad
 from plugrad.transforms.capture import CaptureError
 from plugrad.transforms.capture.trees import flatten, unflatten
@@ -160,8 +161,8 @@ def _opset(version: int | None) -> int:
         return DEFAULT
     if type(version) is not int or not OLDEST <= version <= newest:
         raise ValueError(
-            f"export(): opset_version must be an int from {OLDEST} to {newest}, the newest that the "
-            f"installed onnx {onnx.__version__} knows, got {version!r}"
+            f"export(): opset_version must be an int from {OLDEST} to {newest}, the newest that "
+            f"the installed onnx {onnx.__version__} knows, got {version!r}"
         )
     return version
 
@@ -225,7 +226,11 @@ def _nested_names(stem: str, value: Any) -> list[str]:
     if isinstance(value, plugrad.Tensor):
         return [stem]
     if isinstance(value, dict):
-        return [n for key in sorted(value, key=str) for n in _nested_names(f"{stem}_{key}", value[key])]
+        return [
+            n for key in sorted(value, key=str) for n in _nested_names(f"{stem}_{key}", value[key])
+        ]
     if isinstance(value, (list, tuple)):
-        return [n for place, each in enumerate(value) for n in _nested_names(f"{stem}_{place}", each)]
+        return [
+            n for place, each in enumerate(value) for n in _nested_names(f"{stem}_{place}", each)
+        ]
     return []

@@ -1,7 +1,7 @@
 """Recurrent layers and padding as one operator each, which become single ONNX nodes.
 
-They run as many operators; a recurrent layer as many times as the example's sequence is long. For an
-export their calls are those of `plugrad_onnx::recurrent` and `plugrad_onnx::pad`.
+They run as many operators; a recurrent layer as many times as the example's sequence is long. For
+an export their calls are those of `plugrad_onnx::recurrent` and `plugrad_onnx::pad`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class _WholePadding(PlugradFunctionMode):
             return plugrad.nn.functional.pad(input, pad, mode, value)
         fill = 0.0 if value is None else value
         return plugrad.ops.plugrad_onnx.pad.default(input, list(pad), mode, fill)
-
 
 
 def _whole(number: int) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
 """Values of a graph in which operators write to memory, as values that never change.
 
-A `Place` is what a name of the captured graph stands for. A view knows the place it is a view of and
-the call that made it. Each write makes a new value of the tensor that has the memory; views of it
-are made again when they are asked for.
+A `Place` is what a name of the captured graph stands for. A view knows the place it is a view of
+and the call that made it. Each write makes a new value of the tensor that has the memory; views of
+it are made again when they are asked for.
 
     x ---- transpose ----> v        v.add_(1) makes another v, which is put into x at the
     |                               positions that the transposed positions of x say
@@ -60,7 +60,7 @@ class Memory:
         """The value that a name has now."""
         if name not in self.places:
             raise OnnxExporterError(
-                f"export(): {name} is used, a result that the lowering of its operator does not give"
+                f"export(): {name} is used, which the lowering of its operator does not give"
             )
         return self._read(self.places[name])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+
 import plugrad
 from plugrad.transforms.capture.trees import flatten
 
@@ -52,7 +53,9 @@ class ONNXProgram:
         """
         path = Path(fspath(destination))
         if external_data is None:
-            external_data = sum(len(t.raw_data) for t in self.model_proto.graph.initializer) > LARGEST
+            external_data = (
+                sum(len(t.raw_data) for t in self.model_proto.graph.initializer) > LARGEST
+            )
         if not external_data:
             onnx.save_model(self.model_proto, str(path))
             return

@@ -4,7 +4,8 @@ A model is captured at several sizes of its dynamic dimensions. A number that is
 captures is a `Varying`: one value for each. It computes like an int. What is true of all captures
 may decide, anything else raises `SizeError`.
 
-`fit` finds the polynomial that gives such a number: c + sum a_i s_i + sum a_ij s_i s_j with integers.
+`fit` finds the polynomial that gives such a number: c + sum a_i s_i + sum a_ij s_i s_j, where c and
+all a are integers.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ class Varying:
         return hash(self.values)
 
     def __index__(self) -> int:
-        raise SizeError(f"a number is needed that a dynamic size changes: it is one of {self.values}")
+        raise SizeError(
+            f"a number is needed that a dynamic size changes: it is one of {self.values}"
+        )
 
 
 Number = int | Varying
@@ -138,8 +141,9 @@ class Symbols:
         base_row = [triple[0] for triple in triples]
         rows = [tuple(base_row)]
         places = range(len(triples))
-        for changed in [*combinations(places, 1), *combinations(places, 2)]:
-            rows.append(tuple(triples[n][n in changed] for n in places))
+        for count in (1, 2):
+            changes = combinations(places, count)
+            rows += [tuple(triples[n][n in some] for n in places) for some in changes]
         rows.append(tuple(triple[2] for triple in triples))
         return cls(tuple(sizes), tuple(rows))
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
-import plugrad
 from onnx import helper
+
+import plugrad
 from plugrad.transforms.capture import Graph, Ref
 from plugrad.transforms.capture.node import names_in
 from plugrad_onnx.onnx import lowerings  # noqa: F401  # registers them
@@ -191,7 +192,8 @@ class Translation:
                 "operators that have one: plugrad.onnx.register_lowering adds one, or compute it "
                 "outside of the model"
             )
-        if len(node.writes) > 1 or (node.writes and node.writes[0] not in names_in(node.values[:1])):
+        first = list(names_in(node.values[:1]))
+        if node.writes and list(node.writes) != first:
             raise OnnxExporterError(
                 f"{node.op.name()} writes to {len(node.writes)} tensors: in an ONNX graph one can "
                 "be exported that writes to its first argument; call it without out="
@@ -256,11 +258,11 @@ class Translation:
         inputs = [self._info(value) for value in self.inputs]
         if not export_params:
             stored = set(self.stored.values())
-            for proto in initializers:
-                if proto.name in stored:
-                    inputs.append(
-                        helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
-                    )
+            inputs += [
+                helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
+                for proto in initializers
+                if proto.name in stored
+            ]
             initializers = [proto for proto in initializers if proto.name not in stored]
         outputs = [self._info(value) for value in self.outputs]
         graph = helper.make_graph(nodes, name, inputs, outputs, initializers)

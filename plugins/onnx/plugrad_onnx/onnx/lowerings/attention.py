@@ -33,7 +33,7 @@ def attention(
     factor = 1 / math.sqrt(query.sizes[-1]) if scale is None else float(scale)
     four = query.ndim == key.ndim == value.ndim == 4
     if b.opset >= 23 and four and (attn_mask is None or not is_causal):
-        return b.op(  # type: ignore[no-any-return]
+        return b.op(
             "Attention", query, key, value, attn_mask, is_causal=int(is_causal), scale=factor
         )
     if enable_gqa:
@@ -56,7 +56,7 @@ def attention(
         # A row that may look at nothing gives zeros.
         nothing = b.op("IsNaN", weights, dtype=plugrad.bool)
         weights = b.op("Where", nothing, b.number(0, query.dtype), weights, dtype=query.dtype)
-    return b.op("MatMul", weights, value)  # type: ignore[no-any-return]
+    return b.op("MatMul", weights, value)
 
 
 def _repeated(b: Builder, x: Value, heads: Any) -> Value:

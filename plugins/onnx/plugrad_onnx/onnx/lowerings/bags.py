@@ -16,9 +16,10 @@ SUM, MEAN, MAX = range(3)
 def embedding_bag_padding_idx(
     b: Builder, weight: Value, *rest: Any
 ) -> tuple[Value, None, None, None]:
-    *settings, padding_idx = rest
+    padding_idx = rest[-1]
     padding = -1 if padding_idx is None else padding_idx % weight.sizes[0]
-    return embedding_bag(b, weight, *settings, padding)
+    settings: Any = (*rest[:-1], padding)
+    return embedding_bag(b, weight, *settings)
 
 
 @lowers("embedding_bag", "_embedding_bag")

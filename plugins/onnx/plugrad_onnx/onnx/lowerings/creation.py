@@ -30,9 +30,7 @@ def ones(b: Builder, *args: Any, **kwargs: Any) -> Value:
 
 
 @lowers("arange")
-def arange(
-    b: Builder, start: Any = None, end: Any = None, step: Any = 1, **kwargs: Any
-) -> Value:
+def arange(b: Builder, start: Any = None, end: Any = None, step: Any = 1, **kwargs: Any) -> Value:
     if end is None:
         start, end = 0, start
     whole = not any(isinstance(number, float) for number in (start, end, step))
@@ -64,4 +62,3 @@ def fill(b: Builder, x: Value, value: Any) -> Value:
 @lowers("zero_")
 def zero(b: Builder, x: Value) -> Value:
     return b.expand(b.number(0, x.dtype), x.sizes)
-

@@ -51,7 +51,7 @@ def promoted(x: Any, y: Any) -> Any:
 
 def _float(name: str) -> Callable[..., Value]:
     def lower(b: Builder, x: Value) -> Value:
-        return b.op(name, b.cast(x, b.dtype))  # type: ignore[no-any-return]
+        return b.op(name, b.cast(x, b.dtype))
 
     return lower
 
@@ -82,7 +82,7 @@ def compared(b: Builder, name: str, x: Any, y: Any) -> Value:
     """A comparison of two operands, of which one may be a number."""
     dtype = promoted(x, y)
     dtype = computes_in(dtype) if dtype != plugrad.bool or name != "Equal" else dtype
-    return b.op(name, b.operand(x, dtype), b.operand(y, dtype), dtype=plugrad.bool)  # type: ignore[no-any-return]
+    return b.op(name, b.operand(x, dtype), b.operand(y, dtype), dtype=plugrad.bool)
 
 
 def _compared(name: str) -> Callable[..., Value]:
@@ -91,7 +91,7 @@ def _compared(name: str) -> Callable[..., Value]:
 
 def _logical(name: str) -> Callable[..., Value]:
     def lower(b: Builder, x: Any, y: Any) -> Value:
-        return b.op(name, b.operand(x, plugrad.bool), b.operand(y, plugrad.bool))  # type: ignore[no-any-return]
+        return b.op(name, b.operand(x, plugrad.bool), b.operand(y, plugrad.bool))
 
     return lower
 
@@ -99,7 +99,7 @@ def _logical(name: str) -> Callable[..., Value]:
 def _bitwise(of_bools: str, of_ints: str) -> Callable[..., Value]:
     def lower(b: Builder, x: Any, y: Any) -> Value:
         name = of_bools if b.dtype == plugrad.bool else of_ints
-        return b.op(name, b.operand(x, b.dtype), b.operand(y, b.dtype))  # type: ignore[no-any-return]
+        return b.op(name, b.operand(x, b.dtype), b.operand(y, b.dtype))
 
     return lower
 
@@ -122,17 +122,17 @@ for _name, (_bools, _ints) in BITWISE.items():
 
 @lowers("ne.Tensor", "ne.Scalar")
 def ne(b: Builder, x: Any, y: Any) -> Value:
-    return b.op("Not", compared(b, "Equal", x, y))  # type: ignore[no-any-return]
+    return b.op("Not", compared(b, "Equal", x, y))
 
 
 @lowers("logical_not")
 def logical_not(b: Builder, x: Value) -> Value:
-    return b.op("Not", b.cast(x, plugrad.bool))  # type: ignore[no-any-return]
+    return b.op("Not", b.cast(x, plugrad.bool))
 
 
 @lowers("bitwise_not")
 def bitwise_not(b: Builder, x: Value) -> Value:
-    return b.op("Not" if x.dtype == plugrad.bool else "BitwiseNot", x)  # type: ignore[no-any-return]
+    return b.op("Not" if x.dtype == plugrad.bool else "BitwiseNot", x)
 
 
 def _sum(b: Builder, name: str, x: Any, y: Any, alpha: Any) -> Value:
@@ -160,7 +160,7 @@ def rsub(b: Builder, x: Any, y: Any, alpha: Any = 1) -> Value:
 
 @lowers("div.Tensor", "div.Scalar")
 def div(b: Builder, x: Any, y: Any) -> Value:
-    return b.op("Div", b.operand(x, b.dtype), b.operand(y, b.dtype))  # type: ignore[no-any-return]
+    return b.op("Div", b.operand(x, b.dtype), b.operand(y, b.dtype))
 
 
 @lowers("div.Tensor_mode", "div.Scalar_mode")
@@ -179,7 +179,7 @@ def floor_divide(b: Builder, x: Any, y: Any) -> Value:
     dtype = computes_in(b.dtype)
     first, second = b.operand(x, dtype), b.operand(y, dtype)
     if is_float(dtype):
-        return b.op("Floor", b.op("Div", first, second))  # type: ignore[no-any-return]
+        return b.op("Floor", b.op("Div", first, second))
     # Div of integers rounds to zero; what is left over has the sign of the divisor.
     whole = b.op("Sub", first, b.op("Mod", first, second))
     return b.cast(b.op("Div", whole, second), b.dtype)
@@ -197,7 +197,7 @@ def remainder(b: Builder, x: Any, y: Any) -> Value:
     other = b.op("Less", second, zero, dtype=plugrad.bool)
     some = b.op("Not", b.op("Equal", rest, zero, dtype=plugrad.bool))
     wrong = b.op("And", some, b.op("Xor", negative, other))
-    return b.op("Where", wrong, b.op("Add", rest, second), rest, dtype=dtype)  # type: ignore[no-any-return]
+    return b.op("Where", wrong, b.op("Add", rest, second), rest, dtype=dtype)
 
 
 @lowers("fmod.Tensor", "fmod.Scalar")
@@ -211,21 +211,21 @@ def power(b: Builder, x: Any, y: Any) -> Value:
     dtype = computes_in(b.dtype)
     if not isinstance(y, Value) and is_float(dtype):
         if y == 0.5:
-            return b.op("Sqrt", b.operand(x, dtype))  # type: ignore[no-any-return]
+            return b.op("Sqrt", b.operand(x, dtype))
         if y == 2:
             first = b.operand(x, dtype)
-            return b.op("Mul", first, first)  # type: ignore[no-any-return]
+            return b.op("Mul", first, first)
     return b.cast(b.op("Pow", b.operand(x, dtype), b.operand(y, dtype)), b.dtype)
 
 
 @lowers("rsqrt")
 def rsqrt(b: Builder, x: Value) -> Value:
-    return b.op("Reciprocal", b.op("Sqrt", b.cast(x, b.dtype)))  # type: ignore[no-any-return]
+    return b.op("Reciprocal", b.op("Sqrt", b.cast(x, b.dtype)))
 
 
 def truncated(b: Builder, x: Value) -> Value:
     """Floats without their fraction."""
-    return b.op("Mul", b.op("Sign", x), b.op("Floor", b.op("Abs", x)))  # type: ignore[no-any-return]
+    return b.op("Mul", b.op("Sign", x), b.op("Floor", b.op("Abs", x)))
 
 
 @lowers("trunc")
@@ -242,24 +242,24 @@ def square(b: Builder, x: Value) -> Value:
 
 @lowers("log2")
 def log2(b: Builder, x: Value) -> Value:
-    return b.op("Div", b.op("Log", b.cast(x, b.dtype)), b.number(math.log(2), b.dtype))  # type: ignore[no-any-return]
+    return b.op("Div", b.op("Log", b.cast(x, b.dtype)), b.number(math.log(2), b.dtype))
 
 
 @lowers("log10")
 def log10(b: Builder, x: Value) -> Value:
-    return b.op("Div", b.op("Log", b.cast(x, b.dtype)), b.number(math.log(10), b.dtype))  # type: ignore[no-any-return]
+    return b.op("Div", b.op("Log", b.cast(x, b.dtype)), b.number(math.log(10), b.dtype))
 
 
 @lowers("erfc")
 def erfc(b: Builder, x: Value) -> Value:
-    return b.op("Sub", b.number(1, b.dtype), b.op("Erf", b.cast(x, b.dtype)))  # type: ignore[no-any-return]
+    return b.op("Sub", b.number(1, b.dtype), b.op("Erf", b.cast(x, b.dtype)))
 
 
 @lowers("isnan")
 def isnan(b: Builder, x: Value) -> Value:
     if not is_float(x.dtype):
         return b.expand(b.number(False, plugrad.bool), x.sizes)
-    return b.op("IsNaN", x, dtype=plugrad.bool)  # type: ignore[no-any-return]
+    return b.op("IsNaN", x, dtype=plugrad.bool)
 
 
 @lowers("isinf")
@@ -267,18 +267,15 @@ def isinf(b: Builder, x: Value) -> Value:
     if not is_float(x.dtype):
         return b.expand(b.number(False, plugrad.bool), x.sizes)
     wide = x if x.dtype == plugrad.float64 else b.cast(x, plugrad.float32)
-    return b.op("IsInf", wide, dtype=plugrad.bool)  # type: ignore[no-any-return]
+    return b.op("IsInf", wide, dtype=plugrad.bool)
 
 
 @lowers("where.self", "where.Scalar", "where.ScalarSelf", "where.ScalarOther")
 def where(b: Builder, condition: Value, x: Any, y: Any) -> Value:
-    return b.op(  # type: ignore[no-any-return]
-        "Where",
-        b.cast(condition, plugrad.bool),
-        b.operand(x, b.dtype),
-        b.operand(y, b.dtype),
-        dtype=b.dtype,
-    )
+    dtype = computes_in(b.dtype)
+    chosen = b.cast(condition, plugrad.bool)
+    found = b.op("Where", chosen, b.operand(x, dtype), b.operand(y, dtype), dtype=dtype)
+    return b.cast(found, b.dtype)
 
 
 @lowers("masked_fill.Scalar", "masked_fill.Tensor")
@@ -307,7 +304,7 @@ def clamp_max(b: Builder, x: Value, max: Any) -> Value:
     return clamp(b, x, None, max)
 
 
-@lowers("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar", "bitwise_left_shift.Scalar_Tensor")  # fmt: skip
+@lowers(*[f"bitwise_left_shift.{name}" for name in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")])
 def left_shift(b: Builder, x: Any, y: Any) -> Value:
     # BitShift is of unsigned integers only.
     wide = plugrad.float64
@@ -318,6 +315,4 @@ def left_shift(b: Builder, x: Any, y: Any) -> Value:
 
 @lowers("lerp.Scalar", "lerp.Tensor")
 def lerp(b: Builder, x: Value, end: Value, weight: Any) -> Value:
-    return b.op("Add", x, b.op("Mul", b.operand(weight, b.dtype), b.op("Sub", end, x)))  # type: ignore[no-any-return]
-
-
+    return b.op("Add", x, b.op("Mul", b.operand(weight, b.dtype), b.op("Sub", end, x)))

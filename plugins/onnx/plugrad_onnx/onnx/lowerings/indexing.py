@@ -29,17 +29,17 @@ def index_select(b: Builder, x: Value, dim: int, index: Value) -> Value:
         return x
     if index.ndim == 0:
         index = b.reshape(index, [1])
-    return b.op("Gather", x, _integers(b, index), axis=dim)  # type: ignore[no-any-return]
+    return b.op("Gather", x, _integers(b, index), axis=dim)
 
 
 @lowers("embedding")
 def embedding(b: Builder, weight: Value, indices: Value, *args: Any) -> Value:
-    return b.op("Gather", weight, _integers(b, indices), axis=0)  # type: ignore[no-any-return]
+    return b.op("Gather", weight, _integers(b, indices), axis=0)
 
 
 @lowers("take")
 def take(b: Builder, x: Value, index: Value) -> Value:
-    return b.op("Gather", b.reshape(x, [-1]), _integers(b, index), axis=0)  # type: ignore[no-any-return]
+    return b.op("Gather", b.reshape(x, [-1]), _integers(b, index), axis=0)
 
 
 @lowers("gather")
@@ -49,7 +49,7 @@ def gather(b: Builder, x: Value, dim: int, index: Value, sparse_grad: bool = Fal
         return b.reshape(b.op("Gather", b.reshape(x, [-1]), flat, axis=0), b.shape)
     if x.ndim != index.ndim:
         raise OnnxExporterError("needs an index with as many dimensions as the tensor")
-    return b.op("GatherElements", x, _integers(b, index), axis=dim)  # type: ignore[no-any-return]
+    return b.op("GatherElements", x, _integers(b, index), axis=dim)
 
 
 @lowers("index.Tensor")
@@ -84,7 +84,7 @@ def _put_back(b: Builder, found: Value, rank: int, first: int) -> Value:
     """The dimensions that an index gave, moved behind those that were before it."""
     total = len(b.shape)
     order = [*range(rank, rank + first), *range(rank), *range(rank + first, total)]
-    return b.op("Transpose", found, perm=order)  # type: ignore[no-any-return]
+    return b.op("Transpose", found, perm=order)
 
 
 def _joined(b: Builder, given: Sequence[Value]) -> Value:
@@ -98,7 +98,7 @@ def _joined(b: Builder, given: Sequence[Value]) -> Value:
         b.op("Unsqueeze", b.op("Expand", b.cast(each, plugrad.int64), shape), b.constant([-1]))
         for each in given
     ]
-    return b.op("Concat", *columns, axis=-1)  # type: ignore[no-any-return]
+    return b.op("Concat", *columns, axis=-1)
 
 
 @lowers("index_put")
@@ -131,9 +131,9 @@ def index_put(
         updates = b.op("Transpose", updates, perm=order)
     result = b.op("ScatterND", front, positions, updates, reduction="add" if accumulate else None)
     if places == list(range(len(places))):
-        return result  # type: ignore[no-any-return]
+        return result
     order = [*places, *others]
-    return b.op("Transpose", result, perm=[order.index(axis) for axis in range(x.ndim)])  # type: ignore[no-any-return]
+    return b.op("Transpose", result, perm=[order.index(axis) for axis in range(x.ndim)])
 
 
 def _parts(b: Builder, sizes: Sequence[Any]) -> list[Value]:
@@ -149,7 +149,7 @@ def _masked_put(b: Builder, x: Value, mask: Value, values: Value, accumulate: bo
     value = b.reshape(b.cast(values, x.dtype), [])
     if accumulate:
         value = b.op("Add", x, value)
-    return b.op("Where", mask, value, x, dtype=x.dtype)  # type: ignore[no-any-return]
+    return b.op("Where", mask, value, x, dtype=x.dtype)
 
 
 def _scatter(
@@ -164,7 +164,7 @@ def _scatter(
         for axis in range(src.ndim):
             if src.sizes[axis] != index.sizes[axis]:
                 src = b.slice(src, axis, 0, index.sizes[axis])
-    return b.op("ScatterElements", x, index, src, axis=dim, reduction=reduction)  # type: ignore[no-any-return]
+    return b.op("ScatterElements", x, index, src, axis=dim, reduction=reduction)
 
 
 @lowers("scatter.src")
@@ -235,7 +235,7 @@ def select_scatter(b: Builder, x: Value, src: Value, dim: int, index: Any) -> Va
     begin = index + size if index < 0 else index
     row = b.unsqueeze(b.cast(src, x.dtype), axis)
     before, after = b.slice(x, axis, 0, begin), b.slice(x, axis, begin + 1, None)
-    return b.op("Concat", before, row, after, axis=axis)  # type: ignore[no-any-return]
+    return b.op("Concat", before, row, after, axis=axis)
 
 
 @lowers("tril")
@@ -262,7 +262,7 @@ def one_hot(b: Builder, x: Value, num_classes: Any = -1) -> Value:
         )
     values = b.constant([0, 1])
     depth = b.number(num_classes, plugrad.int64)
-    return b.op("OneHot", _integers(b, x), depth, values, dtype=plugrad.int64)  # type: ignore[no-any-return]
+    return b.op("OneHot", _integers(b, x), depth, values, dtype=plugrad.int64)
 
 
 @lowers("topk")
@@ -276,7 +276,9 @@ def _sorted(b: Builder, x: Value, k: Any, dim: int, largest: bool) -> tuple[Valu
     if x.ndim == 0:
         return x, b.number(0, plugrad.int64)
     wide = b.cast(x, plugrad.int32) if x.dtype in NARROW else x
-    values, places = b.op("TopK", wide, b.integers([k]), outputs=2, axis=dim, largest=int(largest), sorted=1)  # fmt: skip
+    values, places = b.op(
+        "TopK", wide, b.integers([k]), outputs=2, axis=dim, largest=int(largest), sorted=1
+    )
     return b.cast(values, x.dtype), Value(places.name, None, plugrad.int64)
 
 
@@ -321,4 +323,4 @@ def index_fill(b: Builder, x: Value, dim: int, index: Value, value: Any) -> Valu
     shape = [count if n == axis else size for n, size in enumerate(x.sizes)]
     rows = b.expand(column, shape)
     filling = b.expand(b.operand(value, x.dtype), shape)
-    return b.op("ScatterElements", x, rows, filling, axis=axis)  # type: ignore[no-any-return]
+    return b.op("ScatterElements", x, rows, filling, axis=axis)

@@ -38,7 +38,7 @@ def _turned(b: Builder, x: Value) -> Value:
 @lowers("linear")
 def linear(b: Builder, x: Value, weight: Value, bias: Value | None = None) -> Value:
     if x.ndim == 2 and weight.ndim == 2 and (bias is None or bias.ndim == 1):
-        return b.op("Gemm", x, weight, bias, transB=1)  # type: ignore[no-any-return]
+        return b.op("Gemm", x, weight, bias, transB=1)
     turned = b.transpose(weight, [1, 0]) if weight.ndim == 2 else weight
     result = b.op("MatMul", x, turned)
     return result if bias is None else b.op("Add", result, bias)
@@ -50,7 +50,7 @@ def addmm(b: Builder, x: Value, m: Value, n: Value, beta: Any = 1, alpha: Any = 
         x, beta = None, 1  # type: ignore[assignment]  # what is not added may be nan
     if computes_in(b.dtype) != b.dtype:
         return _added(b, x, product_of(b, m, n), beta, alpha)
-    return b.op("Gemm", m, n, x, alpha=float(alpha), beta=float(beta))  # type: ignore[no-any-return]
+    return b.op("Gemm", m, n, x, alpha=float(alpha), beta=float(beta))
 
 
 @lowers("baddbmm")
@@ -82,4 +82,4 @@ def einsum(
 
 @lowers("linalg_det", "det")
 def det(b: Builder, x: Value) -> Value:
-    return b.op("Det", x)  # type: ignore[no-any-return]
+    return b.op("Det", x)

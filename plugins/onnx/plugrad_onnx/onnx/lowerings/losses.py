@@ -1,4 +1,4 @@
-"""Losses that look at values to check them, which a graph does not; the others are made of parts."""
+"""Losses that look at values to check them, which a graph does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _reduced(b: Builder, losses: Value, reduction: str) -> Value:
     if reduction == "none":
         return losses
     name = "ReduceMean" if reduction == "mean" else "ReduceSum"
-    return b.op(name, losses, keepdims=0)  # type: ignore[no-any-return]
+    return b.op(name, losses, keepdims=0)
 
 
 @lowers("binary_cross_entropy")
@@ -74,7 +74,7 @@ def cross_entropy_loss(
     smooth = _uniform(b, logs, axis, target, weight, reduction, ignore_index)
     share = b.number(label_smoothing / x.sizes[axis], x.dtype)
     kept = b.op("Mul", exact, b.number(1 - label_smoothing, x.dtype))
-    return b.op("Add", kept, b.op("Mul", smooth, share))  # type: ignore[no-any-return]
+    return b.op("Add", kept, b.op("Mul", smooth, share))
 
 
 def _uniform(
@@ -93,17 +93,17 @@ def _uniform(
     zero = b.number(0, logs.dtype)
     losses = b.op("Where", ignored, zero, losses, dtype=logs.dtype)
     if reduction == "none":
-        return losses  # type: ignore[no-any-return]
+        return losses
     total = b.op("ReduceSum", losses, keepdims=0)
     if reduction == "sum":
-        return total  # type: ignore[no-any-return]
+        return total
     if weight is None:
         counted = b.cast(b.op("Not", ignored), logs.dtype)
     else:
         first = b.op("Where", ignored, b.number(0, target.dtype), target, dtype=target.dtype)
         counted = b.op("Gather", weight, first, axis=0)
         counted = b.op("Where", ignored, zero, counted, dtype=logs.dtype)
-    return b.op("Div", total, b.op("ReduceSum", counted, keepdims=0))  # type: ignore[no-any-return]
+    return b.op("Div", total, b.op("ReduceSum", counted, keepdims=0))
 
 
 def _for_classes(b: Builder, weight: Value | None, logs: Value, axis: int) -> Value:
@@ -131,4 +131,4 @@ def _of_probabilities(
     if reduction != "mean":
         return _reduced(b, losses, reduction)
     count: Any = product([size for n, size in enumerate(logs.sizes) if n != axis])
-    return b.op("Div", b.op("ReduceSum", losses, keepdims=0), b.number(count, logs.dtype))  # type: ignore[no-any-return]
+    return b.op("Div", b.op("ReduceSum", losses, keepdims=0), b.number(count, logs.dtype))

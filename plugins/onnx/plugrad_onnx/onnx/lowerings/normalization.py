@@ -63,7 +63,7 @@ def _batch_norm(
         axes = [0, *range(2, x.ndim)]
         normal = _normalized(b, x, axes, eps)
         return _scaled(b, normal, weight, bias, [channels, *[1] * (x.ndim - 2)])
-    return b.op(  # type: ignore[no-any-return]
+    return b.op(
         "BatchNormalization",
         x,
         _filled(b, weight, 1, x, channels),
@@ -79,7 +79,7 @@ def _normalized(b: Builder, x: Value, axes: Sequence[int], eps: float) -> Value:
     over = b.constant(list(axes))
     off = b.op("Sub", x, b.op("ReduceMean", x, over, keepdims=1))
     var = b.op("ReduceMean", b.op("Mul", off, off), over, keepdims=1)
-    return b.op("Div", off, b.op("Sqrt", b.op("Add", var, b.number(eps, x.dtype))))  # type: ignore[no-any-return]
+    return b.op("Div", off, b.op("Sqrt", b.op("Add", var, b.number(eps, x.dtype))))
 
 
 def _scaled(
@@ -105,9 +105,7 @@ def layer_norm(
     scale = weight
     if scale is None:
         scale = b.expand(b.number(1, x.dtype), normalized_shape)
-    return b.op(  # type: ignore[no-any-return]
-        "LayerNormalization", x, scale, bias, axis=-len(normalized_shape), epsilon=eps
-    )
+    return b.op("LayerNormalization", x, scale, bias, axis=-len(normalized_shape), epsilon=eps)
 
 
 @lowers("native_layer_norm")
@@ -133,7 +131,7 @@ def rms_norm(
     small = plugrad.finfo(x.dtype).eps if eps is None else eps
     first = -len(normalized_shape)
     if b.opset >= 23 and weight is not None:
-        return b.op("RMSNormalization", x, weight, axis=first, epsilon=small)  # type: ignore[no-any-return]
+        return b.op("RMSNormalization", x, weight, axis=first, epsilon=small)
     over = b.constant(list(range(first, 0)))
     mean = b.op("ReduceMean", b.op("Mul", x, x), over, keepdims=1)
     normal = b.op("Div", x, b.op("Sqrt", b.op("Add", mean, b.number(small, x.dtype))))
@@ -172,7 +170,7 @@ def instance_norm(
     if not use_input_stats:
         return _batch_norm(b, x, weight, bias, mean, var, False, eps)
     channels = x.sizes[1]
-    return b.op(  # type: ignore[no-any-return]
+    return b.op(
         "InstanceNormalization",
         x,
         _filled(b, weight, 1, x, channels),

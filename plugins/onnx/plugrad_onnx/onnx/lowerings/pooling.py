@@ -52,13 +52,13 @@ def _average(rank: int) -> Callable[..., Value]:
 
         def pool(image: Value) -> Value:
             counted = count_include_pad or divisor_override is not None
-            found = b.op("AveragePool", image, **settings, count_include_pad=int(counted))
+            found: Value = b.op("AveragePool", image, **settings, count_include_pad=int(counted))
             if divisor_override is None:
-                return found  # type: ignore[no-any-return]
+                return found
             count = 1
             for length in settings["kernel_shape"]:
                 count *= length
-            return b.op("Mul", found, b.number(count / divisor_override, x.dtype))  # type: ignore[no-any-return]
+            return b.op("Mul", found, b.number(count / divisor_override, x.dtype))
 
         if divisor_override is not None and ceil_mode:
             # Windows at the end have less elements, by which AveragePool divides.
@@ -116,7 +116,7 @@ def _adaptive(rank: int) -> Callable[..., Value]:
         wanted = list(b.shape[-rank:])
         if all(type(size) is int and size == 1 for size in wanted):
             over = b.constant(list(range(x.ndim - rank, x.ndim)))
-            return b.op("ReduceMean", x, over, keepdims=1)  # type: ignore[no-any-return]
+            return b.op("ReduceMean", x, over, keepdims=1)
         return by_matrices(b, x, wanted, "area", False, ())
 
     return lower

@@ -84,4 +84,4 @@ def _reordered(b: Builder, weight: Value, order: Sequence[int]) -> Value:
         return weight
     size = weight.sizes[0] // len(order)
     gates = b.op("Split", weight, b.constant([size] * len(order)), outputs=len(order), axis=0)
-    return b.op("Concat", *[gates[place] for place in order], axis=0)  # type: ignore[no-any-return]
+    return b.op("Concat", *[gates[place] for place in order], axis=0)

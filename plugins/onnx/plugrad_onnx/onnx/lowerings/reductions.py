@@ -20,13 +20,11 @@ def reduced(
     if x.ndim == 0:
         return x
     given = b.constant([axis % x.ndim for axis in axes]) if axes else None
-    return b.op(name, x, given, keepdims=int(keepdim))  # type: ignore[no-any-return]
+    return b.op(name, x, given, keepdims=int(keepdim))
 
 
 @lowers("sum")
-def sum_(
-    b: Builder, x: Value, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Value:
+def sum_(b: Builder, x: Value, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Value:
     wide = computes_in(b.dtype)
     return b.cast(reduced(b, "ReduceSum", b.cast(x, wide), dim, keepdim), b.dtype)
 
@@ -63,7 +61,7 @@ def _position(b: Builder, name: str, x: Value, dim: Any, keepdim: bool) -> Value
         flat = b.reshape(wide, [-1])
         found = b.op(name, flat, axis=0, keepdims=0, dtype=plugrad.int64)
         return b.reshape(found, [1] * x.ndim if keepdim else [])
-    return b.op(name, wide, axis=dim, keepdims=int(keepdim), dtype=plugrad.int64)  # type: ignore[no-any-return]
+    return b.op(name, wide, axis=dim, keepdims=int(keepdim), dtype=plugrad.int64)
 
 
 @lowers("argmax")
@@ -149,4 +147,4 @@ def var(
 def std(
     b: Builder, x: Value, dim: Any = None, correction: Any = None, keepdim: bool = False
 ) -> Value:
-    return b.op("Sqrt", var(b, x, dim, correction, keepdim))  # type: ignore[no-any-return]
+    return b.op("Sqrt", var(b, x, dim, correction, keepdim))

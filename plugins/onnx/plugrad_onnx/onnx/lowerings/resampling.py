@@ -13,8 +13,12 @@ from plugrad_onnx.onnx.registry import lowers
 from plugrad_onnx.onnx.sizes import Varying
 
 # plugrad's modes that Resize has.
-_MODES = {
-    "nearest": {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},  # fmt: skip
+_MODES: dict[str, dict[str, Any]] = {
+    "nearest": {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    },
     "linear": {"mode": "linear"},
     "cubic": {"mode": "cubic", "cubic_coeff_a": -0.75},
 }
@@ -43,9 +47,11 @@ def resample(
         if any(scale <= 0 or math.floor(_int(size) * scale) != _int(n) for size, n, scale in pairs):
             return by_matrices(b, x, output_size, mode, align_corners, scales)
         factors = plugrad.tensor([*[1.0] * leading, *scales], dtype=plugrad.float32)
-        return b.op("Resize", x, None, b.constant(factors), **settings)  # type: ignore[no-any-return]
+        by_scales: Value = b.op("Resize", x, None, b.constant(factors), **settings)
+        return by_scales
     sizes = b.integers([*x.sizes[:leading], *output_size])
-    return b.op("Resize", x, None, None, sizes, **settings)  # type: ignore[no-any-return]
+    by_sizes: Value = b.op("Resize", x, None, None, sizes, **settings)
+    return by_sizes
 
 
 def _int(size: Any) -> int:
@@ -102,7 +108,7 @@ def grid_sampler(
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     elif x.ndim != 4:
         raise OnnxExporterError("samples volumes, for which ONNX has GridSample from opset 20 on")
-    return b.op(  # type: ignore[no-any-return]
+    return b.op(
         "GridSample",
         x,
         b.cast(grid, x.dtype),

@@ -56,7 +56,7 @@ def unsqueeze(b: Builder, x: Value, dim: int) -> Value:
 
 @lowers("select.int")
 def select(b: Builder, x: Value, dim: int, index: Any) -> Value:
-    return b.op("Gather", x, b.number(index, plugrad.int64), axis=dim)  # type: ignore[no-any-return]
+    return b.op("Gather", x, b.number(index, plugrad.int64), axis=dim)
 
 
 @lowers("slice.Tensor")
@@ -91,7 +91,7 @@ def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
 def stack(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     axis = dim % len(b.shape)
     parts = [b.unsqueeze(b.cast(x, b.dtype), axis) for x in tensors]
-    return b.op("Concat", *parts, axis=axis)  # type: ignore[no-any-return]
+    return b.op("Concat", *parts, axis=axis)
 
 
 @lowers("clone", "detach", "alias", "contiguous", "lift", "_conj", "conj", "conj_physical")
@@ -119,7 +119,7 @@ def _range(b: Builder, count: Any) -> Value:
     if isinstance(count, int):
         return b.constant(list(range(count)))
     zero, one = b.number(0, plugrad.int64), b.number(1, plugrad.int64)
-    return b.op("Range", zero, b.number(count, plugrad.int64), one, shape=(count,))  # type: ignore[no-any-return]
+    return b.op("Range", zero, b.number(count, plugrad.int64), one, shape=(count,))
 
 
 @lowers("flip")
@@ -193,7 +193,7 @@ def as_strided(
         steps = b.op("Mul", _range(b, length), b.number(step, plugrad.int64))
         column = b.reshape(steps, [-1 if n == axis else 1 for n in range(rank)])
         places = b.op("Add", places, column)
-    return b.op("Gather", b.reshape(x, [-1]), places, axis=0)  # type: ignore[no-any-return]
+    return b.op("Gather", b.reshape(x, [-1]), places, axis=0)
 
 
 @lowers("pixel_shuffle")
@@ -206,7 +206,7 @@ def pixel_shuffle(b: Builder, x: Value, upscale_factor: int) -> Value:
 
 
 def _shuffled(b: Builder, x: Value, factor: int) -> Value:
-    return b.op("DepthToSpace", x, blocksize=factor, mode="CRD")  # type: ignore[no-any-return]
+    return b.op("DepthToSpace", x, blocksize=factor, mode="CRD")
 
 
 @lowers("constant_pad_nd")
