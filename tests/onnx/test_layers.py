@@ -9,6 +9,7 @@ import pytest
 
 import plugrad
 from plugrad import nn
+from plugrad.onnx import OnnxExporterError
 from tests.onnx.exported import agrees
 
 randn, rand, randint = plugrad.randn, plugrad.rand, plugrad.randint
@@ -287,6 +288,10 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
         lambda: nn.KLDivLoss(reduction="batchmean"),
         lambda: (plugrad.log_softmax(randn(3, 5), 1), plugrad.softmax(randn(3, 5), 1)),
     ),
+    "LinearCrossEntropyLoss": (
+        lambda: nn.LinearCrossEntropyLoss(4, 5),
+        lambda: (randn(3, 4), classes(3)),
+    ),
     "PoissonNLLLoss": (lambda: nn.PoissonNLLLoss(full=True), lambda: (randn(3, 4), 4 * rand(3, 4))),
     "HingeEmbeddingLoss": (
         nn.HingeEmbeddingLoss,
@@ -322,6 +327,55 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
     ),
     "DataParallel": (lambda: nn.DataParallel(nn.Linear(3, 4)), lambda: (randn(2, 3),)),
 }
+
+
+# They draw random numbers in evaluation, too; look at values; have no lowering.
+REFUSED = {
+    "FractionalMaxPool2d": (
+        lambda: nn.FractionalMaxPool2d(2, output_size=3),
+        lambda: (randn(1, 2, 6, 6),),
+        "draws random numbers",
+    ),
+    "FractionalMaxPool3d": (
+        lambda: nn.FractionalMaxPool3d(2, output_size=2),
+        lambda: (randn(1, 2, 4, 4, 4),),
+        "draws random numbers",
+    ),
+    "GaussianNLLLoss": (
+        nn.GaussianNLLLoss,
+        lambda: (randn(3), randn(3), rand(3)),
+        "the value of any is asked for",
+    ),
+    "CTCLoss": (
+        nn.CTCLoss,
+        lambda: (
+            randn(5, 1, 4).log_softmax(2),
+            plugrad.tensor([[1, 2]]),
+            plugrad.tensor([5]),
+            plugrad.tensor([2]),
+        ),
+        "no lowering for the operator plugrad::ctc_loss",
+    ),
+}
+# What others are made of; lazy layers become others at their first call.
+BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
+BASES |= {"RNNCellBase"}
+
+
+def test_all_layers_are_tried() -> None:
+    tried = {name.split(",")[0].split(" ")[0] for name in (*LAYERS, *REFUSED)}
+    kinds = [getattr(nn, name) for name in dir(nn)]
+    names = {
+        kind.__name__ for kind in kinds if isinstance(kind, type) and issubclass(kind, nn.Module)
+    }
+    assert {name for name in names - tried - BASES if not name.startswith("Lazy")} == set()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_layer_that_is_refused(name: str) -> None:
+    made, arguments, words = REFUSED[name]
+    with pytest.raises(OnnxExporterError, match=words):
+        plugrad.onnx.export(made().eval(), arguments())
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -64,9 +64,8 @@ def export(
         others: arguments of `torch.onnx.export` that change nothing here are ignored.
 
     Raises:
-        OnnxExporterError: an operator cannot be exported; the message says which, where, and what
-            to do.
-        CaptureError: the model does what no graph can tell, such as asking for a tensor's value.
+        OnnxExporterError: an operator cannot be exported, or the model does what no graph can tell,
+            such as asking for a tensor's value; the message says which, where, and what to do.
 
     >>> import plugrad
     >>> from plugrad import nn
@@ -106,8 +105,9 @@ def export(
         these, those = unflatten(tree, changed)
         try:
             graph, where = record(model, these, those)
-        except CaptureError:
-            raise
+        except CaptureError as error:
+            said = str(error).removeprefix("capture(): ")
+            raise OnnxExporterError(f"export(): {said}") from error
         except Exception as error:
             if values == sizes or not values:
                 raise

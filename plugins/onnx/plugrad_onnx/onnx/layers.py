@@ -6,6 +6,7 @@ an export their calls are those of `plugrad_onnx::recurrent` and `plugrad_onnx::
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -20,12 +21,20 @@ LIBRARY.define(
     "int num_layers, bool bias, bool batch_first, bool bidirectional, int layer) -> Tensor[]"
 )
 LIBRARY.define("pad(Tensor input, int[] pad, str mode, Scalar value) -> Tensor")
-# The layers of the model that is exported just now, and their own `forward`.
-_LAYERS: list[tuple[Any, Callable[..., Any]]] = []
+
+
+class _Layers(threading.local):
+    """The recurrent layers of the model that a thread exports, and their own `forward`."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Any, Callable[..., Any]]] = []
+
+
+_LAYERS = _Layers()
 
 
 def _run(input: Any, states: Any, weights: Any, mode: str, *settings: Any) -> tuple[Any, ...]:
-    _, forward = _LAYERS[settings[-1]]
+    _, forward = _LAYERS.found[settings[-1]]
     given = None if not states else tuple(states) if mode == "LSTM" else states[0]
     output, last = forward(input, given)
     return (output, *last) if mode == "LSTM" else (output, last)
@@ -60,7 +69,7 @@ class _WholePadding(PlugradFunctionMode):
 
 def _whole(number: int) -> Callable[..., Any]:
     """What a layer does instead of its `forward`."""
-    layer, forward = _LAYERS[number]
+    layer, forward = _LAYERS.found[number]
 
     def call(input: Any, hx: Any = None) -> Any:
         plain = isinstance(input, plugrad.Tensor) and input.ndim == 3 and input.is_floating_point()
@@ -83,9 +92,9 @@ def whole_layers(model: Any) -> Iterator[None]:
     """Within, recurrent layers of a model, and paddings, call one operator each."""
     modules = model.modules() if isinstance(model, plugrad.nn.Module) else ()
     layers = [each for each in modules if isinstance(each, plugrad.nn.RNNBase)]
-    _LAYERS[:] = [(each, each.forward) for each in layers]
+    _LAYERS.found = [(each, each.forward) for each in layers]
     with _WholePadding(), ExitStack() as stack:
-        stack.callback(_LAYERS.clear)
+        stack.callback(_LAYERS.found.clear)
         for number, layer in enumerate(layers):
             if "forward" not in vars(layer) and type(layer).forward in _FORWARDS:
                 object.__setattr__(layer, "forward", _whole(number))
