@@ -61,6 +61,10 @@ class Translation:
         for each, shape, name in zip(
             self.graph.inputs, self.input_shapes, input_names, strict=True
         ):
+            try:
+                onnx_type(each.meta.dtype)
+            except OnnxExporterError as error:
+                raise OnnxExporterError(f"export(): the input {name!r}: {error}") from None
             value = self.builder.input(name, shape, each.meta.dtype)
             self.inputs.append(value)
             if each.same_as:
@@ -182,6 +186,9 @@ class Translation:
 
     def _lower(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         node, b = call.node, self.builder
+        for dtype in call.dtypes:
+            if dtype is not None:
+                onnx_type(dtype)
         function = lowering_of(node.op.op)
         if function is None:
             functional = functional_of(node.op.op)
@@ -198,9 +205,6 @@ class Translation:
                 f"{node.op.name()} writes to {len(node.writes)} tensors: in an ONNX graph one can "
                 "be exported that writes to its first argument; call it without out="
             )
-        for dtype in call.dtypes:
-            if dtype is not None:
-                onnx_type(dtype)
         b.shapes = [() if shape is None else shape for shape in call.shapes]
         b.dtypes = list(call.dtypes)
         b.path, b.stem = self.places.modules.get(node.name, ""), node.name
