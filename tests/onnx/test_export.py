@@ -67,6 +67,30 @@ def test_given_names_come_first() -> None:
     assert names(program)["outputs"] == ["scores", "output_1"]
 
 
+def test_parameters_make_way_for_given_names() -> None:
+    program = exported(nn.Linear(3, 4), plugrad.randn(2, 3), output_names=["weight"])
+    assert names(program)["outputs"] == ["weight"]
+    assert names(program)["initializers"] == ["weight_1", "bias"]
+
+
+def test_gradients_are_results_and_not_set() -> None:
+    def gradient(x: Tensor) -> Tensor:
+        with plugrad.enable_grad():
+            y = x.detach().requires_grad_()
+            return plugrad.autograd.grad((y.sin() * y).sum(), y)[0]
+
+    agrees(gradient, plugrad.randn(3))
+    weight = plugrad.ones(3, requires_grad=True)
+
+    def backward(x: Tensor) -> Tensor:
+        with plugrad.enable_grad():
+            (x * weight).sum().backward()
+        return x
+
+    with pytest.raises(OnnxExporterError, match="sets gradients"):
+        plugrad.onnx.export(backward, (plugrad.ones(3),))
+
+
 def test_keyword_arguments_are_inputs() -> None:
     model = Two()
     left = plugrad.randn(2, 3)
@@ -220,6 +244,7 @@ def test_arguments_are_those_of_pytorch(torch_oracle: ModuleType) -> None:
         ({"opset_version": "18"}, ValueError, "got '18'"),
         ({"input_names": ["a", "b"]}, ValueError, "2 names, but the arguments have 1"),
         ({"output_names": ["a", "b"]}, ValueError, "2 names, but the model returns 1"),
+        ({"input_names": ["a"], "output_names": ["a"]}, ValueError, "'a' is given twice"),
         ({"names": ["a"]}, TypeError, "unexpected keyword argument 'names'"),
         ({"custom_translation_table": {1: 2}}, TypeError, "register_lowering"),
     ],

@@ -83,6 +83,10 @@ def export(
         args = (args,)
     if not callable(model):
         raise TypeError(f"export(): model must be a module or function, not {type(model).__name__}")
+    named = [*(input_names or ()), *(output_names or ())]
+    if len(set(named)) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise ValueError(f"export(): the name {twice!r} is given twice")
     given = dict(kwargs or {})
     leaves, tree = flatten((tuple(args), given), sort=True)
     names = _input_names(model, tuple(args), given, input_names)
@@ -181,6 +185,11 @@ def _check_mutations(graph: Any, model: Any) -> None:
     stored = _stored(model)
     written = [name for name in graph.mutations if name in graph.held]
     names = [stored.get(id(graph.held[name].value), "") for name in written]
+    if graph.gradients:
+        raise OnnxExporterError(
+            "export(): the model sets gradients of tensors, which an ONNX graph cannot do: return "
+            "them as results, by plugrad.autograd.grad"
+        )
     if names:
         said = ", ".join(repr(name) for name in names if name) or "a tensor from outside of it"
         raise OnnxExporterError(

@@ -58,6 +58,7 @@ class Translation:
 
     def run(self, input_names: Sequence[str], output_names: Sequence[str] | None) -> None:
         """Make the nodes."""
+        results = self._output_names(output_names)
         for each, shape, name in zip(
             self.graph.inputs, self.input_shapes, input_names, strict=True
         ):
@@ -75,7 +76,7 @@ class Translation:
             self._add_constant(constant.name, constant.value, constant.fresh)
         for call in self.calls:
             self._translate(call)
-        self._add_outputs(output_names)
+        self._add_outputs(results)
 
     def _check_constants(self, graphs: Sequence[Graph]) -> None:
         for other in graphs[1:]:
@@ -107,30 +108,33 @@ class Translation:
         )
         self.memory.add(name, made, "" if fresh else fixed)
 
-    def _add_outputs(self, names: Sequence[str] | None) -> None:
-        found = [output for output in self.graph.outputs if isinstance(output, Ref)]
-        if not found:
-            raise OnnxExporterError("the model returns no tensor")
-        default = ["output"] if len(found) == 1 else [f"output_{n}" for n in range(len(found))]
-        if names is not None and len(names) > len(found):
+    def _output_names(self, names: Sequence[str] | None) -> list[str]:
+        """A name for each result, which nothing else gets."""
+        count = sum(isinstance(output, Ref) for output in self.graph.outputs)
+        if not count:
+            raise OnnxExporterError("export(): the model returns no tensor")
+        found = ["output"] if count == 1 else [f"output_{n}" for n in range(count)]
+        if names is not None and len(names) > count:
             raise ValueError(
                 f"export(): output_names has {len(names)} names, but the model returns "
-                f"{len(found)} tensors"
+                f"{count} tensors"
             )
-        default[: len(names or ())] = names or ()
+        found[: len(names or ())] = names or ()
+        return [self.builder.fresh(name) for name in found]
+
+    def _add_outputs(self, names: Sequence[str]) -> None:
+        found = [output for output in self.graph.outputs if isinstance(output, Ref)]
         b = self.builder
         b.path = ""
         made = {name for node in b.nodes for name in node.output}
         renamed: dict[str, str] = {}
-        for name, output in zip(default, found, strict=True):
+        for name, output in zip(names, found, strict=True):
             value = self.memory.read(output.name)
-            b.stem = name
-            if value.name in made and value.name not in renamed:
-                renamed[value.name] = b.fresh(name)
-                self.outputs.append(Value(renamed[value.name], value.shape, value.dtype))
-            else:
-                source = Value(renamed.get(value.name, value.name), value.shape, value.dtype)
-                self.outputs.append(b.op("Identity", source, shape=value.shape))
+            source = value.name
+            if source not in made or source in renamed:
+                source = b.op("Identity", value).name
+            renamed[source] = name
+            self.outputs.append(Value(name, value.shape, value.dtype))
         for node in b.nodes:
             node.input[:] = [renamed.get(name, name) for name in node.input]
             node.output[:] = [renamed.get(name, name) for name in node.output]

@@ -94,7 +94,7 @@ def stack(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     return b.op("Concat", *parts, axis=axis)
 
 
-@lowers("clone", "detach", "alias", "contiguous", "lift", "_conj", "conj", "conj_physical")
+@lowers("clone", "detach", "alias", "contiguous", "_conj", "conj", "conj_physical")
 def same(b: Builder, x: Value, memory_format: Any = None) -> Value:
     return x
 
