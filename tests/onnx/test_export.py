@@ -154,6 +154,17 @@ def test_files(tmp_path: Path, external: bool) -> None:
     compare(program, model, x)
 
 
+def test_what_is_too_large_for_one_file_goes_to_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plugrad_onnx.onnx.program.LARGEST", 10_000)
+    model, x = nn.Linear(64, 64), plugrad.randn(2, 64)
+    program = exported(model, x)
+    program.save(tmp_path / "model.onnx")
+    assert len(list(tmp_path.iterdir())) == 2
+    compare(program, model, x)
+
+
 def test_the_model_keeps_its_mode_hooks_and_layers() -> None:
     model = nn.Sequential(nn.LSTM(3, 4)).train()
     exported(model, plugrad.randn(2, 1, 3))
@@ -302,5 +313,5 @@ def test_models_that_cannot_be_exported(
 
 
 def test_complex_inputs_are_refused_by_name() -> None:
-    with pytest.raises(OnnxExporterError, match="the input 'x': values of plugrad.complex64"):
+    with pytest.raises(OnnxExporterError, match=r"the input 'x': values of plugrad\.complex64"):
         plugrad.onnx.export(lambda x: x.real, (plugrad.ones(2, dtype=plugrad.complex64),))

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 import plugrad
 from plugrad_onnx.onnx.dtypes import array_of, onnx_type
@@ -58,7 +58,8 @@ class Builder:
         self.opset = opset
         self.symbols = symbols
         self.nodes: list[onnx.NodeProto] = []
-        self.initializers: dict[str, onnx.TensorProto] = {}
+        # Their elements and dtypes.
+        self.initializers: dict[str, tuple[np.ndarray[Any, Any], Any]] = {}
         self.domains: set[str] = set()
         self.shapes: list[tuple[Any, ...]] = []
         self.dtypes: list[Any] = []
@@ -193,7 +194,7 @@ class Builder:
         if not name and key in self._constants:
             return self._constants[key]
         value = Value(self.fresh(name or "constant"), tuple(elements.shape), tensor.dtype)
-        self.initializers[value.name] = _proto(elements, tensor.dtype, value.name)
+        self.initializers[value.name] = elements, tensor.dtype
         if not name and key is not None:
             self._constants[key] = value
         return value
@@ -313,10 +314,3 @@ class Builder:
             self.constant([axis]),
             self.constant([step]),
         )
-
-
-def _proto(elements: np.ndarray[Any, Any], dtype: Any, name: str) -> onnx.TensorProto:
-    proto: onnx.TensorProto = numpy_helper.from_array(elements, name)
-    if proto.data_type != onnx_type(dtype):  # bfloat16, which NumPy may know as two bytes
-        proto.data_type = onnx_type(dtype)
-    return proto

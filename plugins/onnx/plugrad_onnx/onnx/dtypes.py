@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,13 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     """A tensor's elements as an array that ONNX takes, in the order of rows."""
     onnx_type(tensor.dtype)
     return np.ascontiguousarray(tensor.detach().cpu().resolve_neg().numpy()).reshape(tensor.shape)
+
+
+def little_endian(elements: np.ndarray[Any, Any]) -> bytes:
+    """Elements as a file of ONNX has them."""
+    if sys.byteorder == "big":
+        elements = elements.byteswap()
+    return elements.tobytes()
 
 
 def computes_in(dtype: Any) -> Any:

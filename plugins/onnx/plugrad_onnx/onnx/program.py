@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from plugrad.transforms.capture.trees import flatten
 
 # What one file of Protocol Buffers holds at most; the rest of the model is small.
 LARGEST = 2**31 - 2**24
+# In a file beside, tensors that are smaller stay with the graph; others begin at such multiples,
+# so that they can be mapped into memory.
+INLINE, ALIGNED = 1024, 4096
 
 
 class ONNXProgram:
@@ -52,18 +56,14 @@ class ONNXProgram:
                 end of its name; by default if one file cannot hold them, from 2 GB on.
         """
         path = Path(fspath(destination))
-        if external_data is None:
-            external_data = (
-                sum(len(t.raw_data) for t in self.model_proto.graph.initializer) > LARGEST
-            )
-        if not external_data:
+        if external_data or (external_data is None and self._is_large()):
+            _save_beside(self.model_proto, path)
+        else:
             onnx.save_model(self.model_proto, str(path))
-            return
-        beside = path.with_name(path.name + ".data")
-        beside.unlink(missing_ok=True)  # or the parameters would be added to it
-        copy = onnx.ModelProto()
-        copy.CopyFrom(self.model_proto)
-        onnx.save_model(copy, str(path), save_as_external_data=True, location=beside.name)
+
+    def _is_large(self) -> bool:
+        sizes = [len(tensor.raw_data) for tensor in self.model_proto.graph.initializer]
+        return sum(sizes) > LARGEST
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[plugrad.Tensor, ...]:
         """Run the model, by onnxruntime if it is installed, else by onnx's own evaluator.
@@ -88,7 +88,7 @@ class ONNXProgram:
 
     def _run(self, arrays: dict[str, Any]) -> list[Any]:
         if self._session is None:
-            self._session = _session(self.model_proto)
+            self._session = _session(self)
         results: list[Any] = self._session.run(None, arrays)
         return results
 
@@ -100,15 +100,54 @@ class ONNXProgram:
         )
 
 
-def _session(proto: onnx.ModelProto) -> Any:
+def _session(program: ONNXProgram) -> Any:
     try:
         import onnxruntime
     except ImportError:
         from onnx.reference import ReferenceEvaluator
 
-        return ReferenceEvaluator(proto)
+        return ReferenceEvaluator(program.model_proto)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(
-        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    where = {"sess_options": options, "providers": ["CPUExecutionProvider"]}
+    if not program._is_large():
+        return onnxruntime.InferenceSession(program.model_proto.SerializeToString(), **where)
+    with tempfile.TemporaryDirectory() as folder:
+        program.save(f"{folder}/model.onnx")
+        return onnxruntime.InferenceSession(f"{folder}/model.onnx", **where)
+
+
+def _save_beside(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model, and what its initializers hold to a file beside it."""
+    small = onnx.ModelProto()
+    for field, value in model.ListFields():
+        if field.name == "graph":
+            continue
+        if isinstance(value, (int, str)):
+            setattr(small, field.name, value)
+        else:
+            getattr(small, field.name).extend(value)
+    graph = small.graph
+    graph.name = model.graph.name
+    graph.node.extend(model.graph.node)
+    graph.input.extend(model.graph.input)
+    graph.output.extend(model.graph.output)
+    beside = path.with_name(path.name + ".data")
+    with beside.open("wb") as file:
+        for tensor in model.graph.initializer:
+            held = graph.initializer.add(name=tensor.name, data_type=tensor.data_type)
+            held.dims.extend(tensor.dims)
+            elements = tensor.raw_data
+            if len(elements) < INLINE:
+                held.raw_data = elements
+                continue
+            file.write(bytes(-file.tell() % ALIGNED))
+            held.data_location = onnx.TensorProto.EXTERNAL
+            for key, entry in (
+                ("location", beside.name),
+                ("offset", file.tell()),
+                ("length", len(elements)),
+            ):
+                held.external_data.add(key=key, value=str(entry))
+            file.write(elements)
+    onnx.save_model(small, str(path))

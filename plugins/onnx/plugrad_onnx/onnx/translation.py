@@ -14,7 +14,7 @@ from plugrad.transforms.capture.node import names_in
 from plugrad_onnx.onnx import lowerings  # noqa: F401  # registers them
 from plugrad_onnx.onnx.alignment import Call, aligned
 from plugrad_onnx.onnx.builder import Builder, Value
-from plugrad_onnx.onnx.dtypes import onnx_type
+from plugrad_onnx.onnx.dtypes import little_endian, onnx_type
 from plugrad_onnx.onnx.errors import OnnxExporterError, SizeError, UnsupportedOperatorError
 from plugrad_onnx.onnx.memory import Memory
 from plugrad_onnx.onnx.recording import Places
@@ -262,27 +262,27 @@ class Translation:
         b = self.builder
         nodes = _needed(b.nodes, {value.name for value in self.outputs})
         used = {name for node in nodes for name in node.input}
-        initializers = [proto for name, proto in b.initializers.items() if name in used]
-        inputs = [self._info(value) for value in self.inputs]
-        if not export_params:
-            stored = set(self.stored.values())
-            inputs += [
-                helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
-                for proto in initializers
-                if proto.name in stored
-            ]
-            initializers = [proto for proto in initializers if proto.name not in stored]
-        outputs = [self._info(value) for value in self.outputs]
-        graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
-        opsets = [helper.make_opsetid("", b.opset)]
-        opsets += [helper.make_opsetid(domain, 1) for domain in sorted(b.domains)]
-        return helper.make_model(
-            graph,
-            opset_imports=opsets,
-            producer_name="plugrad",
-            producer_version=plugrad.__version__,
-            ir_version=helper.find_min_ir_version_for([opsets[0]]),
-        )
+        # Made in place: messages of more than 2 GB cannot be copied.
+        model = onnx.ModelProto(producer_name="plugrad", producer_version=plugrad.__version__)
+        opsets = [("", b.opset), *[(domain, 1) for domain in sorted(b.domains)]]
+        model.opset_import.extend([helper.make_opsetid(*each) for each in opsets])
+        model.ir_version = helper.find_min_ir_version_for(list(model.opset_import)[:1])
+        graph = model.graph
+        graph.name = name
+        graph.node.extend(nodes)
+        graph.input.extend([self._info(value) for value in self.inputs])
+        graph.output.extend([self._info(value) for value in self.outputs])
+        stored = set() if export_params else set(self.stored.values())
+        for key, (elements, dtype) in b.initializers.items():
+            if key in used and key in stored:
+                graph.input.append(
+                    helper.make_tensor_value_info(key, onnx_type(dtype), elements.shape)
+                )
+            elif key in used:
+                tensor = graph.initializer.add(name=key, data_type=onnx_type(dtype))
+                tensor.dims.extend(elements.shape)
+                tensor.raw_data = little_endian(elements)
+        return model
 
     def _info(self, value: Value) -> onnx.ValueInfoProto:
         shape = [self._spelled(size) for size in value.sizes]
