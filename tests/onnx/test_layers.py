@@ -71,6 +71,14 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
         lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False),
         lambda: (randn(2, 3, 7, 8),),
     ),
+    "AvgPool2d, ceil_mode": (
+        lambda: nn.AvgPool2d(2, 3, 1, ceil_mode=True),
+        lambda: (randn(1, 2, 5, 8),),
+    ),
+    "MaxPool2d, ceil_mode": (
+        lambda: nn.MaxPool2d(2, 3, 1, dilation=2, ceil_mode=True, return_indices=True),
+        lambda: (randn(1, 2, 5, 8),),
+    ),
     "AvgPool2d, divisor": (
         lambda: nn.AvgPool2d((2, 3), divisor_override=5),
         lambda: (randn(3, 7, 8),),

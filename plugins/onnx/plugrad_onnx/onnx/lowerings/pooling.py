@@ -11,7 +11,9 @@ from plugrad_onnx.onnx.dtypes import NARROW
 from plugrad_onnx.onnx.errors import OnnxExporterError
 from plugrad_onnx.onnx.lowerings.convolution import spread
 from plugrad_onnx.onnx.lowerings.resampling import by_matrices
+from plugrad_onnx.onnx.lowerings.shape import padded
 from plugrad_onnx.onnx.registry import lowers
+from plugrad_onnx.onnx.sizes import Varying
 
 
 def _batched(b: Builder, x: Value, rank: int, pool: Callable[[Value], Any]) -> Any:
@@ -25,14 +27,39 @@ def _batched(b: Builder, x: Value, rank: int, pool: Callable[[Value], Any]) -> A
 
 
 def _settings(
-    rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil: bool
+    b: Builder,
+    x: Value,
+    rank: int,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil: bool,
 ) -> dict[str, Any]:
+    """The windows. Where versions of ONNX differ in which of them `ceil` adds, they are padding at
+    the end instead."""
     size = spread(kernel, rank)
-    pads = spread(padding, rank)
+    steps = spread(stride, rank) if stride else size
+    pads, wide = spread(padding, rank), spread(dilation, rank)
+    ends = list(pads)
+    lengths, counts = x.sizes[-rank:], b.shape[-rank:]
+    if ceil and any(isinstance(length, Varying) for length in lengths):
+        if b.opset < 22:
+            raise OnnxExporterError(
+                "with ceil_mode takes images of a fixed size, or opset_version=22 or newer"
+            )
+    elif ceil:
+        spans = [wide[n] * (size[n] - 1) + 1 for n in range(rank)]
+        over = [lengths[n] + 2 * pads[n] - spans[n] for n in range(rank)]
+        # All versions agree on these; others count a window of padding only, which PyTorch drops.
+        ceil = all(-(-over[n] // steps[n]) + 1 == counts[n] for n in range(rank))
+        if not ceil:
+            lasts = [(counts[n] - 1) * steps[n] + spans[n] for n in range(rank)]
+            ends = [max(pads[n], lasts[n] - lengths[n] - pads[n]) for n in range(rank)]
     return {
         "kernel_shape": size,
-        "strides": spread(stride, rank) if stride else size,
-        "pads": [*pads, *pads],
+        "strides": steps,
+        "pads": [*pads, *ends],
         "ceil_mode": int(ceil),
     }
 
@@ -48,10 +75,18 @@ def _average(rank: int) -> Callable[..., Value]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Value:
-        settings = _settings(rank, kernel_size, stride, padding, ceil_mode)
+        settings = _settings(b, x, rank, kernel_size, stride, padding, (1,), ceil_mode)
 
         def pool(image: Value) -> Value:
             counted = count_include_pad or divisor_override is not None
+            before, behind = settings["pads"][:rank], settings["pads"][rank:]
+            if counted and before != behind:
+                # What is padded counts, what `ceil_mode` adds does not.
+                pairs = [side for pad in reversed(before) for side in (pad, pad)]
+                image = padded(b, image, pairs, "constant", 0)
+                extra = [end - pad for pad, end in zip(before, behind, strict=True)]
+                settings["pads"] = [*[0] * rank, *extra]
+                counted = False
             found: Value = b.op("AveragePool", image, **settings, count_include_pad=int(counted))
             if divisor_override is None:
                 return found
@@ -81,7 +116,7 @@ def _maximum(rank: int, indices: bool) -> Callable[..., Any]:
         dilation: Sequence[int] = (1,),
         ceil_mode: bool = False,
     ) -> Any:
-        settings = _settings(rank, kernel_size, stride, padding, ceil_mode)
+        settings = _settings(b, x, rank, kernel_size, stride, padding, dilation, ceil_mode)
         settings["dilations"] = spread(dilation, rank)
         wide = b.cast(x, plugrad.float32) if x.dtype in NARROW else x
 
