@@ -75,6 +75,8 @@ ONE_CORE = {
     "tests/examples": "interpreted",
     # Captures and batching rules are interpreted in either case.
     "tests/core/transforms/test_capture_operators.py": "interpreted",
+    "tests/onnx/test_layers.py": "interpreted",
+    "tests/onnx/test_operators.py": "interpreted",
     "tests/core/transforms/test_capture_programs.py": "interpreted",
     "tests/core/ops/rules/test_batching.py": "compiled",
     "tests/core/ops/rules/test_batching_random.py": "compiled",

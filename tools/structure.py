@@ -21,6 +21,7 @@ DISTRIBUTIONS = {
     "plugrad_distributions": "plugins/distributions",
     "plugrad_native": "plugins/native",
     "plugrad_onednn": "plugins/onednn",
+    "plugrad_onnx": "plugins/onnx",
     "plugrad_special": "plugins/special",
     "plugrad_as_torch": "plugins/as_torch",
 }

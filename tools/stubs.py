@@ -24,6 +24,7 @@ NAMESPACES = {
     ),
     "plugins/special": ("plugrad_special", ("quasirandom", "special")),
     "plugins/distributions": ("plugrad_distributions", ("distributions",)),
+    "plugins/onnx": ("plugrad_onnx", ("onnx",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),
     "backends/cuda": ("plugrad_cuda", ("cuda",)),
 }

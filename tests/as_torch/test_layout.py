@@ -13,8 +13,9 @@ from plugrad_as_torch.lookup import find, has_module, lacks
 # An operator or a class that has come since leaves its row behind: the row changes nothing, as what
 # works is found first, and tells its reader what is not so.
 ROWS = sorted(layouts().items())
-# What torch.cuda has depends on whether plugrad-cuda is installed; its row is for the case without.
-FIXED = [row for row in ROWS if row[0] != "torch.cuda"]
+# What these have depends on whether plugrad-cuda and plugrad-onnx are installed; their rows are for
+# the case without.
+FIXED = [row for row in ROWS if row[0] not in ("torch.cuda", "torch.onnx")]
 
 
 @pytest.mark.parametrize(("module", "layout"), FIXED, ids=[name for name, _ in FIXED])

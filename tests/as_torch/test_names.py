@@ -26,7 +26,7 @@ for statement in (
     "import torch; torch.fx.symbolic_trace(len)",
     "import torch; torch.fx.Proxy()",
     "from torch import sparse_coo_tensor",
-    "from torch.onnx import ONNXProgram",
+    "from torch.onnx import InputObserver",
     "from torch import nope",
     "import torch.onnx.nope",
 ):
@@ -38,7 +38,10 @@ import torch
 print(hasattr(torch, "nope"), isinstance(1, torch.fx.Proxy), "__path__" in dir(torch))
 """
     capture = "plugrad.capture records the operators of a function"
-    onnx = "ONNX files are written by PyTorch only"
+    onnx = (
+        "plugrad-onnx writes ONNX files; lowerings of operators are "
+        "plugrad.onnx.register_lowering's"
+    )
     sparse = f"torch.sparse_coo_tensor is not in plugrad yet: use dense tensors; {WHERE}"
     assert run("-c", program).stdout.splitlines() == [
         f"AttributeError: {sparse}",
@@ -46,8 +49,8 @@ print(hasattr(torch, "nope"), isinstance(1, torch.fx.Proxy), "__path__" in dir(t
         f"NotImplementedError: torch.fx.symbolic_trace is not in plugrad yet: {capture}; {WHERE}",
         f"NotImplementedError: torch.fx.Proxy is not in plugrad yet: {capture}; {WHERE}",
         f"ModuleNotFoundError: No module named 'torch.sparse_coo_tensor': {sparse}",
-        "ImportError: cannot import name 'ONNXProgram' from 'torch.onnx': "
-        f"torch.onnx.ONNXProgram is not in plugrad yet: {onnx}; {WHERE}",
+        "ImportError: cannot import name 'InputObserver' from 'torch.onnx': "
+        f"torch.onnx.InputObserver is not in plugrad yet: {onnx}; {WHERE}",
         "ModuleNotFoundError: No module named 'torch.nope': torch is plugrad in this process, "
         "which has no such module",
         "ModuleNotFoundError: No module named 'torch.onnx.nope': "

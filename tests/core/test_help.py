@@ -74,6 +74,7 @@ PUBLIC = (
     *("plugrad.types", "plugrad.version"),
     *("plugrad.optim.swa_utils", "plugrad.utils.checkpoint", "plugrad.special"),
     *("plugrad.distributions", "plugrad.hub", "plugrad.multiprocessing", "plugrad.serialization"),
+    "plugrad.onnx",
 )
 
 
@@ -83,7 +84,7 @@ def test_public_modules_say_what_they_offer(name: str) -> None:
         *("plugrad.hub", "plugrad.multiprocessing", "plugrad.serialization"),
     ):
         pytest.importorskip("plugrad_nn")
-    elif name in ("plugrad.special", "plugrad.distributions"):
+    elif name in ("plugrad.special", "plugrad.distributions", "plugrad.onnx"):
         pytest.importorskip(name.replace(".", "_"))
     module = importlib.import_module(name)
     assert (module.__doc__ or "").strip()

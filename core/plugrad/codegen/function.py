@@ -80,8 +80,13 @@ def _emit_exact(out: Source, group: Group) -> None:
             with out.block(f"if not isinstance({first}, TensorBase):"):
                 out.line(f"{first}, {second} = tensor_first(({first}, {second}))")
         emit_conversions(out, entry, group, skip=())
-        emit_override(out, f"override({group.name}, ({', '.join(header.values)},))")
+        # An argument may have the function's name, as that of threshold has.
+        hidden = group.name in header.values
+        itself = f"FUNCTION_{group.name}" if hidden else group.name
+        emit_override(out, f"override({itself}, ({', '.join(header.values)},))")
         emit_result(out, entry, group, has_out)
+    if hidden:
+        out.line(f"{itself}: Final[Any] = {group.name}")
 
 
 def emit_typing(out: Source, name: str, parameters: str, returned: str) -> None:

@@ -56,6 +56,15 @@ def test_a_mode_sees_functions_methods_operators_and_properties() -> None:
     ]
 
 
+def test_a_mode_sees_a_function_that_has_an_argument_of_its_name() -> None:
+    log: list[Any] = []
+    x = plugrad.tensor([1.0, 3.0])
+    with Log(log):
+        result = plugrad.threshold(x, 2, -1)
+    assert log == ["threshold"]
+    assert result.tolist() == [-1.0, 3.0]
+
+
 def test_inside_of_its_work_a_mode_is_off() -> None:
     log: list[Any] = []
 

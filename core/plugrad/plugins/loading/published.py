@@ -18,10 +18,13 @@ PUBLISHED: Final = {
     "special": "special",
     "quasirandom": "special",
     "as_torch": "as_torch",
+    "onnx": "onnx",
 }
 
 # The plugins that this project publishes; they claim what stands above and their own names.
-OURS: Final = frozenset({"as_torch", "cpu", "cuda", "distributions", "jax", "nn", "special"})
+OURS: Final = frozenset(
+    {"as_torch", "cpu", "cuda", "distributions", "jax", "nn", "onnx", "special"}
+)
 
 
 def distribution_of(plugin: str) -> str:

@@ -51,9 +51,23 @@ def capture(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
     """
     if not callable(fn):
         raise TypeError(f"capture(): expected a function, got {type(fn).__name__}")
+    return capture_with(Recorder, fn, args, kwargs)
+
+
+def capture_with(
+    made: Callable[[list[TensorBase], dict[str, Any]], Recorder],
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Graph:
+    """`capture` with a recorder that chooses itself which operators become nodes.
+
+    Args:
+        made: gives the recorder, of the tensors among the arguments and the keyword arguments.
+    """
     leaves, tree = flatten((args, kwargs), sort=True)
     positions = [n for n, leaf in enumerate(leaves) if isinstance(leaf, TensorBase)]
-    recorder = Recorder([leaves[position] for position in positions], kwargs)
+    recorder = made([leaves[position] for position in positions], kwargs)
     with Undone(recorder.restore), set_multithreading_enabled(False), listening(recorder):
         result = fn(*args, **kwargs)
         return finished_graph(fn, recorder, leaves, tree, positions, result)

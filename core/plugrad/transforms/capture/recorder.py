@@ -8,8 +8,9 @@ operators, too, which are recorded alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from plugrad.dispatch.keys import COMPOSITE_IMPLICIT_AUTOGRAD, FUNCTIONALIZE_BIT
@@ -89,6 +90,10 @@ class Recorder(Names):
             return super().dispatch(kind, op, keyset, args)
         if kernel is op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD):
             return self._composite(kind, op, keyset, args)
+        return self._whole(kind, op, keyset, args)
+
+    def _whole(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
+        """An operator that is recorded itself, whatever it calls."""
         refs = self._refs(args)
         self._version = sum(version_of(tensor) for tensor in _tensors(args))
         self._arguments = args
@@ -101,13 +106,18 @@ class Recorder(Names):
         return result
 
     def _composite(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
-        """An operator that is made of others, or of Python: then it is recorded itself."""
+        """An operator that is made of others."""
+        return self._by_parts(op, args, partial(super().dispatch, kind, op, keyset, args))
+
+    def _by_parts(self, op: Operator, args: tuple[object, ...], run: Callable[[], Any]) -> Any:
+        """Record what `run` calls. The operator itself if its result comes from elsewhere, or if
+        Python has seen values."""
         refs = self._refs(args)
         mark = len(self.nodes)
         frame = Frame()
         self._frames.append(frame)
         try:
-            result = super().dispatch(kind, op, keyset, args)
+            result = run()
         finally:
             self._frames.pop()
         found = _tensors(result)
@@ -127,7 +137,7 @@ class Recorder(Names):
         for node in self.nodes[mark:]:
             for name in node.defines():
                 tensor = self._tensors[name]
-                del self._names[id(tensor)]
+                self._names.pop(id(tensor), None)
                 if self._by_array.get(id(tensor._backend_array)) == name:
                     del self._by_array[id(tensor._backend_array)]
                 self.own[id(tensor)] = True

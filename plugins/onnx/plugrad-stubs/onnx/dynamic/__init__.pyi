@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.onnx.dynamic`. Written by tools/stubs.py.
+from plugrad_onnx.onnx.dynamic import *

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.onnx.lowerings.attention`. Written by tools/stubs.py.
+from plugrad_onnx.onnx.lowerings.attention import *

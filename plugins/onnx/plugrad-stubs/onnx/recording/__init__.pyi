@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.onnx.recording`. Written by tools/stubs.py.
+from plugrad_onnx.onnx.recording import *

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.onnx.state`. Written by tools/stubs.py.
+from plugrad_onnx.onnx.state import *

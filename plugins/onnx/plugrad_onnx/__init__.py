@@ -1,0 +1,1 @@
+"""ONNX files of plugrad's models; see `plugrad.onnx`."""

@@ -1,0 +1,34 @@
+"""Whether a model runs because it is exported."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _State(threading.local):
+    exports = 0
+
+
+_STATE = _State()
+
+
+def is_in_onnx_export() -> bool:
+    """Whether this thread runs a model to export it: a model can be another one in a file.
+
+    >>> import plugrad
+    >>> plugrad.onnx.is_in_onnx_export()
+    False
+    """
+    return _STATE.exports > 0
+
+
+@contextmanager
+def exporting() -> Iterator[None]:
+    """Within, `is_in_onnx_export` is true."""
+    _STATE.exports += 1
+    try:
+        yield
+    finally:
+        _STATE.exports -= 1
