@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.sequences import walk
 
 # The hidden state, and of an LSTM the cell state.
 State = tuple[Tensor, ...]
 Step = Callable[[Tensor, State], State]
 # weight_ih, weight_hh, bias_ih and bias_hh or neither, weight_hr or not.
 Weights = Sequence[Tensor]
+
+# Modes that have an operator for all steps.
+_AS_ONE = ("LSTM", "GRU")
 
 
 def run_layers(
@@ -76,53 +80,63 @@ def _run_layer(
         # Both are added to the same sum.
         b_ih = b_ih + b_hh
     of_inputs = plugrad.linear(input, weights[0], b_ih)
+    if projection is None and mode in _AS_ONE and _is_uniform(of_inputs, start, weights):
+        return _run_as_one(mode, of_inputs, sizes, start, weights[1], b_hh, reverse)
     if mode == "GRU":
         step = _gru_step(weights[1], b_hh)
     elif mode == "LSTM":
         step = _lstm_step(weights[1].t(), projection)
     else:
         step = _rnn_step(weights[1].t(), plugrad.tanh if mode == "RNN_TANH" else plugrad.relu)
+    packed = sizes is not None
     if sizes is None:
-        count, batch = of_inputs.shape[:2]
-        outputs, state = _walk(of_inputs.unbind(0), [batch] * count, start, step, reverse)
-        return plugrad.stack(outputs), state
-    outputs, state = _walk(of_inputs.split(sizes), sizes, start, step, reverse)
-    return plugrad.cat(outputs), state
-
-
-def _walk(
-    inputs: Sequence[Tensor], sizes: list[int], start: State, step: Step, reverse: bool
-) -> tuple[list[Tensor], State]:
-    """The outputs at all times, and the state of each sequence after its last step.
-
-    The sequences are sorted, longest first, so those that are left are the first ones::
-
-        time     0 1 2 3      sizes = [3, 2, 2, 1]: backwards, the second one joins at time 2
-        first    x x x x
-        second   x x x
-        third    x
-    """
-    times = range(len(inputs) - 1, -1, -1) if reverse else range(len(inputs))
-    here = sizes[times[0]]
-    state = start if here == sizes[0] else tuple(part[:here] for part in start)
-    ended: list[State] = []
+        sizes = [of_inputs.shape[1]] * of_inputs.shape[0]
+    inputs = of_inputs.split(sizes) if packed else of_inputs.unbind(0)
     outputs = list(inputs)
-    for time in times:
-        size = sizes[time]
-        if size < here:
-            ended.append(tuple(part[size:] for part in state))
-            state = tuple(part[:size] for part in state)
-        elif size > here:
-            state = tuple(
-                plugrad.cat((part, first[here:size]))
-                for part, first in zip(state, start, strict=True)
-            )
-        here = size
+
+    def step_at(time: int, state: State) -> State:
         state = step(inputs[time], state)
         outputs[time] = state[0]
-    if ended:
-        state = tuple(plugrad.cat(parts) for parts in zip(state, *reversed(ended), strict=True))
-    return outputs, state
+        return state
+
+    state = walk(sizes, reverse, start, step_at)
+    return plugrad.cat(outputs) if packed else plugrad.stack(outputs), state
+
+
+def _is_uniform(of_inputs: Tensor, start: State, weights: Weights) -> bool:
+    """Whether all is of one floating dtype, which autocast does not change on the way."""
+    dtype = of_inputs.dtype
+    given = (*start, *weights)
+    return (
+        dtype.is_floating_point
+        and all(tensor.dtype == dtype for tensor in given)
+        and not plugrad.is_autocast_enabled(of_inputs.device.type)
+    )
+
+
+def _run_as_one(
+    mode: str,
+    of_inputs: Tensor,
+    sizes: list[int] | None,
+    start: State,
+    w_hh: Tensor,
+    b_hh: Tensor | None,
+    reverse: bool,
+) -> tuple[Tensor, State]:
+    """All steps by one operator."""
+    rows = of_inputs
+    if sizes is None:
+        count, batch = of_inputs.shape[:2]
+        rows, steps = of_inputs.flatten(0, 1), [batch] * count
+    else:
+        steps = sizes
+    if mode == "LSTM":
+        output, *state = plugrad._lstm_layer(rows, *start, w_hh, steps, reverse)[:3]
+    else:
+        output, *state = plugrad._gru_layer(rows, *start, w_hh, b_hh, steps, reverse)[:2]
+    if sizes is None:
+        output = output.view(count, batch, -1)
+    return output, tuple(state)
 
 
 def _rnn_step(w_hh_t: Tensor, activation: Callable[[Tensor], Tensor]) -> Step:
