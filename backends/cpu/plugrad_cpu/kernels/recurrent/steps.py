@@ -34,8 +34,14 @@ def times_of(sizes: Sizes, reverse: bool) -> Iterable[int]:
     return range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))
 
 
+def _are_equal(sizes: Sizes) -> bool:
+    return sizes[0] == sizes[-1]
+
+
 def split(rows: Array, sizes: Sizes) -> list[Array]:
     """Parts of (N, anything); each is a view."""
+    if _are_equal(sizes):
+        return list(rows.reshape(len(sizes), sizes[0], rows.shape[1]))
     found, first = [], 0
     for size in sizes:
         found.append(rows[first : first + size])
@@ -46,6 +52,8 @@ def split(rows: Array, sizes: Sizes) -> list[Array]:
 def split_planes(memory: Array, sizes: Sizes, count: int) -> list[Array]:
     """Parts of (count * N, H), (count, n, H) each."""
     width = memory.shape[1]
+    if _are_equal(sizes):
+        return list(memory.reshape(len(sizes), count, sizes[0], width))
     sized = split(memory, [count * size for size in sizes])
     return [part.reshape(count, n, width) for part, n in zip(sized, sizes, strict=True)]
 
@@ -60,6 +68,8 @@ def resized(state: Array, start: Array, size: int) -> Array:
 
 def states_before(parts: list[Array], start: Array, sizes: Sizes, reverse: bool) -> list[Array]:
     """The states that the steps began with, by time."""
+    if _are_equal(sizes):
+        return [*parts[1:], start] if reverse else [start, *parts[:-1]]
     found: list[Any] = [None] * len(sizes)
     state = start
     for time in times_of(sizes, reverse):
@@ -70,7 +80,7 @@ def states_before(parts: list[Array], start: Array, sizes: Sizes, reverse: bool)
 
 def last_states(parts: list[Array], sizes: Sizes, reverse: bool) -> Array:
     """The state of each sequence after its last step, (B, H)."""
-    if reverse or sizes[-1] == sizes[0]:
+    if reverse or _are_equal(sizes):
         return parts[0 if reverse else -1].copy()
     pairs = zip(parts, [*sizes[1:], 0], strict=True)
     return np.concatenate([part[later:] for part, later in pairs][::-1])
