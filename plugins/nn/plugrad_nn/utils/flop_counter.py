@@ -259,7 +259,7 @@ def recurrent_flop(
     gates_shape: Any, hx_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
     """Those of the product of each step's hidden states with their weight."""
-    return 2 * math.prod(gates_shape) * int(hx_shape[1])
+    return 2 * int(math.prod(gates_shape)) * int(hx_shape[1])
 
 
 def _recurrent_backward_flop(weight: int) -> Callable[..., int]:

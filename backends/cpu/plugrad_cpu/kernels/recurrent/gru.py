@@ -45,7 +45,7 @@ def _forward(product: Array, gates: Array, hidden: Array, planes: Array, out: Ar
 
 def gru(
     gates: Array, hx: Array, w_hh: Array, b_hh: Array | None, sizes: Sizes, reverse: bool
-) -> tuple[Any, ...]:
+) -> Any:
     if declines(gates):
         return NotImplemented
     count, width = len(gates), hx.shape[1]
@@ -113,7 +113,7 @@ def gru_backward(
     sizes: Sizes,
     reverse: bool,
     wanted: tuple[bool, bool, bool, bool],
-) -> tuple[Any, ...]:
+) -> Any:
     if declines(output):
         return NotImplemented
     count, width = output.shape

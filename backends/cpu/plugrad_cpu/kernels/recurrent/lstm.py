@@ -46,9 +46,7 @@ def _forward(product: Array, gates: Array, cell: Array, planes: Array, out: Arra
     np.multiply(leave, bent, out)
 
 
-def lstm(
-    gates: Array, hx: Array, cx: Array, w_hh: Array, sizes: Sizes, reverse: bool
-) -> tuple[Any, ...]:
+def lstm(gates: Array, hx: Array, cx: Array, w_hh: Array, sizes: Sizes, reverse: bool) -> Any:
     if declines(gates):
         return NotImplemented
     count, width = len(gates), hx.shape[1]
@@ -114,7 +112,7 @@ def lstm_backward(
     sizes: Sizes,
     reverse: bool,
     wanted: tuple[bool, bool, bool, bool],
-) -> tuple[Any, ...]:
+) -> Any:
     if declines(output):
         return NotImplemented
     count, width = output.shape

@@ -169,7 +169,7 @@ def lstm_backward_by_steps(
 
     def step(time: int, state: State) -> State:
         parts = F.split_with_sizes(kept[time], [batch_sizes[time]] * 6)
-        steps[time] = LstmStep(*parts, hidden[time], *state)
+        steps[time] = LstmStep._make((*parts, hidden[time], *state))
         return hidden[time], parts[5]
 
     walk(batch_sizes, reverse, (hx, cx), step)
@@ -280,7 +280,7 @@ def gru_backward_by_steps(
 
     def step(time: int, state: State) -> State:
         parts = F.split_with_sizes(kept[time], [batch_sizes[time]] * 4)
-        steps[time] = GruStep(*parts, hidden[time], *state)
+        steps[time] = GruStep._make((*parts, hidden[time], *state))
         return (hidden[time],)
 
     walk(batch_sizes, reverse, (hx,), step)

@@ -47,9 +47,8 @@ def lstm_gradients(
     if _are_differentiated((*given, gates, hx, cx, w_hh)):
         steps, _ = lstm_steps(gates, hx, cx, w_hh, batch_sizes, reverse)
         return lstm_backward(given, steps, hx, cx, w_hh, batch_sizes, reverse, mask)
-    return F._lstm_layer_backward(
-        *given, hx, cx, w_hh, output, workspace, batch_sizes, reverse, list(mask)
-    )
+    backward: Any = F._lstm_layer_backward
+    return backward(*given, hx, cx, w_hh, output, workspace, batch_sizes, reverse, list(mask))
 
 
 def gru_gradients(
@@ -68,6 +67,5 @@ def gru_gradients(
     if _are_differentiated((*given, gates, hx, w_hh, b_hh)):
         steps, _ = gru_steps(gates, hx, w_hh, b_hh, batch_sizes, reverse)
         return gru_backward(given, steps, hx, w_hh, batch_sizes, reverse, mask)
-    return F._gru_layer_backward(
-        *given, hx, w_hh, output, workspace, batch_sizes, reverse, list(mask)
-    )
+    backward: Any = F._gru_layer_backward
+    return backward(*given, hx, w_hh, output, workspace, batch_sizes, reverse, list(mask))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import plugrad
 from plugrad import Tensor
@@ -130,12 +131,12 @@ def _run_as_one(
         rows, steps = of_inputs.flatten(0, 1), [batch] * count
     else:
         steps = sizes
-    if mode == "LSTM":
-        output, *state = plugrad._lstm_layer(rows, *start, w_hh, steps, reverse)[:3]
-    else:
-        output, *state = plugrad._gru_layer(rows, *start, w_hh, b_hh, steps, reverse)[:2]
+    run: Any = plugrad._lstm_layer if mode == "LSTM" else plugrad._gru_layer
+    # Those of an LSTM have one bias, which is in `of_inputs`.
+    bias = () if mode == "LSTM" else (b_hh,)
+    output, *state, _ = run(rows, *start, w_hh, *bias, steps, reverse)
     if sizes is None:
-        output = output.view(count, batch, -1)
+        output = output.view(count, batch, output.shape[1])
     return output, tuple(state)
 
 
