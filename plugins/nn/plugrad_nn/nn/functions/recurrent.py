@@ -80,9 +80,10 @@ def _run_layer(
     if mode != "GRU" and b_ih is not None and b_hh is not None:
         # Both are added to the same sum.
         b_ih = b_ih + b_hh
+    if projection is None and mode in _AS_ONE and _is_uniform((input, *start, *weights)):
+        given = (weights[0], weights[1], b_ih, b_hh)
+        return _run_as_one(mode, input, sizes, start, given, reverse)
     of_inputs = plugrad.linear(input, weights[0], b_ih)
-    if projection is None and mode in _AS_ONE and _is_uniform(of_inputs, start, weights):
-        return _run_as_one(mode, of_inputs, sizes, start, weights[1], b_hh, reverse)
     if mode == "GRU":
         step = _gru_step(weights[1], b_hh)
     elif mode == "LSTM":
@@ -104,37 +105,33 @@ def _run_layer(
     return plugrad.cat(outputs) if packed else plugrad.stack(outputs), state
 
 
-def _is_uniform(of_inputs: Tensor, start: State, weights: Weights) -> bool:
-    """Whether all is of one floating dtype, which autocast does not change on the way."""
-    dtype = of_inputs.dtype
-    given = (*start, *weights)
+def _is_uniform(tensors: Sequence[Tensor]) -> bool:
+    """Whether all are of one floating dtype, which autocast does not change on the way."""
+    first = tensors[0]
     return (
-        dtype.is_floating_point
-        and all(tensor.dtype == dtype for tensor in given)
-        and not plugrad.is_autocast_enabled(of_inputs.device.type)
+        first.dtype.is_floating_point
+        and all(tensor.dtype == first.dtype for tensor in tensors)
+        and not plugrad.is_autocast_enabled(first.device.type)
     )
 
 
 def _run_as_one(
     mode: str,
-    of_inputs: Tensor,
+    input: Tensor,
     sizes: list[int] | None,
     start: State,
-    w_hh: Tensor,
-    b_hh: Tensor | None,
+    weights: tuple[Tensor, Tensor, Tensor | None, Tensor | None],
     reverse: bool,
 ) -> tuple[Tensor, State]:
     """All steps by one operator."""
-    rows = of_inputs
-    if sizes is None:
-        count, batch = of_inputs.shape[:2]
-        rows, steps = of_inputs.flatten(0, 1), [batch] * count
-    else:
-        steps = sizes
+    w_ih, w_hh, b_ih, b_hh = weights
+    rows = input if sizes is not None else input.flatten(0, 1)
+    count, batch = input.shape[:2]
     run: Any = plugrad._lstm_layer if mode == "LSTM" else plugrad._gru_layer
-    # Those of an LSTM have one bias, which is in `of_inputs`.
+    # Those of an LSTM have one bias, which is added to the products of the inputs.
     bias = () if mode == "LSTM" else (b_hh,)
-    output, *state, _ = run(rows, *start, w_hh, *bias, steps, reverse)
+    of_inputs = plugrad.linear(rows, w_ih, b_ih)
+    output, *state, _ = run(of_inputs, *start, w_hh, *bias, sizes or [batch] * count, reverse)
     if sizes is None:
         output = output.view(count, batch, output.shape[1])
     return output, tuple(state)
