@@ -104,6 +104,18 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "_upsample_bicubic2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
     "_upsample_lanczos2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
     "_max_pool1d": (T((1, 6)), 2, 2, 1, 1, 4),
+    # Of two sequences, one of which ends before the other.
+    "_lstm_layer": (T((3, 4)), T((2, 1)), T((2, 1)), T((4, 1)), (2, 1), False),
+    "_lstm_layer_backward": (
+        *(T((3, 1)), T((2, 1)), T((2, 1))),
+        *(T((2, 1)), T((2, 1)), T((4, 1)), T((3, 1)), T((18, 1))),
+        *((2, 1), False, (True,) * 4),
+    ),
+    "_gru_layer": (T((3, 3)), T((2, 1)), T((3, 1)), T((3,)), (2, 1), False),
+    "_gru_layer_backward": (
+        *(T((3, 1)), T((2, 1)), T((2, 1)), T((3, 1)), T((3, 1)), T((12, 1))),
+        *((2, 1), False, (True,) * 4),
+    ),
 }
 
 

@@ -56,7 +56,21 @@ def recurrent(lib: Any) -> tuple[Any, Any]:
     return Model(), lib.ones(2, 3)
 
 
-@pytest.mark.parametrize("make", [mlp, images, matrices, recurrent])
+def sequences(lib: Any) -> tuple[Any, Any]:
+    class Model(lib.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            # Of float32 numbers, PyTorch counts none in an LSTM.
+            self.lstm = lib.nn.LSTM(3, 4).double()
+            self.gru = lib.nn.GRU(4, 2, bidirectional=True).double()
+
+        def forward(self, x: Any) -> Any:
+            return self.gru(self.lstm(x)[0])[0]
+
+    return Model(), lib.ones(5, 2, 3, dtype=lib.float64)
+
+
+@pytest.mark.parametrize("make", [mlp, images, matrices, recurrent, sequences])
 def test_counts_are_those_of_pytorch(
     make: Callable[[Any], tuple[Any, Any]], torch_oracle: ModuleType
 ) -> None:

@@ -260,6 +260,7 @@ UNTOUCHED: Final = _names(
     _resample _resample_backward _max_pool1d
     _scaled_dot_product_attention _scaled_dot_product_attention_backward
     _ctc_loss _ctc_loss.Tensor _ctc_loss_backward _ctc_loss_backward.Tensor
+    _gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward
     hardshrink hardshrink_backward softshrink softshrink_backward
     digamma frexp.Tensor gcd heaviside i0 igamma igammac lcm lgamma nextafter polygamma special_i1
     """

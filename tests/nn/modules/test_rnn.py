@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad import nn
+from plugrad import nn, profiler
 from plugrad.nn.utils import rnn
+from plugrad_nn.nn.functions import recurrent
 
 LAYERS = [
     "RNN(3, 4, 2, 'relu', bias=False)",
@@ -139,6 +140,47 @@ def test_sums_of_ones_by_hand() -> None:
     nn.init.zeros_(layer.weight_hh_l0)
     assert same(plugrad.ones(2, 1))[0].tolist() == [[1.0], [2.0]]
     assert layer(plugrad.ones(2, 1))[0].tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("options", [{}, {"bias": False, "bidirectional": True}])
+def test_all_steps_at_once_are_the_steps_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, kind: str, packed: bool, options: dict[str, Any]
+) -> None:
+    found = []
+    for as_one in (("LSTM", "GRU"), ()):
+        monkeypatch.setattr(recurrent, "_AS_ONE", as_one)
+        plugrad.manual_seed(0)
+        layer = getattr(nn, kind)(3, 4, 2, dropout=0.5, **options)
+        x: Any = plugrad.randn(5, 3, 3, requires_grad=True)
+        given = rnn.pack_padded_sequence(x, [5, 2, 2]) if packed else x
+        results = _flat(layer(given))
+        sum((result * (n + 1.5)).pow(2).sum() for n, result in enumerate(results)).backward()
+        found.append([*results, x.grad, *(weight.grad for weight in layer.parameters())])
+    for one, other in zip(*found, strict=True):
+        plugrad.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_number_of_operators_does_not_grow_with_the_sequence(kind: str) -> None:
+    counts = []
+    for length in (20, 50):
+        layer = getattr(nn, kind)(3, 4)
+        with profiler.profile() as profile:
+            layer(plugrad.ones(length, 1, 3))[0].sum().backward()
+        counts.append(sum(each.count for each in profile.key_averages()))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_an_empty_batch_has_empty_outputs(kind: str) -> None:
+    layer = getattr(nn, kind)(3, 4)
+    output, state = layer(plugrad.ones(5, 0, 3))
+    output.sum().backward()
+    assert output.shape == (5, 0, 4)
+    assert all(part.shape == (1, 0, 4) for part in _flat(state))
+    assert all((weight.grad == 0).all() for weight in layer.parameters())
 
 
 def test_second_derivative_of_a_recurrent_layer() -> None:

@@ -254,6 +254,31 @@ def sdpa_backward_flop(
     return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
 
 
+@register_flop_formula([ops._lstm_layer, ops._gru_layer])
+def recurrent_flop(
+    gates_shape: Any, hx_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Those of the product of each step's hidden states with their weight."""
+    return 2 * int(math.prod(gates_shape)) * int(hx_shape[1])
+
+
+def _recurrent_backward_flop(weight: int) -> Callable[..., int]:
+    """The formula of the gradients of a layer, of which number `weight` is that of the weight."""
+
+    def recurrent_backward_flop(*args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+        sizes, reverse, wanted = args[-3:]
+        (rows, columns), width = out_shape[0], out_shape[1][1]
+        # The first step's product is only for the states that the layer begins with.
+        passed = rows if wanted[1] else rows - sizes[-1 if reverse else 0]
+        return 2 * int(columns) * int(width) * int(passed + (rows if wanted[weight] else 0))
+
+    return recurrent_backward_flop
+
+
+register_flop_formula(ops._lstm_layer_backward)(_recurrent_backward_flop(3))
+register_flop_formula(ops._gru_layer_backward)(_recurrent_backward_flop(2))
+
+
 class FlopCounterMode:
     """A context manager that counts the floating point operations in its block, by module.
 

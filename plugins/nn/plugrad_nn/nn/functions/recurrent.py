@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.sequences import walk
 
 # The hidden state, and of an LSTM the cell state.
 State = tuple[Tensor, ...]
 Step = Callable[[Tensor, State], State]
 # weight_ih, weight_hh, bias_ih and bias_hh or neither, weight_hr or not.
 Weights = Sequence[Tensor]
+
+# Modes that have an operator for all steps.
+_AS_ONE = ("LSTM", "GRU")
 
 
 def run_layers(
@@ -75,6 +80,9 @@ def _run_layer(
     if mode != "GRU" and b_ih is not None and b_hh is not None:
         # Both are added to the same sum.
         b_ih = b_ih + b_hh
+    if projection is None and mode in _AS_ONE and _is_uniform((input, *start, *weights)):
+        given = (weights[0], weights[1], b_ih, b_hh)
+        return _run_as_one(mode, input, sizes, start, given, reverse)
     of_inputs = plugrad.linear(input, weights[0], b_ih)
     if mode == "GRU":
         step = _gru_step(weights[1], b_hh)
@@ -82,47 +90,51 @@ def _run_layer(
         step = _lstm_step(weights[1].t(), projection)
     else:
         step = _rnn_step(weights[1].t(), plugrad.tanh if mode == "RNN_TANH" else plugrad.relu)
+    packed = sizes is not None
     if sizes is None:
-        count, batch = of_inputs.shape[:2]
-        outputs, state = _walk(of_inputs.unbind(0), [batch] * count, start, step, reverse)
-        return plugrad.stack(outputs), state
-    outputs, state = _walk(of_inputs.split(sizes), sizes, start, step, reverse)
-    return plugrad.cat(outputs), state
-
-
-def _walk(
-    inputs: Sequence[Tensor], sizes: list[int], start: State, step: Step, reverse: bool
-) -> tuple[list[Tensor], State]:
-    """The outputs at all times, and the state of each sequence after its last step.
-
-    The sequences are sorted, longest first, so those that are left are the first ones::
-
-        time     0 1 2 3      sizes = [3, 2, 2, 1]: backwards, the second one joins at time 2
-        first    x x x x
-        second   x x x
-        third    x
-    """
-    times = range(len(inputs) - 1, -1, -1) if reverse else range(len(inputs))
-    here = sizes[times[0]]
-    state = start if here == sizes[0] else tuple(part[:here] for part in start)
-    ended: list[State] = []
+        sizes = [of_inputs.shape[1]] * of_inputs.shape[0]
+    inputs = of_inputs.split(sizes) if packed else of_inputs.unbind(0)
     outputs = list(inputs)
-    for time in times:
-        size = sizes[time]
-        if size < here:
-            ended.append(tuple(part[size:] for part in state))
-            state = tuple(part[:size] for part in state)
-        elif size > here:
-            state = tuple(
-                plugrad.cat((part, first[here:size]))
-                for part, first in zip(state, start, strict=True)
-            )
-        here = size
+
+    def step_at(time: int, state: State) -> State:
         state = step(inputs[time], state)
         outputs[time] = state[0]
-    if ended:
-        state = tuple(plugrad.cat(parts) for parts in zip(state, *reversed(ended), strict=True))
-    return outputs, state
+        return state
+
+    state = walk(sizes, reverse, start, step_at)
+    return plugrad.cat(outputs) if packed else plugrad.stack(outputs), state
+
+
+def _is_uniform(tensors: Sequence[Tensor]) -> bool:
+    """Whether all are of one floating dtype, which autocast does not change on the way."""
+    first = tensors[0]
+    return (
+        first.dtype.is_floating_point
+        and all(tensor.dtype == first.dtype for tensor in tensors)
+        and not plugrad.is_autocast_enabled(first.device.type)
+    )
+
+
+def _run_as_one(
+    mode: str,
+    input: Tensor,
+    sizes: list[int] | None,
+    start: State,
+    weights: tuple[Tensor, Tensor, Tensor | None, Tensor | None],
+    reverse: bool,
+) -> tuple[Tensor, State]:
+    """All steps by one operator."""
+    w_ih, w_hh, b_ih, b_hh = weights
+    rows = input if sizes is not None else input.flatten(0, 1)
+    count, batch = input.shape[:2]
+    run: Any = plugrad._lstm_layer if mode == "LSTM" else plugrad._gru_layer
+    # Those of an LSTM have one bias, which is added to the products of the inputs.
+    bias = () if mode == "LSTM" else (b_hh,)
+    of_inputs = plugrad.linear(rows, w_ih, b_ih)
+    output, *state, _ = run(of_inputs, *start, w_hh, *bias, sizes or [batch] * count, reverse)
+    if sizes is None:
+        output = output.view(count, batch, output.shape[1])
+    return output, tuple(state)
 
 
 def _rnn_step(w_hh_t: Tensor, activation: Callable[[Tensor], Tensor]) -> Step:
