@@ -45,4 +45,5 @@ def test_there_are_samples_of_every_variant() -> None:
             for sample in case.all_samples():
                 computed(case, sample)
     ran = {event.op.removeprefix("plugrad::") for event in events if event.kind == "variant"}
-    assert ran == OPERATORS
+    # Of what writes to lists there are no samples: see test_steps.py.
+    assert ran == OPERATORS - {"_update_sgd", "_update_adam"}

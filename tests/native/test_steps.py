@@ -38,7 +38,12 @@ def lists(draw: Any) -> Lists:
                 array.reshape(-1)[0] = odd
         return arrays
 
-    return [made(), made(), made(), *[[np.abs(array, out=array) for array in made()] for _ in range(2)]]
+    return [
+        made(),
+        made(),
+        made(),
+        *[[np.abs(array, out=array) for array in made()] for _ in range(2)],
+    ]
 
 
 def copied(tensors: Lists) -> Lists:

@@ -164,7 +164,11 @@ class VariantChoice:
         if not settled.asked and count >= settled.least:
             settled = self._ask(array.dtype, settled)
         for candidate in settled.found:
-            if candidate.variant is not None and self._serves(candidate.variant, count, args):
+            if candidate.variant is None:
+                continue
+            if count < candidate.least or count > candidate.most >= 0:
+                continue
+            if not candidate.contiguous or self._contiguous(args):
                 return None
         return self.rest, args
 

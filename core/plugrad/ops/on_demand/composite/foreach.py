@@ -2,7 +2,7 @@
 
 Gradients, tangents and rules of `vmap` come from operators on single tensors. Those in place
 write to each tensor of the list, and give the list back. Where nothing of that is asked, and all
-tensors are alike, a backend takes the whole list in one call: see `fused_lists`.
+tensors are alike, a backend takes the whole list in one call: see `lists.fused`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType
-from plugrad.ops.on_demand.composite.fused_lists import (
+from plugrad.ops.on_demand.composite.lists.fused import (
     fused,
 )
-from plugrad.ops.on_demand.composite.fused_lists import (
+from plugrad.ops.on_demand.composite.lists.fused import (
     fused_lists as fused_lists,
 )
-from plugrad.ops.on_demand.composite.fused_lists import (
+from plugrad.ops.on_demand.composite.lists.fused import (
     update_lists as update_lists,
 )
 from plugrad.tensor.base import TensorBase, sizes_of
