@@ -116,16 +116,27 @@ OTHERS: dict[str, tuple[Any, ...]] = {
         *(T((3, 1)), T((2, 1)), T((2, 1)), T((3, 1)), T((3, 1)), T((12, 1))),
         *((2, 1), False, (True,) * 4),
     ),
+    "_update_sgd": ([BARE], [BARE], [BARE]),
+    "_update_adam": (*([BARE] for _ in range(5)), [0.1], [0.1]),
+}
+# By keyword.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "divide.Scalar_mode": {"rounding_mode": "floor"},
+    "_update_sgd": {
+        **dict.fromkeys(("lr", "momentum", "dampening", "weight_decay"), 0.5),
+        **dict.fromkeys(("nesterov", "maximize"), True),
+    },
+    "_update_adam": {
+        **dict.fromkeys(("beta1", "beta2", "decay", "weight_decay"), 0.5),
+        "maximize": True,
+    },
 }
 
 
 def all_cases() -> list[OpCase]:
     """The tables' cases, and of each operator that they do not call."""
     others = [
-        OpCase(
-            f"plugrad::{name}",
-            [OpSample(args, {"rounding_mode": "floor"} if name.endswith("_mode") else {})],
-        )
+        OpCase(f"plugrad::{name}", [OpSample(args, OPTIONS.get(name, {}))])
         for name, args in OTHERS.items()
     ]
     return [*core_cases(), *others]

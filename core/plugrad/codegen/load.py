@@ -122,7 +122,7 @@ def _load(
         group.name for group in groups if any(entry.is_function for entry in group.entries)
     ]
     code = generate_family(family, entries, groups, formula_functions, namespace)
-    code += "\nfrom plugrad._generated.unpack import unpack, unpack_optional\n"
+    code += "\nfrom plugrad._generated.unpack import unpack, unpack_optional, unpack_result\n"
     note(module)
     if kept is not None:
         kept.append(module)

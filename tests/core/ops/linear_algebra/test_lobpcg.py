@@ -78,7 +78,7 @@ def _pairs(A: Any, B: Any = None) -> Any:
     A = (A + A.mT) / 2
     start = plugrad.eye(12, 2, dtype=plugrad.float64) + 0.1
     values, vectors = plugrad.lobpcg(A, X=start, B=B, tol=1e-13)
-    return values, vectors[:, :, None] * vectors[:, None]
+    return values, vectors[:, None] * vectors[None]
 
 
 @pytest.mark.parametrize("weighed", [False, True])
