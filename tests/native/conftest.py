@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from plugrad.plugins import get_manager
+from tests.plugins_by_hand import registered
 
 try:
     from plugrad_native import compiled
@@ -33,10 +34,8 @@ def native() -> Iterator[None]:
     """The variants, used by the cpu."""
     from plugrad_native import plugin
 
-    manager = get_manager()
-    manager.register(plugin, "native")
-    yield
-    manager.unregister("native")
+    with registered(plugin, "native"):
+        yield
 
 
 @pytest.fixture(params=NAMES)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import plugrad
-from plugrad.plugins import get_manager
+from tests.plugins_by_hand import registered
 
 SOURCES = Path(__file__).resolve().parents[2] / "plugins" / "onednn"
 try:
@@ -33,10 +33,8 @@ def onednn() -> Iterator[None]:
     """The variants, used by the cpu."""
     from plugrad_onednn import plugin
 
-    manager = get_manager()
-    manager.register(plugin, "onednn")
-    yield
-    manager.unregister("onednn")
+    with registered(plugin, "onednn"):
+        yield
 
 
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
