@@ -19,6 +19,7 @@ def certify(
     level: Annotated[
         str,
         typer.Option(
+            "--level",
             help="The level that must be reached: core, what every backend can do, or full.",
             metavar="LEVEL",
         ),

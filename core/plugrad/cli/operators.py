@@ -119,6 +119,7 @@ def operators(
     level: Annotated[
         str,
         typer.Option(
+            "--level",
             help="Show only this level: core, what every backend must be able to do, or full, "
             "the rest.",
             metavar="LEVEL",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
+from typer.models import OptionInfo
 
 from plugrad import cli
+from plugrad.cli.app import build_app
 from tests.core.cli.conftest import Run
 from tests.core.plugins.conftest import FakeSite
 
@@ -121,3 +124,20 @@ def test_without_typer_the_command_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setattr("builtins.__import__", without_typer)
     with pytest.raises(SystemExit, match=r"needs typer: pip install 'plugrad\[cli\]'"):
         cli.main()
+
+
+def test_options_have_their_flags_whatever_typer_makes_of_a_metavar() -> None:
+    """Some versions of typer call an option `--LEVEL` whose metavar is LEVEL."""
+    app = build_app()
+    commands = [*app.registered_commands]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        commands += group.typer_instance.registered_commands
+    for command in commands:
+        assert command.callback is not None
+        hints = get_type_hints(command.callback, include_extras=True)
+        for name, hint in hints.items():
+            for option in getattr(hint, "__metadata__", ()):
+                if isinstance(option, OptionInfo) and (option.metavar or "").lower() == name:
+                    # Within Annotated, what is given first is a flag, not the default.
+                    assert option.default == f"--{name}", f"{command.callback.__name__}: {name}"

@@ -151,6 +151,7 @@ def backend(
     style: Annotated[
         str | None,
         typer.Option(
+            "--style",
             metavar="STYLE",
             help="**kernels**: written by hand for an array class of your own. **namespace**: "
             "derived from a library that follows the Python array API standard.  "
@@ -203,6 +204,7 @@ def ops(
     style: Annotated[
         str | None,
         typer.Option(
+            "--style",
             metavar="STYLE",
             help="**yaml**: entries with schema and derivative, kernels per backend. **python**: "
             "functions with `custom_op`.  [default: yaml]",
