@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import cupy
+import ml_dtypes
 import numpy as np
 from cupy._core import fusion
 from cupyx.scipy import special as cupy_special
@@ -33,6 +34,7 @@ Array = Any
 
 
 _WORD = 1 << 64
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 class HostGenerator(SeededGenerator):
@@ -72,6 +74,18 @@ class GuardedNumPy:
         self._numpy = numpy
         self._theirs = theirs
 
+    def where(self, condition: Any, *choices: Any) -> Any:
+        """CuPy makes float32 of bfloat16."""
+        return _wide(self._numpy.where(condition, *choices))
+
+    def tril(self, array: Any, k: int = 0) -> Any:
+        """As `where`."""
+        return _wide(self._numpy.tril(array, k))
+
+    def triu(self, array: Any, k: int = 0) -> Any:
+        """As `where`."""
+        return _wide(self._numpy.triu(array, k))
+
     def __getattr__(self, name: str) -> Any:
         ours, theirs = getattr(self._numpy, name), getattr(self._theirs, name)
         if isinstance(ours, ModuleType):
@@ -84,6 +98,10 @@ class GuardedNumPy:
             found = guarded(ours, theirs)
         setattr(self, name, found)
         return found
+
+
+def _wide(found: Any) -> Any:
+    return found.astype(np.float32) if getattr(found, "dtype", None) == BFLOAT16 else found
 
 
 def guarded(ours: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,6 +178,10 @@ def fused_dtypes(function: Callable[..., Any], args: tuple[Any, ...]) -> list[np
         kernel, _ = history.get_fusion(function, tuple(like), "traced")
     finally:
         local.history, local.is_old_fusing = None, False
+    halves = any(getattr(arg, "dtype", None) == np.float16 for arg in args)
+    assert halves or "float16" not in getattr(kernel, "operation", ""), (
+        "numbers are computed with in float16"
+    )
     return [parameter.dtype for parameter in kernel.out_params]
 
 

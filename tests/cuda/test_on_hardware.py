@@ -207,6 +207,24 @@ def test_a_captured_step_trains_as_the_eager_one() -> None:
         plugrad.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_captured_products(dtype: str) -> None:
+    """While a graph is captured, CuPy leaves matrix products to us."""
+    plugrad.manual_seed(0)
+    kind = getattr(plugrad, dtype)
+    a, b = plugrad.randn(4, 3, 5), plugrad.randn(4, 5, 7)
+    a, b = a.to("cuda", kind), b.to("cuda", kind)
+
+    def products(a: Any, b: Any) -> list[Any]:
+        wide, vector = b[0].T, a[0, 0]
+        return [a @ b, a[:, :, 1:4] @ b[:, 1:4], wide @ b[0], vector @ b, a @ vector, a[0] @ b]
+
+    captured = plugrad.cuda.capture(products, a, b)
+    for ours, eager in zip(captured(a, b), products(a, b), strict=True):
+        assert ours.dtype == kind
+        plugrad.testing.assert_close(ours, eager, rtol=2e-2, atol=2e-2)
+
+
 def test_a_replay_draws_new_numbers() -> None:
     graph = plugrad.cuda.CUDAGraph()
     plugrad.rand(4, device="cuda")

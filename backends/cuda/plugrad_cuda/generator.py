@@ -16,6 +16,8 @@ from plugrad_cuda.fused.random import random_words
 
 _WORD: Final = 1 << 64
 _FLOAT32: Final = np.dtype(np.float32)
+# How many of CuPy's generators work side by side: each has 64 bytes of state.
+_GENERATORS: Final = 1 << 15
 
 
 class CudaGenerator(SeededGenerator):
@@ -111,6 +113,32 @@ class Draws:
         angle = drawn.dtype.type(2 * math.pi) * drawn[1]
         pairs = xp.concatenate((radius * xp.cos(angle), radius * xp.sin(angle)))
         return pairs[: math.prod(shape)].reshape(shape)
+
+    def poisson(self, rates: Any) -> Any:
+        """int64 of Poisson's distribution, by CuPy's kernels."""
+        return self._beside().poisson(rates, size=rates.shape)
+
+    def binomial(self, trials: Any, chances: Any) -> Any:
+        """int64 of the binomial distribution, by CuPy's kernels."""
+        return self._beside().binomial(trials, chances, size=trials.shape)
+
+    def standard_gamma(self, alpha: Any) -> Any:
+        """float64 of the gamma distribution of scale 1, by CuPy's kernels."""
+        return self._beside().standard_gamma(alpha, size=alpha.shape)
+
+    def _beside(self) -> Any:
+        """A generator of CuPy's for this draw alone: its numbers depend on the seed and on how
+        many draws there were."""
+        source = self._generator
+        if source.later is not None:
+            raise RuntimeError(
+                "poisson, binomial, gamma and Dirichlet distributions cannot be captured in a CUDA "
+                "graph: each replay would draw the same numbers"
+            )
+        random = self._run.xp.random
+        seed = np.random.SeedSequence([source.started_from % _WORD, source.draws])
+        source.draws += 1
+        return random.Generator(random.Philox4x3210(seed, size=_GENERATORS))
 
     def standard_exponential(self, size: Any) -> Any:
         """Exponential of rate 1, float64."""

@@ -95,6 +95,8 @@ class OpCase:
         low_precision: tolerance factor for the 16-bit dtypes (long sums need more).
         undefined_where_failed: where `info` in the result is not 0, what the other tensors have for
             that matrix is up to the backend, and is not compared.
+        full_rank: where a matrix is singular, the result or its derivative is not defined, so that
+            matrices of equal rows are no samples.
     """
 
     op: str
@@ -113,6 +115,7 @@ class OpCase:
     exact_dtype: bool = True
     low_precision: float = 1.0
     undefined_where_failed: bool = False
+    full_rank: bool = False
 
     def all_samples(self) -> list[OpSample]:
         """The samples, made if they are given as a function."""

@@ -9,7 +9,8 @@ import pytest
 from plugrad_cuda.fused import EXPRESSIONS
 from plugrad_cuda.fused.runtime import OPTIONS, source_text
 
-# The oldest architecture that CUDA 12 compiles for, and those of the H100 and the A100.
+# The oldest architecture that CUDA 12 compiles for, and those of the H100 and the A100. CUDA 13
+# begins with compute_75.
 ARCHITECTURES = [
     "compute_70",
     pytest.param("compute_90", marks=pytest.mark.slow),
@@ -32,7 +33,9 @@ def nvrtc() -> Any:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("source", EXPRESSIONS)
 def test_source_compiles_to_ptx(nvrtc: Any, source: str, architecture: str) -> None:
-    options = (*OPTIONS, f"--gpu-architecture={architecture}")
+    oldest = min(nvrtc.getSupportedArchs())
+    number = max(int(architecture.removeprefix("compute_")), oldest)
+    options = (*OPTIONS, f"--gpu-architecture=compute_{number}")
     program = nvrtc.createProgram(source_text(source), f"{source}.cu", (), ())
     try:
         for kernel in EXPRESSIONS[source]:

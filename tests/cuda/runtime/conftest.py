@@ -40,12 +40,18 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[FakeCupy], Fa
 
 
 @pytest.fixture
-def cupy(install: Callable[[FakeCupy], FakeCupy]) -> FakeCupy:
-    """Two GPUs."""
+def cupy(install: Callable[[FakeCupy], FakeCupy]) -> Iterator[FakeCupy]:
+    """Two GPUs. What is remembered of them is forgotten: where there is a real one, tests of that
+    may come next."""
+    _forget_memory_and_streams()
+    yield install(FakeCupy())
+    _forget_memory_and_streams()
+
+
+def _forget_memory_and_streams() -> None:
     memory.lent._used.clear()
     memory.lent._waiting.clear()
     streams._chosen.streams.clear()
-    return install(FakeCupy())
 
 
 class CudaOverFake(CudaBackend):

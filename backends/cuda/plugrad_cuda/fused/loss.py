@@ -38,10 +38,10 @@ def _sizes(x: Array) -> tuple[int, int, int]:
     return x.shape[0], x.shape[1], math.prod(x.shape[2:])
 
 
-def _check_targets(run: Runtime, target: Array, classes: int, ignore_index: int) -> None:
+def _no_class(target: Array, classes: int, ignore_index: int) -> Exception:
+    """The error for the first target that is out of range."""
     bad = (target != ignore_index) & ((target < 0) | (target >= classes))
-    if bad.any():
-        raise no_class(int(target[bad].reshape(-1)[0]))
+    return no_class(int(target[bad].reshape(-1)[0]))
 
 
 def nll_loss_forward(
@@ -55,8 +55,7 @@ def nll_loss_forward(
         return NotImplemented
     xp = run.xp
     samples, classes, inner = _sizes(x)
-    if run.may_wait():
-        _check_targets(run, target, classes, ignore_index)
+    bad = xp.zeros((1,), INT64) if run.may_wait() else None
     count = samples * inner
     each = reduction == "none"
     losses = xp.empty(target.shape, x.dtype) if each else None
@@ -76,8 +75,10 @@ def nll_loss_forward(
         f"nll_forward<{element}>",
         max(blocks, 1),
         in_one_block(count),
-        (*arrays, losses, partial, total, total_weight, *sizes),
+        (*arrays, losses, partial, total, total_weight, bad, *sizes),
     )
+    if bad is not None and bool(bad[0]):
+        raise _no_class(target, classes, ignore_index)
     if partial is not None:
         run.launch(
             "nll_loss",
@@ -99,15 +100,16 @@ def nll_loss_backward(
     ignore_index: int,
     total_weight: Array,
 ) -> Any:
-    """The gradient toward x: minus weight and gradient at the targets, 0 elsewhere."""
+    """The gradient toward x: minus weight and gradient at the targets, 0 elsewhere.
+
+    The forward has looked at the targets; one out of range ends the kernel.
+    """
     element = cpp(x)
     others = (grad, total_weight) if weight is None else (grad, total_weight, weight)
     if element is None or any(a.dtype != x.dtype for a in others):
         return NotImplemented
     xp = run.xp
     samples, classes, inner = _sizes(x)
-    if run.may_wait():
-        _check_targets(run, target, classes, ignore_index)
     out = xp.empty(x.shape, x.dtype)
     if out.size:
         grid, block = over_elements(out.size)

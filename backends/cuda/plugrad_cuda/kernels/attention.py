@@ -120,6 +120,28 @@ class _Inputs:
         return blocks(self.heads if self.columns else 0, self.rows, self.columns, self.is_causal)
 
 
+class _Total:
+    """A gradient that blocks add to; if there is one block, it is that block's."""
+
+    def __init__(self, xp: Any, like: Array, shape: tuple[int, ...]) -> None:
+        self.xp = xp
+        self.dtype = like.dtype
+        self.shape = shape
+        self.sum: Array | None = None
+
+    def add(self, place: tuple[slice, ...], part: Array) -> None:
+        if self.sum is None and part.shape == self.shape:
+            self.sum = part
+        else:
+            self.result()[place] += part
+
+    def result(self) -> Array:
+        """The sum so far."""
+        if self.sum is None:
+            self.sum = self.xp.zeros(self.shape, self.dtype)
+        return self.sum
+
+
 class Attention(Family):
     """Without dropout; some launches for each block."""
 
@@ -165,8 +187,8 @@ class Attention(Family):
         xp = self.xp
         given = _Inputs(xp, query, key, value, mask, is_causal, scale)
         dtype = given.query.dtype
-        out = xp.zeros((given.heads, given.rows, value.shape[-1]), dtype)
-        sums = xp.full((given.heads, given.rows, 1), math.inf, dtype)
+        out_shape = (given.heads, given.rows, value.shape[-1])
+        out = sums = None
         for block in given.blocks():
             heads, rows, columns = block
             scores = self.scores(given, block)
@@ -175,9 +197,19 @@ class Attention(Family):
                 most = self.finite_or_zero(most)
             weights = self.exponentials(scores, most)
             total = xp.sum(weights, axis=-1, keepdims=True)
-            found = self.ns.matmul(weights, given.value[heads, :columns])
-            out[heads, rows] = self.divided(found, total)
-            sums[heads, rows] = self.logarithm(total, most)
+            found = self.divided(self.ns.matmul(weights, given.value[heads, :columns]), total)
+            logarithm = self.logarithm(total, most)
+            if found.shape == out_shape:  # one block is all
+                out, sums = found, logarithm
+                break
+            if out is None or sums is None:
+                out = xp.empty(out_shape, dtype)
+                sums = xp.empty((given.heads, given.rows, 1), dtype)
+            out[heads, rows] = found
+            sums[heads, rows] = logarithm
+        if out is None or sums is None:  # nothing takes part
+            out = xp.zeros(out_shape, dtype)
+            sums = xp.full((given.heads, given.rows, 1), math.inf, dtype)
         shape = (*given.leading, given.rows)
         shaped = out.reshape(*shape, value.shape[-1])
         return shaped.astype(query.dtype, copy=False), sums.reshape(shape)
@@ -197,40 +229,45 @@ class Attention(Family):
     ) -> tuple[Any, ...]:
         xp = self.xp
         given = _Inputs(xp, query, key, value, mask, is_causal, scale)
-        dtype = given.query.dtype
         grads = given.flat(widen(grad))
         shift = xp.broadcast_to(logsumexp, (*given.leading, given.rows)).reshape(given.heads, -1, 1)
         row_sums = xp.sum(grads * given.flat(widen(out)), axis=-1, keepdims=True)
-        shapes = (given.query.shape, given.key.shape, given.value.shape)
-        to_query, to_key, to_value = [
-            xp.zeros(shape, dtype) if one else None
-            for shape, one in zip(shapes, wanted, strict=False)
+        scores_shape = (given.heads, given.rows, given.columns)
+        to_query, to_key, to_value, to_mask = [
+            _Total(xp, like, shape) if one else None
+            for like, shape, one in zip(
+                (given.query, given.key, given.value, given.query),
+                (given.query.shape, given.key.shape, given.value.shape, scores_shape),
+                wanted,
+                strict=True,
+            )
         ]
-        to_mask = None
-        if wanted[3]:
-            to_mask = xp.zeros((given.heads, given.rows, given.columns), dtype)
         for block in given.blocks():
             heads, rows, columns = block
             weights = self.exponentials(self.scores(given, block), shift[heads, rows])
             part = grads[heads, rows]
             if to_value is not None:
-                to_value[heads, :columns] += self.ns.matmul(weights.swapaxes(-1, -2), part)
+                found = self.ns.matmul(weights.swapaxes(-1, -2), part)
+                to_value.add((heads, slice(columns)), found)
             if not (wanted[0] or wanted[1] or wanted[3]):
                 continue
             to_weights = self.ns.matmul(part, given.value[heads, :columns].swapaxes(-1, -2))
             to_scores = self.score_gradient(weights, to_weights, row_sums[heads, rows])
             if to_query is not None:
                 found = self.ns.matmul(to_scores, given.key[heads, :columns])
-                to_query[heads, rows] = found * scale
+                to_query.add((heads, rows), found * scale)
             if to_key is not None:
                 turned = to_scores.swapaxes(-1, -2)
-                to_key[heads, :columns] += self.ns.matmul(turned, given.query[heads, rows])
+                found = self.ns.matmul(turned, given.query[heads, rows])
+                to_key.add((heads, slice(columns)), found)
             if to_mask is not None:
-                to_mask[heads, rows, :columns] = to_scores
+                to_mask.add((heads, rows, slice(columns)), to_scores)
         results = (to_query, to_key, to_value, to_mask)
         return tuple(
             [
-                None if part is None or like is None else self.like(part, given.leading, like)
+                None
+                if part is None or like is None
+                else self.like(part.result(), given.leading, like)
                 for part, like in zip(results, (query, key, value, mask), strict=True)
             ]
         )

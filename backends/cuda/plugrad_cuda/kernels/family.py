@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,9 @@ from plugrad_cuda.kernels.namespace import Array, Kernel, Namespace
 FLOAT32: Final = np.dtype(np.float32)
 INT64: Final = np.dtype(np.int64)
 _FLOAT16: Final = np.dtype(np.float16)
+_DOUBLES: Final = (np.dtype(np.float64), np.dtype(np.complex128))
+# Of numbers beside arrays that are not double, and that are.
+_PRECISIONS: Final = ((np.float32, np.complex64), (np.float64, np.complex128))
 
 
 def is_bfloat16(a: Array) -> bool:
@@ -86,6 +89,22 @@ def _widening(function: Kernel) -> Kernel:
     return widened
 
 
+def _with_dtypes(args: Sequence[Any]) -> Sequence[Any]:
+    """Floating numbers in the precision of the arrays beside them, if those are floating.
+
+    What a fused kernel makes of numbers alone, such as `1 - weight`, CuPy otherwise computes in
+    float16.
+    """
+    if not any(type(arg) in (float, complex) for arg in args):
+        return args
+    wide = [arg.dtype for arg in args if hasattr(arg, "dtype") and arg.dtype.kind in "fc"]
+    if not wide:
+        return args
+    real, imaginary = _PRECISIONS[any(dtype in _DOUBLES for dtype in wide)]
+    given = {float: real, complex: imaginary}
+    return [given[type(arg)](arg) if type(arg) in given else arg for arg in args]
+
+
 class Family:
     """Kernels on the arrays of one namespace, by operator name."""
 
@@ -112,10 +131,10 @@ class Family:
                 if getattr(arg, "itemsize", 0) == 2 and is_bfloat16(arg):
                     break
             else:
-                return kernel(*args)
+                return kernel(*_with_dtypes(args))
             dtype = arg.dtype
             wide = [widen(value) if self.is_array(value) else value for value in args]
-            return narrowed(kernel(*wide), dtype)
+            return narrowed(kernel(*_with_dtypes(wide)), dtype)
 
         return fused
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.plugins.strides import check_reach
+from plugrad_cuda import cublas
 from plugrad_cuda.fused import lu
 from plugrad_cuda.fused.runtime import CuPyRuntime
 
@@ -21,7 +22,7 @@ Array = Any
 Kernel = Callable[..., Any]
 Shape = tuple[int, ...]
 
-# Dtypes that CUDA's atomicAdd knows, as cupyx.scatter_add wants them.
+# Dtypes that CUDA's atomicAdd knows, as `cupy.add.at` wants them.
 ATOMIC: Final = frozenset(
     ["int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
 )
@@ -110,7 +111,6 @@ class CupyNamespace(Namespace):
         special: Any = importlib.import_module("cupyx.scipy.special")
         self._special = special
         self.xp = importlib.import_module("cupy")
-        self._scatter_add: Kernel = cupyx.scatter_add
         self._errstate: Kernel = cupyx.errstate
         self._runtime = CuPyRuntime(check)
         self.erf = special.erf
@@ -118,7 +118,8 @@ class CupyNamespace(Namespace):
 
     def fuse(self, function: Kernel, name: str) -> Kernel:
         bound = functools.partial(function, self.xp)
-        fused: Kernel = self.xp.fuse(kernel_name=name)(bound)
+        # Of a name of its own: CUDA has functions `rsqrt` and `fmod`.
+        fused: Kernel = self.xp.fuse(kernel_name=f"plugrad_{name}")(bound)
         return fused
 
     def special(self, name: str) -> Kernel:
@@ -126,7 +127,11 @@ class CupyNamespace(Namespace):
         return function
 
     def scatter_add(self, target: Array, where: Any, values: Array) -> None:
-        self._scatter_add(target, where, values)
+        if target.dtype.kind == "c":  # CuPy adds real numbers only
+            self.xp.add.at(target.real, where, values.real)
+            self.xp.add.at(target.imag, where, values.imag)
+        else:
+            self.xp.add.at(target, where, values)
 
     def on(self, device: int) -> contextlib.AbstractContextManager[Any]:
         context: contextlib.AbstractContextManager[Any] = self.xp.cuda.Device(device)
@@ -157,7 +162,13 @@ class CupyNamespace(Namespace):
         return self.xp.ndarray(size, array.dtype, pointer, strides)
 
     def matmul(self, a: Array, b: Array) -> Array:
-        return self.xp.matmul(a, b)
+        if a.dtype.kind == "V":  # CuPy has no products of stacks of bfloat16
+            return cublas.product(self.xp, a, b)
+        try:
+            found: Array = self.xp.matmul(a, b)
+        except NotImplementedError:  # what CuPy says while a graph is captured
+            found = cublas.product(self.xp, a, b)
+        return found
 
     def checked(self, function: Kernel, *args: Any) -> Any:
         with self._errstate(linalg="raise" if self.may_wait() else "ignore"):

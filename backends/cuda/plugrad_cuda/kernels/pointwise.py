@@ -390,10 +390,14 @@ class Pointwise(Family):
             a = typed(a, b.dtype)
         elif not self.is_array(b):
             b = typed(b, a.dtype)
-        return self.xp.where(condition, a, b)
+        return self.chosen(condition, a, b)
 
     def where_numbers(self, condition: Array, a: Any, b: Any, dtype: Any) -> Any:
-        return self.xp.where(condition, typed(a, dtype), typed(b, dtype))
+        return self.chosen(condition, typed(a, dtype), typed(b, dtype))
+
+    def chosen(self, condition: Array, a: Any, b: Any) -> Any:
+        """CuPy chooses among bfloat16 in float32."""
+        return self.xp.where(condition, a, b).astype(a.dtype, copy=False)
 
     def logical(self, function: Kernel) -> Kernel:
         def kernel(a: Array, b: Array) -> Any:

@@ -71,10 +71,10 @@ class Reordering(Family):
         return found.astype(repeats.dtype, copy=False)
 
     def tril(self, array: Array, diagonal: int) -> Array:
-        return self.xp.tril(array, diagonal)
+        return self.xp.tril(array, diagonal).astype(array.dtype, copy=False)
 
     def triu(self, array: Array, diagonal: int) -> Array:
-        return self.xp.triu(array, diagonal)
+        return self.xp.triu(array, diagonal).astype(array.dtype, copy=False)
 
     def argsort(self, array: Array, dim: int, descending: bool) -> Array:
         """Stable also when descending: the reversed array is sorted, and reversed again."""

@@ -3,9 +3,13 @@
 // One block, or several whose partial sums `nll_finish` adds up, always in the same order.
 #include "common.cuh"
 
-// A target out of range ends the launch, as an assertion in PyTorch's kernels does.
-__device__ inline void check_target(i64 target, i64 classes) {
-    if (target < 0 || target >= classes) __trap();
+// A target out of range is told by `bad`, if the host looks at it, and its loss is not read. Else it
+// ends the launch, as an assertion in PyTorch's kernels does.
+__device__ inline bool is_target(i64 target, i64 classes, i64* bad) {
+    if (target >= 0 && target < classes) return true;
+    if (!bad) __trap();
+    *bad = 1;
+    return false;
 }
 
 template <class T>
@@ -18,15 +22,14 @@ __device__ inline void nll_write(typename Wide<T>::type loss, typename Wide<T>::
 // `losses` of each target, `partial` sums of two for each block; whichever is not null.
 template <class T>
 ROW_KERNEL nll_forward(const T* x, const i64* target, const T* weight, T* losses,
-                       typename Wide<T>::type* partial, T* total, T* total_weight, i64 samples,
-                       i64 classes, i64 inner, i64 ignored, i64 mean) {
+                       typename Wide<T>::type* partial, T* total, T* total_weight, i64* bad,
+                       i64 samples, i64 classes, i64 inner, i64 ignored, i64 mean) {
     typedef typename Wide<T>::type A;
     A loss = 0, weights = 0;
     for (i64 i = thread_number(); i < samples * inner; i += thread_count()) {
         i64 label = target[i];
         A here = 0;
-        if (label != ignored) {
-            check_target(label, classes);
+        if (label != ignored && is_target(label, classes, bad)) {
             A factor = weight ? (A)widen(weight[label]) : (A)1;
             here = -(A)widen(x[(i / inner * classes + label) * inner + i % inner]) * factor;
             weights += factor;
@@ -71,8 +74,7 @@ __global__ void nll_backward(const T* grad, const i64* target, const T* weight,
         I at = i / size / (I)classes * size + i % size;
         i64 label = target[at];
         A value = 0;
-        if (label != ignored) {
-            check_target(label, classes);
+        if (label != ignored && is_target(label, classes, nullptr)) {
             if (label == i / size % (I)classes) {
                 value = -(A)widen(grad[each ? at : 0]);
                 if (mean) value /= widen(*total_weight);

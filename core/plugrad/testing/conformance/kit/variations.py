@@ -73,6 +73,8 @@ def _varied(group: list[Trial]) -> Iterator[Trial]:
     by_layout = next((trial for trial in group if _is_plain(trial, dims=2)), None)
     if by_layout is not None:
         for layout in LAYOUTS:
+            if layout == "expanded" and by_layout.case.full_rank:
+                continue
             yield _changed(by_layout, layout, _laid_out(by_layout.sample, layout))
     by_shape = next((trial for trial in group if _is_plain(trial, dims=1)), None)
     if by_shape is None:

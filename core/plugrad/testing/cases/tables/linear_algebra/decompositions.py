@@ -119,10 +119,21 @@ CASES = [
         fails(RuntimeError, NO_FLOAT, WHOLE),
         fails(RuntimeError, "unrecognized mode 'x'", TALL, "x"),
         fails(NotImplementedError, "\"geqrf_cpu\" not implemented for 'Half'", HALF),
+        full_rank=True,
     ),
-    case("linalg.qr", calls((WIDE,), (WIDE, "complete")), grad_dtypes=("float64",)),
-    case("linalg.qr", calls((TALL, "complete"), (TALL, "r"), (WIDE, "r")), gradient=False),
-    case("qr", calls((SQUARE,), (TALL, True)), grad_dtypes=("float64",)),
+    case(
+        "linalg.qr",
+        calls((WIDE,), (WIDE, "complete")),
+        grad_dtypes=("float64",),
+        full_rank=True,
+    ),
+    case(
+        "linalg.qr",
+        calls((TALL, "complete"), (TALL, "r"), (WIDE, "r")),
+        gradient=False,
+        full_rank=True,
+    ),
+    case("qr", calls((SQUARE,), (TALL, True)), grad_dtypes=("float64",), full_rank=True),
     case(
         "geqrf",
         [call(T(shape, requires_grad=False)) for shape in ((3, 3), (3, 2), (2, 2, 3), (2, 0))],
@@ -153,7 +164,11 @@ CASES = [
         fails(NotImplementedError, "\"linalg_eigh_cpu\" not implemented for 'Long'", WHOLE),
         gradient=False,
     ),
-    case("linalg.svdvals", calls((SQUARE,), (TALL,), (T((2, 2, 3)),), (T((0, 2)),))),
+    case(
+        "linalg.svdvals",
+        calls((SQUARE,), (TALL,), (T((2, 2, 3)),), (T((0, 2)),)),
+        full_rank=True,
+    ),
     case(
         "linalg.slogdet", calls((SQUARE,), (BATCH,), (EMPTY,)), fails(RuntimeError, NO_FLOAT, WHOLE)
     ),

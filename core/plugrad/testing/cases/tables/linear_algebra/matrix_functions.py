@@ -74,11 +74,13 @@ CASES = [
         fails(RuntimeError, "linalg.cond got an invalid norm type: 3", SQUARE, 3),
         fails(RuntimeError, TOO_FEW, ROW),
         grad_dtypes=("float64",),
+        full_rank=True,
     ),
     case(
         "linalg.cond",
         calls((SINGULAR, 1), (T((0, 0)),), (SQUARE, 1), (BATCH, -inf), (SQUARE, "fro")),
         gradient=False,  # PyTorch's backward fails
+        full_rank=True,
     ),
     case(
         "linalg.lstsq",
@@ -120,12 +122,22 @@ CASES = [
         fails(RuntimeError, "prod.self.shape..other.ndim", SQUARE, SQUARE),
     ),
     case("linalg.diagonal", [call(TALL), call(BATCH, offset=1, dim1=0)], view=True),
-    case("nuclear_norm", calls((TALL,), (BATCH, (1, 2), True)), grad_dtypes=("float64",)),
+    case(
+        "nuclear_norm",
+        calls((TALL,), (BATCH, (1, 2), True)),
+        grad_dtypes=("float64",),
+        full_rank=True,
+    ),
     case("frobenius_norm", calls((BATCH, (0, 2)), (TALL, 1, True)), grad_dtypes=("float64",)),
     case(
         "linalg.matrix_norm",
         [call(TALL, "nuc"), call(TALL, 2), call(BATCH, -2, (0, 2), True)],
         grad_dtypes=("float64",),
     ),
-    case("norm", calls((TALL, "nuc"), (BATCH, "nuc", (0, 1))), grad_dtypes=("float64",)),
+    case(
+        "norm",
+        calls((TALL, "nuc"), (BATCH, "nuc", (0, 1))),
+        grad_dtypes=("float64",),
+        full_rank=True,
+    ),
 ]
