@@ -1,5 +1,5 @@
-"""`python -m benchmarks.cuda [--smoke] [--json PATH] [names...]`: steps on a GPU, eager and
-captured as CUDA graphs.
+"""`python -m benchmarks.cuda [--smoke] [--json PATH] [names...]`: steps on a GPU beside PyTorch
+(if that finds a GPU, too), eager and as CUDA graphs.
 
 Without a GPU it says why there is none, and measures nothing.
 """
@@ -7,59 +7,47 @@ Without a GPU it says why there is none, and measures nothing.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import statistics
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import plugrad
-from plugrad import nn, optim
+from benchmarks.libraries import Library, libraries
+from benchmarks.measure import PLUGRAD, Effort, Row, interleave
+from benchmarks.report import tables, write_json
 
 CHAIN = 100
+# Steps for each wait: a training loop seldom looks at its loss.
+STEPS = 10
+# Losses of the first steps may differ by rounding: PyTorch's convolutions round to TF32.
+TOLERANCE = 2e-2
 Step = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """What a step took on average, in microseconds: the median and the best of the rounds."""
-
-    benchmark: str
-    how: str
-    median: float
-    minimum: float
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How often steps run."""
-
-    rounds: int
-    steps: int
-
-
-def small_ops() -> tuple[Step, list[Any]]:
+def small_ops(lib: Any) -> tuple[Step, list[Any]]:
     """A chain of 100 multiplications of 4x4 matrices, forward and backward."""
-    factor = plugrad.full((4, 4), 0.99, device="cuda")
-    x = plugrad.ones(4, 4, device="cuda", requires_grad=True)
+    factor = lib.full((4, 4), 0.99, device="cuda")
+    x = lib.ones(4, 4, device="cuda", requires_grad=True)
 
     def step(x: Any) -> Any:
         y = x
         for _ in range(CHAIN):
             y = y * factor
-        (gradient,) = plugrad.autograd.grad(y.sum(), x)
-        return gradient
+        (gradient,) = lib.autograd.grad(y.sum(), x)
+        return gradient.sum()
 
     return step, [x]
 
 
-def _training(model: Any, inputs: Any, classes: int) -> tuple[Step, list[Any]]:
-    labels = plugrad.randint(0, classes, (inputs.shape[0],), device="cuda")
-    optimizer = optim.SGD(model.parameters(), lr=0.01)
-    loss_of = nn.CrossEntropyLoss()
+def _training(
+    lib: Any, model: Any, inputs: tuple[int, ...], classes: int = 10
+) -> tuple[Step, list[Any]]:
+    # Both libraries draw the same numbers on the host.
+    x = lib.randn(inputs).to("cuda")
+    labels = lib.randint(0, classes, (inputs[0],)).to("cuda")
+    model = model.to("cuda")
+    optimizer = lib.optim.SGD(model.parameters(), lr=0.01)
+    loss_of = lib.nn.CrossEntropyLoss()
 
     def step(x: Any, y: Any) -> Any:
         optimizer.zero_grad(set_to_none=True)
@@ -68,54 +56,52 @@ def _training(model: Any, inputs: Any, classes: int) -> tuple[Step, list[Any]]:
         optimizer.step()
         return loss
 
-    return step, [inputs, labels]
+    return step, [x, labels]
 
 
-def mlp() -> tuple[Step, list[Any]]:
+def mlp(lib: Any) -> tuple[Step, list[Any]]:
     """Three layers of 256, a batch of 64."""
+    nn = lib.nn
     layers = [nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)]
-    return _training(nn.Sequential(*layers).to("cuda"), plugrad.randn(64, 256, device="cuda"), 10)
+    return _training(lib, nn.Sequential(*layers), (64, 256))
 
 
-def cnn() -> tuple[Step, list[Any]]:
+def cnn(lib: Any) -> tuple[Step, list[Any]]:
     """Two convolutions with pooling, 28x28 pictures, a batch of 64."""
+    nn = lib.nn
     layers = [
         *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Flatten(), nn.Linear(32 * 7 * 7, 10)),
     ]
-    pictures = plugrad.randn(64, 1, 28, 28, device="cuda")
-    return _training(nn.Sequential(*layers).to("cuda"), pictures, 10)
+    return _training(lib, nn.Sequential(*layers), (64, 1, 28, 28))
 
 
-class Block(nn.Module):  # type: ignore[misc]  # plugrad.nn is loaded lazily
-    """One transformer block of width 128 over 64 positions."""
+def transformer(lib: Any) -> tuple[Step, list[Any]]:
+    """One block of width 128, four heads, a batch of 16 sequences of 64."""
+    nn, width, heads = lib.nn, 128, 4
 
-    def __init__(self, width: int = 128, heads: int = 4) -> None:
-        super().__init__()
-        self.heads = heads
-        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.into, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        self.head = nn.Linear(width, 10)
+    class Block(nn.Module):  # type: ignore[misc, name-defined]  # either library's
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.into, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+            self.head = nn.Linear(width, 10)
 
-    def forward(self, x: Any) -> Any:
-        batch, length, width = x.shape
-        shape = (batch, length, 3, self.heads, width // self.heads)
-        q, k, v = self.into(self.first(x)).reshape(shape).permute(2, 0, 3, 1, 4).unbind(0)
-        scores = (q @ k.transpose(-2, -1)) * (width // self.heads) ** -0.5
-        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
-        x = x + self.out(mixed)
-        x = x + self.down(nn.functional.gelu(self.up(self.second(x))))
-        return self.head(x.mean(1))
+        def forward(self, x: Any) -> Any:
+            batch, length, _ = x.shape
+            shape = (batch, length, 3, heads, width // heads)
+            q, k, v = self.into(self.first(x)).reshape(shape).permute(2, 0, 3, 1, 4).unbind(0)
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v)
+            x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+            x = x + self.down(nn.functional.gelu(self.up(self.second(x))))
+            return self.head(x.mean(1))
 
-
-def transformer() -> tuple[Step, list[Any]]:
-    """One block, a batch of 16 sequences."""
-    return _training(Block().to("cuda"), plugrad.randn(16, 64, 128, device="cuda"), 10)
+    return _training(lib, Block(), (16, 64, width))
 
 
-BENCHMARKS: dict[str, Callable[[], tuple[Step, list[Any]]]] = {
+BENCHMARKS: dict[str, Callable[[Any], tuple[Step, list[Any]]]] = {
     "small_ops": small_ops,
     "mlp": mlp,
     "cnn": cnn,
@@ -123,32 +109,76 @@ BENCHMARKS: dict[str, Callable[[], tuple[Step, list[Any]]]] = {
 }
 
 
-def measure(name: str, how: str, step: Step, args: list[Any], effort: Effort) -> Figure:
-    """Rounds of steps, each with one wait at the end, after a few that do not count."""
-    for _ in range(3):
-        step(*args)
-    times = []
-    for _ in range(effort.rounds):
-        plugrad.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(effort.steps):
+def captured(lib: Any, step: Step, args: list[Any]) -> Step:
+    """The step as one CUDA graph, that copies its inputs to where the capture found them."""
+    if lib is plugrad:
+        return lib.cuda.capture(step, *args)  # type: ignore[no-any-return]
+    side = lib.cuda.Stream()
+    side.wait_stream(lib.cuda.current_stream())
+    with lib.cuda.stream(side):
+        for _ in range(3):
             step(*args)
-        plugrad.cuda.synchronize()
-        times.append((time.perf_counter() - start) / effort.steps * 1e6)
-    return Figure(name, how, statistics.median(times), min(times))
+    lib.cuda.current_stream().wait_stream(side)
+    graph = lib.cuda.CUDAGraph()
+    places = [arg.detach().clone().requires_grad_(arg.requires_grad) for arg in args]
+    with lib.cuda.graph(graph):
+        loss = step(*places)
+
+    def replay(*given: Any) -> Any:
+        for place, value in zip(places, given, strict=True):
+            place.detach().copy_(value)
+        graph.replay()
+        return loss
+
+    return replay
 
 
-def run(names: list[str], effort: Effort) -> list[Figure]:
+def with_gpu() -> list[Library]:
+    """The libraries that find one."""
+    return [found for found in libraries() if found.module.cuda.is_available()]
+
+
+def check(name: str, steps: dict[str, Callable[[], Any]]) -> None:
+    """All must do the same thing, or there is nothing to compare."""
+    for number in range(3):
+        losses = {who: float(step().detach()) for who, step in steps.items()}
+        ours = losses[PLUGRAD]
+        if any(abs(loss - ours) > TOLERANCE * max(abs(ours), 1e-6) for loss in losses.values()):
+            raise AssertionError(f"{name}: the losses of step {number} differ: {losses}")
+
+
+def repeated(lib: Any, step: Step, args: list[Any]) -> Callable[[], Any]:
+    """Several steps, and one wait for the GPU."""
+
+    def run() -> Any:
+        for _ in range(STEPS):
+            result = step(*args)
+        lib.cuda.synchronize()
+        return result
+
+    return run
+
+
+def run(names: list[str], effort: Effort) -> list[Row]:
     """Each benchmark eagerly, and as a CUDA graph."""
-    figures = []
+    rows = []
     for name in names:
-        step, args = BENCHMARKS[name]()
-        figures.append(measure(name, "eager", step, args, effort))
-        captured = plugrad.cuda.capture(step, *args)
-        figures.append(measure(name, "captured", captured, args, effort))
-        for figure in figures[-2:]:
-            print(f"{name:12} {figure.how:9} {figure.median:10.1f} us, best {figure.minimum:.1f}")
-    return figures
+        made = {}
+        for library in with_gpu():
+            library.module.manual_seed(0)
+            made[library] = BENCHMARKS[name](library.module)
+        about = BENCHMARKS[name].__doc__ or name
+        check(name, {lib.name: lambda m=m: m[0](*m[1]) for lib, m in made.items()})  # type: ignore[misc]
+        for how in ("eager", "CUDA graph"):
+            steps = {}
+            for library, (step, args) in made.items():
+                if how != "eager":
+                    step = captured(library.module, step, args)
+                steps[library.name] = repeated(library.module, step, args)
+            samples = interleave(steps, effort, units=STEPS)
+            rows.append(Row(name, f"{about.rstrip('.')}: {how}", "us per step", samples))
+        print(tables(rows[-2:]), flush=True)
+    return rows
 
 
 def main() -> None:
@@ -167,18 +197,10 @@ def main() -> None:
     except RuntimeError as error:
         print(f"Nothing was measured: {error}")
         return
-    where = {
-        "gpu": plugrad.cuda.get_device_name(),
-        "python": platform.python_version(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-    }
-    print(", ".join(where.values()))
-    plugrad.manual_seed(0)
-    effort = Effort(2, 2) if arguments.smoke else Effort(20, 50)
-    figures = run(arguments.names or list(BENCHMARKS), effort)
+    print(f"{plugrad.cuda.get_device_name()}, {', '.join(lib.name for lib in with_gpu())}")
+    rows = run(arguments.names or list(BENCHMARKS), Effort(arguments.smoke))
     if arguments.json:
-        report = {**where, "figures": [asdict(figure) for figure in figures]}
-        arguments.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        write_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def environment() -> dict[str, str]:
     """What the figures depend on."""
     origin = import_module("plugrad.tensor.base").__file__ or ""
     found = {
-        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", module_run(), *sys.argv[1:]]),
         "plugrad": f"{import_module('plugrad').__version__}, "
         f"{'interpreted' if origin.endswith('.py') else 'compiled'} core",
         "Python": platform.python_version(),
@@ -75,10 +75,16 @@ def environment() -> dict[str, str]:
     return found
 
 
+def module_run() -> str:
+    """What follows `python -m`."""
+    spec = getattr(import_module("__main__"), "__spec__", None)
+    return spec.name.removesuffix(".__main__") if spec else "benchmarks"
+
+
 def extras() -> str:
     """The packages that make the CPU backend faster, where they are installed."""
     found = []
-    for name in ("scipy", "numba", "pyfftw"):
+    for name in ("plugrad-native", "plugrad-onednn", "scipy", "numba", "pyfftw"):
         try:
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
