@@ -64,6 +64,11 @@ def check(kernels: Any, plain: Any) -> Any:
         ("gelu_backward", ("tanh",), True),
         ("silu", (), False),
         ("silu_backward", (), True),
+        ("exp", (), False),
+        ("clamp", (-1, 0.5), False),
+        ("clamp", (None, 0.1), False),
+        ("clamp", (float("-inf"), None), False),
+        ("clamp", (2.0, 1.0), False),
         ("sigmoid", (), False),
         ("tanh", (), False),
         ("erf", (), False),
@@ -86,6 +91,35 @@ def test_activations(
     if edges:
         x = np.resize(np.array(EDGES).astype(x.dtype), size)
     check(name, *([draw(size)] if takes_gradient else []), x, *rest, rtol=3, atol=3)
+
+
+ANY_DTYPE = ["bool", "int16", "float32", "int64", "complex64", "complex128", "float16"]
+
+
+@pytest.mark.parametrize("dtype", ANY_DTYPE)
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((5,), 0), ((5, 3), 0), ((3, 5), 1), ((3, 5, 2), -2), ((5, 0), 0)]
+)
+@pytest.mark.parametrize("index", [[], [4, 0, 0, 2], 3])
+def test_index_select(check: Any, dtype: str, shape: tuple[int, ...], dim: int, index: Any) -> None:
+    table = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    check("index_select", table, dim, np.array(index, np.int64))
+
+
+@pytest.mark.parametrize("dtype", ANY_DTYPE)
+@pytest.mark.parametrize("width", [0, 1, 7])
+@pytest.mark.parametrize("shape", [(), (0,), (6,), (2, 3)])
+def test_embedding(check: Any, dtype: str, width: int, shape: tuple[int, ...]) -> None:
+    table = np.arange(11 * width).reshape(11, width).astype(dtype)
+    rows = np.arange(np.prod(shape), dtype=np.int64) % 11
+    check("embedding", table, rows.reshape(shape))
+
+
+@pytest.mark.parametrize("index", [[0, 5], [-1, 2], [2**62]])
+def test_indices_out_of_range_are_left_to_the_plain_kernel(kernels: Any, index: list[int]) -> None:
+    table, index = np.ones((5, 2)), np.array(index)
+    assert kernels.index_select(table, 0, index) is NotImplemented
+    assert kernels.embedding(table, index) is NotImplemented
 
 
 @pytest.mark.parametrize("name", ["_softmax", "_log_softmax"])

@@ -31,6 +31,8 @@ _SHARED: Final[dict[str, str]] = {
 _ALONE: Final[dict[str, str]] = {
     "tanh": "tanh",
     "erf": "erf",
+    "exp": "exp",
+    "clamp": "clamp",
     "threshold_backward": "threshold_backward",
     "sum": "sum",
     "mean": "mean",
@@ -44,6 +46,7 @@ _ALONE: Final[dict[str, str]] = {
 }
 # Large arrays NumPy copies as fast, and finds maxima faster in them.
 _JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}
+_TAKEN: Final[dict[str, str]] = {"index_select": "index_select", "embedding": "embedding"}
 _MOST_OF_SMALL: Final = 1 << 12
 _REAL: Final = ("float32", "float64")
 
@@ -78,6 +81,7 @@ VARIANTS: Final = [
         _variant(operator, function, dtypes=(), most=_MOST_OF_SMALL)
         for operator, function in _JOINED.items()
     ),
+    *(_variant(operator, function, dtypes=()) for operator, function in _TAKEN.items()),
     *(_variant(operator, function, most=_MOST) for operator, function in _SHARED.items()),
     *(
         _variant(operator, function, name="native-large", least=_MOST + 1, priority=-1)

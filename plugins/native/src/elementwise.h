@@ -66,6 +66,7 @@ static inline REAL F(silu_slope)(REAL x)
     return s * (ONE + x * (ONE - s));
 }
 
+ELEMENTWISE(exponential, EXP(x))
 ELEMENTWISE(sigmoid, F(sigmoid_of)(x))
 ELEMENTWISE(error_function, ERF(x))
 ELEMENTWISE(hyperbolic_tangent, TANH(x))
@@ -86,6 +87,19 @@ static void F(threshold_backward)(const void *grads, const void *given, void *ma
 #pragma omp simd
     for (npy_intp i = 0; i < n; i++) {
         out[i] = x[i] <= least ? 0 : grad[i];
+    }
+}
+
+/* Between two numbers, neither of them nan; the upper one wins. nan stays. */
+static void F(clamp)(const void *given, void *made, npy_intp n, double least, double most)
+{
+    const REAL *restrict x = given;
+    REAL *restrict out = made;
+    REAL low = (REAL)least, high = (REAL)most;
+#pragma omp simd
+    for (npy_intp i = 0; i < n; i++) {
+        REAL raised = x[i] < low ? low : x[i];
+        out[i] = raised > high ? high : raised;
     }
 }
 

@@ -6,6 +6,7 @@
    MODULE is the name of the module: the file is compiled once for every processor of a kind, and
    once for those with certain instructions. */
 
+#include "kernels_of_indices.h"
 #include "kernels_of_losses.h"
 #include "kernels_of_rows.h"
 #include "kernels_of_steps.h"
@@ -43,6 +44,11 @@ static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
     }
     Py_DECREF(grad);
     return (PyObject *)out;
+}
+
+static PyObject *exponential(PyObject *module, PyObject *a)
+{
+    return each(a, exponential_float, exponential_double);
 }
 
 static PyObject *sigmoid(PyObject *module, PyObject *a)
@@ -95,16 +101,30 @@ static PyObject *gelu_backward(PyObject *module, PyObject *const *args, Py_ssize
     return declined();
 }
 
+/* A Python number, or another one for None; whether it is one of these, and not nan. */
+static int number_or(PyObject *given, double otherwise, double *found)
+{
+    if (given == Py_None) {
+        *found = otherwise;
+        return 1;
+    }
+    if (!PyFloat_Check(given) && !PyLong_Check(given)) {
+        return 0;
+    }
+    *found = PyFloat_AsDouble(given);
+    if (*found == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return !isnan(*found);
+}
+
 /* grad, a, limit */
 static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     PyArrayObject *a = count == 3 ? served(args[1]) : NULL;
-    if (a == NULL || !(PyFloat_Check(args[2]) || PyLong_Check(args[2]))) {
-        return declined();
-    }
-    double limit = PyFloat_AsDouble(args[2]);
-    if (limit == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
+    double limit;
+    if (a == NULL || args[2] == Py_None || !number_or(args[2], 0, &limit)) {
         return declined();
     }
     PyArrayObject *grad = gradient_like(args[0], a);
@@ -117,6 +137,22 @@ static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_
         RELEASING_LOCK(n, OF_TYPE(a, threshold_backward)(DATA(grad), DATA(a), DATA(out), n, limit));
     }
     Py_DECREF(grad);
+    return (PyObject *)out;
+}
+
+/* a, low, high */
+static PyObject *clamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = count == 3 ? served(args[0]) : NULL;
+    double low, high;
+    if (a == NULL || !number_or(args[1], -INFINITY, &low) || !number_or(args[2], INFINITY, &high)) {
+        return declined();
+    }
+    PyArrayObject *out = new_like(a);
+    if (out != NULL) {
+        npy_intp n = PyArray_SIZE(a);
+        RELEASING_LOCK(n, OF_TYPE(a, clamp)(DATA(a), DATA(out), n, low, high));
+    }
     return (PyObject *)out;
 }
 
@@ -284,6 +320,10 @@ static PyMethodDef methods[] = {
             "The gradient of mse_loss in `a`."),
     SEVERAL("sum", sum, "a, dims, keepdim, dtype", "Sums over the first or the last dimensions."),
     SEVERAL("mean", mean, "a, dims, keepdim, dtype", "Means over the first or the last ones."),
+    ALONE("exp", exponential, "e to the power of a"),
+    SEVERAL("clamp", clamp, "a, low, high", "Elements between two numbers, or None."),
+    SEVERAL("index_select", index_select, "a, dim, index", "What indices name in a dimension."),
+    SEVERAL("embedding", embedding, "weight, indices", "The rows that indices name."),
     ALONE("sigmoid", sigmoid, "1 / (1 + exp(-a))"),
     ALONE("tanh", tangent, "The hyperbolic tangent."),
     ALONE("erf", error_function, "The error function."),

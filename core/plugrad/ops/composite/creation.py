@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import canonical_device
@@ -181,21 +182,24 @@ def empty_like(
     self: Tensor, dtype: DType | None, device: Device | None, memory_format: MemoryFormat | None
 ) -> Tensor:
     order = order_like(self, memory_format)
-    return in_order(F.empty(permuted(sizes_of(self), order), **_like(self, dtype, device)), order)
+    sizes = permuted(sizes_of(self), order)
+    return in_order(C.call_empty(sizes, dtype or self.dtype, device or self.device), order)
 
 
 def zeros_like(
     self: Tensor, dtype: DType | None, device: Device | None, memory_format: MemoryFormat | None
 ) -> Tensor:
     order = order_like(self, memory_format)
-    return in_order(F.zeros(permuted(sizes_of(self), order), **_like(self, dtype, device)), order)
+    sizes = permuted(sizes_of(self), order)
+    return in_order(C.call_zeros(sizes, dtype or self.dtype, device or self.device), order)
 
 
 def ones_like(
     self: Tensor, dtype: DType | None, device: Device | None, memory_format: MemoryFormat | None
 ) -> Tensor:
     order = order_like(self, memory_format)
-    return in_order(F.ones(permuted(sizes_of(self), order), **_like(self, dtype, device)), order)
+    sizes = permuted(sizes_of(self), order)
+    return in_order(C.call_ones(sizes, dtype or self.dtype, device or self.device), order)
 
 
 def full_like(
@@ -207,25 +211,26 @@ def full_like(
 ) -> Tensor:
     order = order_like(self, memory_format)
     sizes = permuted(sizes_of(self), order)
-    return in_order(F.full(sizes, fill_value, **_like(self, dtype, device)), order)
+    made = C.call_full(sizes, fill_value, dtype or self.dtype, device or self.device)
+    return in_order(made, order)
 
 
 def new_empty(self: Tensor, size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
-    return F.empty(size, **_like(self, dtype, device))
+    return C.call_empty(size, dtype or self.dtype, device or self.device)
 
 
 def new_zeros(self: Tensor, size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
-    return F.zeros(size, **_like(self, dtype, device))
+    return C.call_zeros(size, dtype or self.dtype, device or self.device)
 
 
 def new_ones(self: Tensor, size: Sizes, dtype: DType | None, device: Device | None) -> Tensor:
-    return F.ones(size, **_like(self, dtype, device))
+    return C.call_ones(size, dtype or self.dtype, device or self.device)
 
 
 def new_full(
     self: Tensor, size: Sizes, fill_value: object, dtype: DType | None, device: Device | None
 ) -> Tensor:
-    return F.full(size, fill_value, **_like(self, dtype, device))
+    return C.call_full(size, fill_value, dtype or self.dtype, device or self.device)
 
 
 def rand_like(

@@ -18,6 +18,8 @@ from plugrad.tensor.levels import readable
 from plugrad.tensor.math_bits import is_conj, math_bits
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
+# By NumPy's dtype, as they were asked for: NumPy computes a name anew every time.
+_FOUND: Final[dict[Any, DType]] = {}
 
 
 def host_array(tensor: TensorBase) -> Any:
@@ -48,6 +50,25 @@ def numpy_dtype(array: Any) -> DType:
         ValueError: foreign byte order, negative strides, or strides that split an element.
     """
     dtype = array.dtype
+    found = _FOUND.get(dtype)
+    if found is None:
+        found = _FOUND[dtype] = _of_numpy(dtype)
+    for stride in array.strides:
+        if stride < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported. (You can probably work around this "
+                "by making a copy of your array  with array.copy().) "
+            )
+        if stride % dtype.itemsize != 0:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                "array to reallocate the memory."
+            )
+    return found
+
+
+def _of_numpy(dtype: Any) -> DType:
     found = _OF_NUMPY.get(dtype.name)
     if found is None:
         raise TypeError(
@@ -61,18 +82,6 @@ def numpy_dtype(array: Any) -> DType:
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported."
         )
-    for stride in array.strides:
-        if stride < 0:
-            raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with "
-                "negative strides are not currently supported. (You can probably work around this "
-                "by making a copy of your array  with array.copy().) "
-            )
-        if stride % dtype.itemsize != 0:
-            raise ValueError(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-                "array to reallocate the memory."
-            )
     return found
 
 
