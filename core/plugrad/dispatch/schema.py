@@ -172,7 +172,12 @@ class Return(_Canonical):
 
 
 class FunctionSchema(_Canonical):
-    """An operator's signature. Its `str` is the canonical text, which parses to an equal schema."""
+    """An operator's signature. Its `str` is the canonical text, which parses to an equal schema.
+
+    Attributes:
+        positional: how many arguments may be given by position; they come first.
+        takes_all: whether the only one of these is a list of tensors, which may come one by one.
+    """
 
     def __init__(
         self,
@@ -187,6 +192,9 @@ class FunctionSchema(_Canonical):
         self.overload: Final = overload
         self.arguments: Final = arguments
         self.returns: Final = returns
+        self.positional: Final = len([one for one in arguments if not one.kwarg_only])
+        first = arguments[0].type if self.positional == 1 else None
+        self.takes_all: Final = first is not None and first.base == "Tensor" and first.is_list
 
     @property
     def full_name(self) -> str:

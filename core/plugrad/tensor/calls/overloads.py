@@ -65,16 +65,15 @@ def call_overload(
     """
     out = kwargs.pop("out", None) if "out" in kwargs else None
     options = {key: kwargs.pop(key) for key in _OPTIONS if key in kwargs}
-    given_values = (*args, *kwargs.values())
     for attempt in range(2):
         # At last, tensors without dimensions stand for numbers.
         loose = attempt == 1
-        if loose and not any(isinstance(value, TensorBase) for value in given_values):
+        if loose and not any(isinstance(one, TensorBase) for one in (*args, *kwargs.values())):
             break
         for op, call in overloads:
             if options and not _makes_tensors(op.schema):
                 continue
-            if _has_number_for_tensor(op.schema, args):
+            if len(args) > 1 and _is_ruled_out(op.schema, args[1]):
                 continue
             try:
                 values = bind(op.schema, args, kwargs, loose)
@@ -102,15 +101,20 @@ def call_overload(
     )
 
 
-def _has_number_for_tensor(schema: FunctionSchema, args: tuple[Any, ...]) -> bool:
-    """Whether the second argument is a number where a tensor is asked for, as in `x.max(1)`: to try
-    that overload would end in an exception, which takes longer than many a kernel."""
-    if len(args) < 2 or len(schema.arguments) < 2:
+def _is_ruled_out(schema: FunctionSchema, second: Any) -> bool:
+    """Whether the second argument by position cannot be what an overload asks for, as the number in
+    `x.max(1)` and the dtype in `x.to(plugrad.float64)`: to try such an overload would end in an
+    exception, which takes longer than many a kernel."""
+    if schema.positional < 2:
         return False
-    if type(args[1]) is not int and type(args[1]) is not float:
+    wanted = schema.arguments[1].type
+    if wanted.is_list:
         return False
-    wanted = schema.arguments[1]
-    return wanted.type.base == "Tensor" and not wanted.type.is_list and not wanted.kwarg_only
+    if type(second) is int or type(second) is float:
+        return wanted.base == "Tensor"
+    if isinstance(second, DType):
+        return wanted.base != "ScalarType"
+    return isinstance(second, Device) and wanted.base != "Device"
 
 
 def _makes_tensors(schema: FunctionSchema) -> bool:
@@ -192,6 +196,8 @@ def bind(
     Args:
         loose: whether a tensor without dimensions is a number, as for functions of one signature.
     """
+    if not kwargs and not loose and len(args) <= schema.positional and not schema.takes_all:
+        return _bind_in_order(schema.arguments, args)
     arguments = schema.arguments
     positional = [argument for argument in arguments if not argument.kwarg_only]
     if len(args) > len(positional) or _are_all_tensors(positional, args, kwargs):
@@ -219,6 +225,24 @@ def bind(
             values.append(convert(number, argument.type))
     if used < len(kwargs):
         raise NoFit
+    return values
+
+
+def _bind_in_order(arguments: tuple[Argument, ...], args: tuple[Any, ...]) -> list[Any]:
+    """What `bind` gives for arguments that come by position, as most do."""
+    values: list[Any] = []
+    given = len(args)
+    for index, argument in enumerate(arguments):
+        if index < given:
+            value = args[index]
+            if value is None and argument.default == ():
+                values.append(())
+            else:
+                values.append(convert(value, argument.type))
+        elif argument.has_default:
+            values.append(default_of(argument))
+        else:
+            raise NoFit
     return values
 
 
