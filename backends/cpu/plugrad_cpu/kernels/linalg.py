@@ -76,11 +76,11 @@ def addmm(c: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     dtype = product.dtype
     if alpha != 1:
         np.multiply(product, np.array(alpha).astype(dtype), product)
-    if beta != 0:
-        factor = np.array(beta).astype(dtype)
-        addend = c if beta == 1 else np.multiply(widen(c), factor)
-        np.add(product, addend, product)
-    return product.astype(a.dtype, copy=False)
+    if beta == 1:
+        np.add(product, c, product)
+    elif beta != 0:
+        np.add(product, np.multiply(widen(c), np.array(beta).astype(dtype)), product)
+    return product if dtype is a.dtype else product.astype(a.dtype, copy=False)
 
 
 def linear(x: Array, weight: Array, bias: Array | None) -> Any:

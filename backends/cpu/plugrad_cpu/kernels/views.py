@@ -57,12 +57,14 @@ def expand(array: Array, size: Shape) -> Array:
     """NumPy's own broadcast_to is read-only, and slower."""
     added = len(size) - array.ndim
     old = array.shape
-    strides = (0,) * added + tuple(
-        [
-            0 if old[i] == 1 and size[added + i] != 1 else stride
-            for i, stride in enumerate(array.strides)
-        ]
-    )
+    strides = (0,) * added
+    if old:
+        strides += tuple(
+            [
+                0 if old[i] == 1 and size[added + i] != 1 else stride
+                for i, stride in enumerate(array.strides)
+            ]
+        )
     if array.flags.c_contiguous and array.size:
         try:
             return np.ndarray(size, array.dtype, array, 0, strides)

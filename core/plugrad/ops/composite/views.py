@@ -302,7 +302,7 @@ def chunk(self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     if length == 0:
         check_memory(chunks * _VIEW_BYTES)
         return tuple(self.split_with_sizes((0,) * chunks, dim))
-    return tuple(self.split((length + chunks - 1) // chunks, dim))
+    return tuple(C.call_split_Tensor(self, (length + chunks - 1) // chunks, dim))
 
 
 def tensor_split(self: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:

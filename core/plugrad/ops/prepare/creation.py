@@ -39,6 +39,8 @@ Prepared = tuple[object, ...]
 # Integers up to 2**digits are exact in a floating point dtype.
 _DIGITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _CPP_NAMES: Final = {**CPP_NAMES, "int64": "int64_t"}
+_SMALL: Final = 1 << 60
+_AGAINST_THE_STEP: Final = "upper bound and lower bound inconsistent with step sign"
 _LARGEST_HALF: Final = 65504
 
 
@@ -94,6 +96,19 @@ def _real(number: Any) -> Any:
     return number
 
 
+def _are_small(start: Any, end: Any, step: Any) -> bool:
+    """Whether three numbers are integers far within 64 bits, of which the step is not 0."""
+    return (
+        type(start) is int
+        and type(end) is int
+        and type(step) is int
+        and -_SMALL < start < _SMALL
+        and -_SMALL < end < _SMALL
+        and -_SMALL < step < _SMALL
+        and step != 0
+    )
+
+
 def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device | None) -> Prepared:
     """First number, step, count, dtype and device."""
     if end is None:
@@ -102,6 +117,10 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device 
         raise TypeError('arange() missing 1 required positional arguments: "end"')
     if start is None:
         start = 0
+    if (dtype is None or dtype is int64) and _are_small(start, end, step):
+        if (step > 0 and end < start) or (step < 0 and end > start):
+            raise RuntimeError(_AGAINST_THE_STEP)
+        return (start, step, -((start - end) // step), int64, device)
     numbers = (_real(start), _real(end), _real(step))
     floating = any(isinstance(number, float) for number in numbers)
     if dtype is None:
@@ -114,7 +133,7 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None, device: Device 
     if by == 0:
         raise RuntimeError("step must be nonzero")
     if (by > 0 and last < first) or (by < 0 and last > first):
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+        raise RuntimeError(_AGAINST_THE_STEP)
     if dtype.category == INTEGER:
         for number in numbers:
             check_scalar_fits(number, int64)

@@ -20,8 +20,15 @@ def _cast(operand: Any, dtype: DType) -> Any:
     return operand
 
 
+def _is_real(number: Any) -> bool:
+    """Whether it is None or a number of Python's that no floating dtype yields to."""
+    return number is None or type(number) is float or type(number) is int
+
+
 def _bounded(name: str, self: TensorBase, low: Any, high: Any) -> DType:
     dtype = self.dtype
+    if dtype.category == FLOATING and _is_real(low) and _is_real(high):
+        return dtype
     if low is not None:
         dtype = result_type(self, low) if high is None else result_type(self, low, high)
     elif high is not None:
