@@ -19,6 +19,7 @@ from plugrad.device import Device
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, numel_of
 from plugrad.tensor.calls.arguments import is_index, place_of, type_name
+from plugrad.tensor.calls.overridable import gives_class
 from plugrad.tensor.calls.promotion import is_scalar
 
 P = ParamSpec("P")
@@ -142,13 +143,10 @@ def refuse_classes(
     CPython 3.11 reads beyond its stack where a line that has called a tensor's native method many
     times, `x.conj()`, meets the class: it takes what lies there for the tensor.
     """
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if _is_class_of_tensors(value):
-            wrong = mismatch(
-                function, args, kwargs, name or function.__name__, _is_class_of_tensors
-            )
-            if wrong is not None:
-                raise wrong
+    if gives_class(args, kwargs):
+        wrong = mismatch(function, args, kwargs, name or function.__name__, _is_class_of_tensors)
+        if wrong is not None:
+            raise wrong
 
 
 def _is_class_of_tensors(value: object) -> bool:

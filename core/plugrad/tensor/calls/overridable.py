@@ -258,6 +258,18 @@ def override_wrapped(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return override_call(func, (*args, *kwargs.values()), args, kwargs)
 
 
+def gives_class(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a class of tensors is among the arguments, where one of its instances was meant."""
+    for value in args:
+        if isinstance(value, type) and issubclass(value, TensorBase):
+            return True
+    if kwargs:
+        for value in kwargs.values():
+            if isinstance(value, type) and issubclass(value, TensorBase):
+                return True
+    return False
+
+
 def find_tensor_like(values: tuple[Any, ...]) -> bool:
     """Activate the protocol if one of the values is no Tensor and overrides; says whether."""
     for value in values:
