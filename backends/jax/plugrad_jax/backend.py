@@ -182,6 +182,12 @@ class JaxBackend(Backend):
     def synchronize(self, index: int) -> None:
         wait_for(index)
 
+    def compile_on_host(self, step: Any) -> Callable[..., list[Array]]:
+        """One program of XLA on NumPy's arrays: see `plugrad_jax.host_steps`."""
+        from plugrad_jax.host_steps import HostProgram
+
+        return HostProgram(step)
+
     def jit(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """`plugrad_jax.jit`."""
         from plugrad_jax.capture import jit

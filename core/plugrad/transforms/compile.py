@@ -11,6 +11,7 @@ from plugrad.dispatch.backends.active import (
     canonical_device,
     find_backend,
 )
+from plugrad.dispatch.backends.backend import Backend
 from plugrad.errors import BackendNotFoundError
 from plugrad.plugins.compiling.lowerings import (
     Lowering,
@@ -80,8 +81,8 @@ def compile(
         function: the step; without it, the result is a decorator.
         backend: how programs run. "tape" calls the backend's kernels one after another; it is the
             default where the backend has no compiler of its own. "jax" is XLA, for tensors on
-            devices of JAX. Other names are those of plugins' lowerings; a function is a lowering
-            itself, see `plugrad.plugins.compiling.lowerings`.
+            devices of JAX and for those of the CPU. Other names are those of plugins' lowerings; a
+            function is a lowering itself, see `plugrad.plugins.compiling.lowerings`.
         device: whose backend is asked, if `backend` is None; by default that of the default device.
         options: of the tape `state`, modules, optimizers and tensors that the function reaches in a
             way that cannot be followed, and `limit`, how often it is listened to at most, 8 by
@@ -159,7 +160,14 @@ def _by_backend(function: Callable[..., Any], name: str, options: dict[str, Any]
     except BackendNotFoundError as error:
         raise ValueError(_not_there(f"there is no lowering called {name!r}")) from error
     if "jit" in own.capabilities():
-        return own.jit(function, **options)
+        made = own.jit(function, **options)
+        if type(own).compile_on_host is Backend.compile_on_host:
+            return made
+        from plugrad.transforms.lowering.by_device import ByDevice
+
+        return ByDevice(
+            name, made, lambda: _compiled(function, lambda _: own.compile_on_host, **options)
+        )
     if "compile" in own.capabilities():
         return _compiled(function, lambda _: own.compile, **options)
     raise ValueError(_not_there(f"the backend {name!r} has no compiler of its own"))

@@ -396,6 +396,20 @@ class Backend:
         """
         raise NotImplementedError(f"backend {self.name!r} does not compile captured steps")
 
+    def compile_on_host(self, step: Any) -> Any:
+        """Lower a captured step on arrays of the host, NumPy's, by this backend's compiler.
+
+        For backends that have `jit`: `plugrad.compile(..., backend=name)` uses this where a step's
+        tensors are not this backend's. What the function does is as for `compile`.
+
+        Args:
+            step: a `CapturedStep` on NumPy's arrays.
+
+        Raises:
+            NotImplementedError: this compiler cannot have the step; it then runs as it is written.
+        """
+        raise NotImplementedError(f"backend {self.name!r} compiles no steps of the host")
+
 
 _CAPABILITIES: Final = {
     "random": "make_generator",

@@ -7,4 +7,5 @@ program    one captured step: what goes in, and what changes
 lowerings  who turns a captured step into a function on arrays
 step       what a lowering is given
 tape       the lowering that every backend gets: kernels looked up once, called one after another
+by_device  a compiler that takes its own tensors and the host's, chosen by a call's first tensor
 """
