@@ -13,6 +13,7 @@ TORCH = "PyTorch"
 NUMPY = "NumPy"
 JAX = "JAX by hand"
 EAGER = "plugrad, eager"
+XLA = "plugrad by XLA"
 LOOP = "a loop"
 
 ROUND_SECONDS = 0.02

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.libraries import libraries
-from benchmarks.measure import EAGER, JAX, LOOP, NUMPY, PLUGRAD, TORCH, Row, Sample
+from benchmarks.measure import EAGER, JAX, LOOP, NUMPY, PLUGRAD, TORCH, XLA, Row, Sample
 from benchmarks.verdict import draw, verdict
 
 INTRODUCTION = """\
@@ -128,7 +128,7 @@ def tables(rows: Sequence[Row]) -> str:
         found = list(group)
         contestants = [
             contestant
-            for contestant in (PLUGRAD, TORCH, NUMPY, JAX, EAGER, LOOP)
+            for contestant in (PLUGRAD, TORCH, NUMPY, JAX, EAGER, XLA, LOOP)
             if any(contestant in row.samples for row in found)
         ]
         others = list(dict.fromkeys(key for row in found for key in row.ratios))

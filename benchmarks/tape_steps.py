@@ -1,14 +1,16 @@
-"""Training steps on the processor through `plugrad.compile`, beside PyTorch and eager plugrad."""
+"""Training steps on the processor through `plugrad.compile`, by the tape and by XLA, beside PyTorch
+and eager plugrad."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from benchmarks.libraries import libraries
-from benchmarks.measure import EAGER, PLUGRAD, TORCH, Budget, Effort, Row, interleave
+from benchmarks.measure import EAGER, PLUGRAD, TORCH, XLA, Budget, Effort, Row, interleave
 from benchmarks.network_steps import CASES as NETWORKS
 from benchmarks.network_steps import Case, check_losses, library_step, plain_loss
 
@@ -54,6 +56,9 @@ def rows(effort: Effort) -> list[Row]:
             if library.name == PLUGRAD:
                 steps[PLUGRAD] = compile(library_step(library, case))
                 steps[EAGER] = library_step(library, case)
+                # XLA compiles 64 steps of an LSTM one by one, for minutes.
+                if case is not LSTM and importlib.util.find_spec("plugrad_jax"):
+                    steps[XLA] = compile(library_step(library, case), backend="jax")
             elif library.name == TORCH:
                 steps[TORCH] = library_step(library, case)
         check_losses(case, steps)
