@@ -62,6 +62,31 @@ def test_training_is_that_of_the_step_as_it_is_written(name: str) -> None:
         assert run.cache_info().hits > 0, run.explain()
 
 
+class Plain(optim.Optimizer):
+    """Arithmetic with numbers, in place and not."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {"lr": 0.1})
+
+    @plugrad.no_grad()
+    def step(self) -> None:
+        for group in self.param_groups:
+            rate = group["lr"]
+            for parameter in group["params"]:
+                parameter.mul_(1 - rate / 10)
+                parameter.add_(parameter.grad, alpha=-rate)
+                parameter.sub_(rate / 100).div_(1 + rate)
+                parameter.copy_((parameter * rate + rate).add(parameter, alpha=rate) / rate - rate)
+
+
+def test_numbers_that_change_go_into_arithmetic() -> None:
+    expected, _ = trained(Plain, None)
+    found, run = trained(Plain, "jax")
+    for ours, theirs in zip(found, expected, strict=True):
+        plugrad.testing.assert_close(ours, theirs, rtol=3e-3, atol=1e-3)
+    assert run.cache_info().hits > 3, run.explain()
+
+
 def test_results_and_gradients_have_memory_of_their_own() -> None:
     weight = plugrad.randn(200, 200, requires_grad=True)
 
