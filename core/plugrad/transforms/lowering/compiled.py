@@ -310,8 +310,10 @@ class _Listening:
             )
         except CaptureError as error:
             return result, str(error).removeprefix("capture(): ")
+        places = {id(node): place for place, node in enumerate(observer.nodes)}
         for node in graph.nodes:
-            if any(self.formulas.equals(value) for value in _plain(node.values)):
+            place = places.get(id(node), len(places))
+            if any(self.formulas.equals(value, place) for value in _plain(node.values)):
                 return result, f"{node.op.op.name}() may have a number that is not followed"
         return result, (observer, graph, self.stands, self.formulas)
 

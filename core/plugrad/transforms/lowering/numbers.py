@@ -24,7 +24,8 @@ class Formulas:
         self.lost = ""
         self._closed = False
         self._listener: Any = None
-        self._made: list[Followed] = []
+        # What was computed, and how many operators had been called by then.
+        self._made: list[tuple[Followed, int]] = []
 
     def listen_with(self, observer: Any) -> None:
         """What operators do with a number is their own affair: an `Observer` knows of them."""
@@ -58,7 +59,7 @@ class Formulas:
         name = f"n{len(self.lines)}_"
         self.lines.append(f"{name} = {expression}")
         made = self._follow(value, name)
-        self._made.append(made)
+        self._made.append((made, 0 if self._listener is None else len(self._listener.nodes)))
         return made
 
     def lose(self, what: str) -> None:
@@ -66,14 +67,17 @@ class Formulas:
         if not self._in_operator:
             self.lost = self.lost or what
 
-    def equals(self, value: Any) -> bool:
-        """Whether a plain number is the value of something computed: it may be that.
+    def equals(self, value: Any, place: int) -> bool:
+        """Whether a plain number is the value of something computed before: it may be that.
 
         Whole numbers are not: too many are written in programs.
+
+        Args:
+            place: how many operators had been called before the one that got the number.
         """
         if type(value) is not float or value.is_integer():
             return False
-        return any(float.__eq__(value, made) for made in self._made)
+        return any(float.__eq__(value, made) for made, count in self._made if count <= place)
 
 
 class Followed(float):

@@ -66,6 +66,18 @@ def test_what_cannot_be_followed_is_noted(use: Any) -> None:
 def test_the_value_of_something_computed_is_known_again() -> None:
     formulas = Formulas()
     formulas.source(0.3, "s") * 2
-    assert formulas.equals(0.6)
-    assert not formulas.equals(0.3)
-    assert not formulas.equals(2.0)
+    assert formulas.equals(0.6, 0)
+    assert not formulas.equals(0.3, 0)
+    assert not formulas.equals(2.0, 0)
+
+
+def test_an_operator_that_was_called_before_cannot_have_it() -> None:
+    class Observer:
+        inside = 0
+        nodes = [object(), object()]
+
+    formulas = Formulas()
+    formulas.listen_with(Observer())
+    formulas.source(0.3, "s") * 2
+    assert not formulas.equals(0.6, 1)
+    assert formulas.equals(0.6, 2)

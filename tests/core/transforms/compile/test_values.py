@@ -106,6 +106,25 @@ def test_options_of_an_optimizer(options: dict[str, Any]) -> None:
     check(make, *batch(5, 6), steps=7)
 
 
+def test_a_number_of_the_forward_may_be_what_the_optimizer_computes() -> None:
+    """`lr * weight_decay` of AdamW is 1e-5 by default, and so is layer_norm's `eps`."""
+
+    def make() -> Any:
+        model = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Linear(6, 2))
+        optimizer = optim.AdamW(model.parameters())
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step, [model, optimizer]
+
+    check(make, plugrad.randn(3, 4))
+
+
 def test_a_learning_rate_that_a_schedule_changes_is_read_in_each_step() -> None:
     def make() -> tuple[Any, list[Any]]:
         model = mlp()
