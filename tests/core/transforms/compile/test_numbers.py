@@ -74,7 +74,7 @@ def test_the_value_of_something_computed_is_known_again() -> None:
 def test_an_operator_that_was_called_before_cannot_have_it() -> None:
     class Observer:
         inside = 0
-        nodes = [object(), object()]
+        nodes = (object(), object())
 
     formulas = Formulas()
     formulas.listen_with(Observer())
