@@ -90,7 +90,7 @@ class Scope:
         except BaseException:
             _put_back(self, state, before)
             if kept:
-                entries.pop()
+                _drop(entries, entry)
                 _close(state, entry)
             raise
 
@@ -100,13 +100,10 @@ class Scope:
         if not entries:
             self.leave_unentered(state)
             return
-        index = len(entries) - 1
-        while index > 0 and entries[index].state is not state:
-            index -= 1
-        entry = entries[index]
+        entry = _own(entries, state)
         _put_back(self, state, entry.before)
         _close(state, entry)
-        entries.pop(index)
+        _drop(entries, entry)
 
     def __del__(self) -> None:
         if self._entries:
@@ -240,6 +237,25 @@ class _Abandoned:
             # been left since ended with that.
             if entry.state is state and _close(state, entry):
                 _put_back(scope, state, entry.before)
+
+
+def _own(entries: list[Entry], state: LocalState) -> Entry:
+    """A thread's last entry; the first of all if the thread has none."""
+    entry = entries[-1]
+    if entry.state is state:
+        return entry
+    for other in reversed(entries.copy()):
+        if other.state is state:
+            return other
+    return entries[0]
+
+
+def _drop(entries: list[Entry], entry: Entry) -> None:
+    """Take an entry out, wherever it is by now: other threads enter and leave meanwhile."""
+    if entries[-1] is entry:
+        entries.pop()
+    elif entry in entries:
+        entries.remove(entry)
 
 
 def _close(state: LocalState, entry: Entry) -> bool:

@@ -148,6 +148,43 @@ class _Failing(Scope):
             raise KeyboardInterrupt
 
 
+def test_two_threads_that_leave_a_scope_at_once_do_not_disturb_each_other() -> None:
+    restoring, left = threading.Event(), threading.Event()
+    slow: list[int] = []
+
+    class Waiting(Scope):
+        def read(self, state: Any) -> None:
+            return None
+
+        def change(self, state: Any) -> None:
+            pass
+
+        def restore(self, state: Any, before: None) -> None:
+            if threading.get_ident() in slow:
+                restoring.set()
+                assert left.wait(10)
+
+    scope = Waiting()
+    failures: list[BaseException] = []
+
+    def other() -> None:
+        try:
+            slow.append(threading.get_ident())
+            with scope:
+                pass  # what it entered is the second entry; while it leaves, the first goes
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=other)
+    with scope:
+        thread.start()
+        assert restoring.wait(10)
+    left.set()
+    thread.join()
+    assert failures == []
+    assert not scope._entries
+
+
 @pytest.mark.parametrize("where", ["change", "restore"])
 def test_an_interrupt_of_an_interpreted_part_is_made_good(where: str) -> None:
     with pytest.raises(KeyboardInterrupt), _Failing(where):
