@@ -32,10 +32,10 @@ REMARKS = {
 What takes more than 1.2 times as long as in PyTorch, and why:
 
 * Transforms of many rows of 64 numbers, 1.7 to 1.9 times: FFTW needs that much longer than MKL.
-  `fft2` of 1024x1024 takes 1.3 times as long, for the same reason.
-* `lstsq` in float32: LAPACK's driver alone takes 1.05 times as long as PyTorch. The rest is copies
-  to Fortran's order and a look at the rank.
-* `adaptive_avg_pool2d` to 1x1 is a sum over rows of 4096 numbers by BLAS.
+  `rfft2` of 1024x1024 takes 1.25 times as long, for the same reason.
+* `lstsq` in float32, 1.7 times: LAPACK's driver, copies to Fortran's order and a look at the rank.
+* `max_pool1d`, 2.3 to 2.5 times: it makes passes over every second element, where PyTorch's loop
+  runs in registers.
 * `bincount` is NumPy's: one pass looks for the largest number, another counts.
 
 The figures are with the extras that are named above. Without them:
@@ -47,8 +47,8 @@ The figures are with the extras that are named above. Without them:
   and two to six times for many short rows.
 * Convolutions are products of matrices, one side of which is the number of filters; `conv3d` takes
   twice as long as in PyTorch.
-* `max_pool1d` makes passes over every second element, and attention that is not causal makes passes
-  over blocks in the cache where PyTorch's run in registers: 1.3 times as long.
+* Attention that is not causal makes passes over blocks in the cache, where PyTorch's run in
+  registers.
 """,
 }
 

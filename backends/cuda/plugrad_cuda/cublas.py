@@ -1,7 +1,7 @@
-"""Matrix products while a stream is captured.
+"""Matrix products that CuPy does not leave to cuBLAS: while a stream is captured, and of bfloat16.
 
-cuBLAS can be captured, but CuPy does not call it then. So this module calls it, with CuPy's
-handle, where CuPy says no.
+cuBLAS can be captured, but CuPy does not call it then, and multiplies no stacks of bfloat16. So
+this module calls it, with CuPy's handle.
 """
 
 from __future__ import annotations

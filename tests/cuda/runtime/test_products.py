@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugrad_cuda import cublas
+from tests.core.drawing import drawn
 
 NUMBERS = {2: "float16", 0: "float32", 1: "float64", 4: "complex64", 5: "complex128"}
 
@@ -91,6 +92,7 @@ def operands(draw: st.DrawFn) -> tuple[Any, Any]:
     return a, b
 
 
+@drawn(300)
 @given(operands())
 def test_any_strides_and_batches(pair: tuple[Any, Any]) -> None:
     a, b = pair

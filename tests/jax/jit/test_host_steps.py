@@ -126,7 +126,7 @@ def test_views_and_writes() -> None:
         return y.reshape(-1)[::2].clone()
 
     run = plugrad.compile(step, backend="jax")
-    for number in range(4):
+    for _ in range(4):
         x = plugrad.randn(2, 3)
         before = total.clone()
         found, added = run(x), total - before
@@ -134,7 +134,6 @@ def test_views_and_writes() -> None:
         expected = step(x)
         plugrad.testing.assert_close(found, expected)
         plugrad.testing.assert_close(added, total - before)
-        del number
     assert run.cache_info().hits > 0, run.explain()
 
 
