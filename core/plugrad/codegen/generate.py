@@ -49,7 +49,8 @@ from plugrad.dispatch.keys import (
 )
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import FLOATING, DType, dtype_by_name
-from plugrad.dispatch.adapters import BelowAutograd, WithoutKeyset
+from plugrad.errors import OperatorNotFoundError
+from plugrad.dispatch.adapters import BelowAutograd, CompositeKernel, needed_by
 from plugrad.dispatch.operator import Operator, declare
 from plugrad.graph.history import (
     any_needs_grad,

@@ -67,7 +67,7 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
         else:
             out.line(
                 f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
-                f"WithoutKeyset({_function(entry, 'composite')}, {op}))"
+                f"CompositeKernel({_function(entry, 'composite')}, {op}))"
             )
     if entry.explicit:
         out.line(
@@ -538,6 +538,20 @@ def emit_call(out: Source, entry: Entry) -> None:
             out.line(f"kernel: Any = {op}.lookup(keyset)")
             with out.block("if isinstance(kernel, BackendSelectKernel):"):
                 out.line(f'return cast("{returned}", kernel.compute(state, {tuple_of}))')
+            out.line(f'return cast("{returned}", kernel(keyset{passed}))')
+            return
+        if entry.composite and entry.functional is None:
+            # A function of the core, unless something else has taken its place in the table.
+            given = ", ".join(
+                f'cast("Any", {a.name})' if a.type.base == "Tensor" else a.name for a in arguments
+            )
+            out.line(f"kernel: Any = {op}.lookup(keyset)")
+            with out.block("if isinstance(kernel, CompositeKernel):"):
+                with out.block("try:"):
+                    function = _function(entry, "composite")
+                    out.line(f'return cast("{returned}", {function}({given}))')
+                with out.block("except OperatorNotFoundError as error:"):
+                    out.line(f"raise needed_by({op}, error) from None")
             out.line(f'return cast("{returned}", kernel(keyset{passed}))')
             return
         if not entry.derivatives:

@@ -26,10 +26,30 @@ class WithoutKeyset:
         self.op = op
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
+        function = self.function  # called as an attribute, it would be looked up by name
         try:
-            return self.function(*args)
+            return function(*args)
         except OperatorNotFoundError as error:
-            raise _needed_by(self.op, error) from None
+            raise needed_by(self.op, error) from None
+
+
+@final
+class CompositeKernel:
+    """What the core makes an operator of, from its entry.
+
+    The generated `call_*` knows the function and calls it natively; this is for everybody else.
+    """
+
+    def __init__(self, function: Any, op: Operator) -> None:
+        self.function = function
+        self.op = op
+
+    def __call__(self, keyset: i64, *args: Any) -> Any:
+        function = self.function
+        try:
+            return function(*args)
+        except OperatorNotFoundError as error:
+            raise needed_by(self.op, error) from None
 
 
 @final
@@ -51,15 +71,16 @@ class BelowAutograd:
         state = current_state()
         kept = state.kept
         state.kept = kept & self.kept
+        function = self.function
         try:
-            return self.function(*args)
+            return function(*args)
         except OperatorNotFoundError as error:
-            raise _needed_by(self.op, error) from None
+            raise needed_by(self.op, error) from None
         finally:
             state.kept = kept
 
 
-def _needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundError:
+def needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundError:
     """The error of a primitive, told about the operator that is made of it."""
     if not error.primitive:
         return error

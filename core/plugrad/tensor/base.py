@@ -22,7 +22,7 @@ from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.keys import AUTOGRAD_KEYS, FORWARD_AD_BIT, FUNCTIONALIZE_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import DType
-from plugrad.tensor.size import Size, as_size
+from plugrad.tensor.size import Size
 
 if TYPE_CHECKING:
     from plugrad.dispatch.operator import Operator
@@ -50,6 +50,8 @@ class Storage:
 
 
 _NUMPY: Final[Any] = np.ndarray
+# What `as_size` calls, without a call of a function of Python.
+_new_tuple: Final[Any] = tuple.__new__
 
 # How a view was made, which decides whether an in-place operator that is recorded may touch it.
 CREATION_DEFAULT: Final = 0
@@ -253,7 +255,8 @@ class TensorBase:
     @final
     def shape(self) -> Size:
         """The lengths along each dimension."""
-        return as_size(sizes_of(self))
+        shape: Size = _new_tuple(Size, sizes_of(self))
+        return shape
 
     @property
     @final

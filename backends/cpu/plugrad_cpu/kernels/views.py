@@ -55,17 +55,13 @@ def unsqueeze(array: Array, dim: int) -> Array:
 
 def expand(array: Array, size: Shape) -> Array:
     """NumPy's own broadcast_to is read-only, and slower."""
-    added = len(size) - array.ndim
     old = array.shape
-    strides = (0,) * added
-    if old:
-        strides += tuple(
-            [
-                0 if old[i] == 1 and size[added + i] != 1 else stride
-                for i, stride in enumerate(array.strides)
-            ]
-        )
-    if array.flags.c_contiguous and array.size:
+    added = len(size) - len(old)
+    strides = (0,) * added + array.strides
+    if old != size[added:]:
+        repeated = [at >= added and old[at - added] != size[at] for at in range(len(size))]
+        strides = tuple([0 if repeated[at] else stride for at, stride in enumerate(strides)])
+    if array.size and array.flags.c_contiguous:
         try:
             return np.ndarray(size, array.dtype, array, 0, strides)
         except (ValueError, TypeError):  # a dtype or array that exports no buffer

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
+import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import CPU, Device, as_device
@@ -198,7 +199,8 @@ class ActiveBackend:
         return self._checked_host(self.backend.copy_to_host(array, non_blocking), "copy_to_host")
 
     def _checked_host(self, found: Any, method: str) -> Any:
-        if not hasattr(found, "__array_interface__"):
+        # NumPy makes its interface anew whenever it is asked for.
+        if type(found) is not np.ndarray and not hasattr(found, "__array_interface__"):
             raise TypeError(
                 f"{method}() of backend {self.name!r} must return a NumPy array, got "
                 f"{class_name(type(found))}"

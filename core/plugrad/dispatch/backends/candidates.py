@@ -120,23 +120,24 @@ class VariantChoice:
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         """Call the first kernel that serves the arguments; wrappers of kernels call this."""
+        rest = self.rest  # called as an attribute, it would be looked up by name
         array: Any = args[0] if args else None
         if type(array) is not self.array_type:
             array = self._first_array(args)
         if array is None:
-            return DECLINED if self.rest is None else self.rest(*args)
+            return DECLINED if rest is None else rest(*args)
         native = array.dtype
         settled = self._last
         if native is not settled.native:
             settled = self._settle(native, array)
         if settled.least < 0:
-            return DECLINED if self.rest is None else self.rest(*args)
+            return DECLINED if rest is None else rest(*args)
         count = 0
         if settled.sized:
             size: Any = getattr(array, "size", None)  # a number in NumPy and the array API standard
             count = size if isinstance(size, int) else math.prod(array.shape)
             if count < settled.least:
-                return DECLINED if self.rest is None else self.rest(*args)
+                return DECLINED if rest is None else rest(*args)
         if not settled.asked:
             settled = self._ask(native, settled)
         for candidate in settled.found:

@@ -17,7 +17,7 @@ from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.aliasing.layout import is_contiguous, strides
 from plugrad.tensor.aliasing.layout import storage_offset as storage_offset_of
 from plugrad.tensor.aliasing.strides import diagonal_run
-from plugrad.tensor.base import TensorBase, detached, sizes_of, wrap
+from plugrad.tensor.base import TensorBase, detached, ndim_of, numel_of, sizes_of, wrap
 from plugrad.tensor.creation.allocation import check_memory
 from plugrad.tensor.interop.arrays import host_array
 
@@ -61,7 +61,7 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
 
 
 def reshape(self: Tensor, shape: Sizes) -> Tensor:
-    size = prepare.infer_size(shape, self.numel())
+    size = prepare.infer_size(shape, numel_of(self))
     if can_view(self, size):
         return C.call_view(self, size)
     return C.call__unsafe_view(C.call_clone(self, contiguous_format), size)
@@ -95,13 +95,15 @@ def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not sizes:
-        return self.reshape((1,))
+        return C.call_reshape(self, (1,))
     if start == end:
         return self
+    if end - start + 1 == len(sizes):
+        return C.call_reshape(self, (numel_of(self),))
     length = 1
     for size in sizes[start : end + 1]:
         length *= size
-    return self.reshape((*sizes[:start], length, *sizes[end + 1 :]))
+    return C.call_reshape(self, (*sizes[:start], length, *sizes[end + 1 :]))
 
 
 def unflatten(self: Tensor, dim: int, sizes: Sizes) -> Tensor:
@@ -138,7 +140,7 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def t(self: Tensor) -> Tensor:
     prepare.t(self)
-    return self.permute(tuple(range(self.ndim - 1, -1, -1)))
+    return C.call_permute(self, tuple(range(ndim_of(self) - 1, -1, -1)))
 
 
 def swapaxes(self: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -177,7 +179,7 @@ def movedim(self: Tensor, source: Sizes, destination: Sizes) -> Tensor:
 
 
 def numpy_T(self: Tensor) -> Tensor:
-    return self.permute(tuple(range(self.ndim - 1, -1, -1)))
+    return C.call_permute(self, tuple(range(ndim_of(self) - 1, -1, -1)))
 
 
 def _check_matrices(self: Tensor, name: str) -> None:

@@ -40,8 +40,9 @@ class PromoteAll:
         self.check: Any = check
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        if self.check is not None:
-            self.check(*args)
+        check = self.check
+        if check is not None:
+            check(*args)
         dtype: DType = common_dtype(tuple([x for x in args if isinstance(x, TensorBase)]))
         if self.to_float:
             dtype = float_result(dtype)

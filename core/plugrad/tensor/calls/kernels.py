@@ -367,6 +367,8 @@ class RawKernel:
         self.checked: set[DType] = set()
         self.last_checked: Any = None
         self.is_single: bool = returns_one_tensor(op)
+        # Whether the first argument tells the device, being the only tensor.
+        self.first_only: bool = self.device_position < 0 and takes_one_tensor(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
         self.last_dtype: DType = bool_
@@ -378,6 +380,9 @@ class RawKernel:
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         """Run the raw kernel on all arguments, in schema order."""
+        if self.first_only:
+            first: TensorBase = args[0]
+            return self.compute_on(first.device, args)
         return self.compute_on(self._device(args), args)
 
     def compute_on(self, device: Device, args: tuple[Any, ...]) -> Any:
@@ -388,43 +393,75 @@ class RawKernel:
                 return run_next(self.op, self.active, self.raw, self.registered, args)
             generator = generator_of(device)
             if args[self.generator_position] is None:
-                given = list(args)
-                given[self.generator_position] = generator
-                args = tuple(given)
+                completed = list(args)
+                completed[self.generator_position] = generator
+                args = tuple(completed)
             else:
                 _check_generator(args[self.generator_position], generator)
+        prepare = self.prepare  # called as an attribute, it would be looked up by name
+        prepared = args
+        if prepare is not None:
+            try:
+                answer: Any = prepare(*args)
+            except Exception as error:
+                fail(self.op, args, error)
+            if answer is DECLINED:
+                return run_next(self.op, self.active, self.raw, self.registered, given_args)
+            prepared = answer
+        # Most kernels have few arguments, and no tuple is made for those.
+        count = len(prepared)
+        few = self.choice is None and 0 < count <= 4
+        arrays = () if few else self._unwrap_all(prepared, device)
+        first = self._unwrap(prepared[0], device) if few else None
+        second = self._unwrap(prepared[1], device) if few and count > 1 else None
+        third = self._unwrap(prepared[2], device) if few and count > 2 else None
+        fourth = self._unwrap(prepared[3], device) if few and count > 3 else None
         try:
-            prepared: Any = args if self.prepare is None else self.prepare(*args)
-        except Exception as error:
-            fail(self.op, args, error)
-        if prepared is DECLINED:
-            return run_next(self.op, self.active, self.raw, self.registered, given_args)
-        raw_args: list[Any] = [self._unwrap(value, device) for value in prepared]
-        context = self.context
-        choice = self.choice
-        try:
-            if choice is not None:
-                out = choice.compute(tuple(raw_args))
+            if few:
+                out = self._call(count, first, second, third, fourth)
             else:
-                if context is not None:
-                    raw_args.insert(0, context.kernel)
-                run: Any = self.raw if context is None else context.run
-                out = run(*raw_args)
+                out = self._call_with(arrays)
         except Exception as error:
-            out = run_again_or_fail(self.op, context, tuple(raw_args[1:]), args, error)
+            arrays = self._unwrap_all(prepared, device)
+            out = run_again_or_fail(self.op, self.context, arrays, args, error)
         if out is DECLINED:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         if self.inplace:
             return args[0]
         result = self._wrap(out, device) if self.is_single else self._wrap_all(out, device)
         if self.foreign:
-            first = args[0] if args else None
-            if not isinstance(first, TensorBase):
+            given: Any = args[0] if args else None
+            if not isinstance(given, TensorBase):
                 check_like_meta(self.op, self.active, self.checked, args, result)
-            elif first.dtype is not self.last_checked:
+            elif given.dtype is not self.last_checked:
                 check_like_meta(self.op, self.active, self.checked, args, result)
-                self.last_checked = first.dtype
+                self.last_checked = given.dtype
         return result
+
+    def _call(self, count: i64, first: Any, second: Any, third: Any, fourth: Any) -> Any:
+        context = self.context
+        if context is not None:
+            if count == 1:
+                return context.run(context.kernel, first)
+            if count == 2:
+                return context.run(context.kernel, first, second)
+            if count == 3:
+                return context.run(context.kernel, first, second, third)
+            return context.run(context.kernel, first, second, third, fourth)
+        if count == 1:
+            return self.raw(first)
+        if count == 2:
+            return self.raw(first, second)
+        if count == 3:
+            return self.raw(first, second, third)
+        return self.raw(first, second, third, fourth)
+
+    def _call_with(self, arrays: tuple[Any, ...]) -> Any:
+        if self.choice is not None:
+            return self.choice.compute(arrays)
+        # Called as an attribute, it would be looked up by name.
+        run = self.raw if self.context is None else self.context.run
+        return run(*arrays) if self.context is None else run(self.context.kernel, *arrays)
 
     def _drawn_on_host(self, device: Device) -> bool:
         """Whether the operator's decomposition draws on the CPU: see `use_host_numbers`."""
@@ -497,6 +534,9 @@ class RawKernel:
             f"wrapper_{self.active.key_name}_{name})"
         )
 
+    def _unwrap_all(self, values: tuple[Any, ...], device: Device) -> tuple[Any, ...]:
+        return tuple([self._unwrap(value, device) for value in values])
+
     def _unwrap(self, value: Any, device: Device) -> Any:
         if isinstance(value, TensorBase):
             if value.device is not device and self.device_position < 0:
@@ -544,7 +584,8 @@ class RawKernel:
             items: list[Any] = []
             for given in out:
                 items.append(None if given is None else self._wrap(given, device))  # noqa: PERF401
-            return tuple(items) if self.result_type is None else self.result_type(*items)
+            result_type = self.result_type
+            return tuple(items) if result_type is None else result_type(*items)
         if not returns or returns[0].type.base != "Tensor":
             return out
         if returns[0].type.is_list:
@@ -575,6 +616,14 @@ def returns_one_tensor(op: Operator) -> bool:
     if len(returns) != 1 or returns[0].type.base != "Tensor":
         return False
     return not returns[0].type.is_list and not returns[0].type.optional
+
+
+def takes_one_tensor(op: Operator) -> bool:
+    """Whether an operator's first argument is a tensor, and no other is one, or several."""
+    types = [argument.type for argument in op.schema.arguments]
+    if not types or types[0].base != "Tensor" or types[0].is_list or types[0].optional:
+        return False
+    return all(each.base not in ("Tensor", "Scalar") for each in types[1:])
 
 
 def position_of(op: Operator, base: str) -> int:
