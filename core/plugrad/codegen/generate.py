@@ -16,8 +16,8 @@ from plugrad.codegen.kernel import (
     emit_call,
     emit_declaration,
     emit_node,
+    emit_registrations,
     formulas_of,
-    node_class_name,
 )
 from plugrad.codegen.methods import emit_methods, takes_sizes_or_dtype
 from plugrad.codegen.model import Entry, EntryError, parse_entries
@@ -38,15 +38,7 @@ from mypy_extensions import i64
 
 from plugrad._generated import settings
 from plugrad.dispatch.autocast import pause_autocast, resume_autocast
-from plugrad.dispatch.keys import (
-    AD_INPLACE_OR_VIEW_KEY,
-    AFTER_AUTOGRAD,
-    AUTOGRAD_ALIAS,
-    BACKEND_SELECT_BIT,
-    BACKEND_SELECT_KEY,
-    COMPOSITE_EXPLICIT_AUTOGRAD,
-    COMPOSITE_IMPLICIT_AUTOGRAD,
-)
+from plugrad.dispatch.keys import AFTER_AUTOGRAD, BACKEND_SELECT_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import FLOATING, DType, dtype_by_name
 from plugrad.errors import OperatorNotFoundError
@@ -75,11 +67,9 @@ from plugrad.graph.saved_variable import (
 )
 from plugrad.memory_format import memory_format_by_name
 from plugrad.graph.support import (
-    CompositeInplace,
     any_defined,
     wants_any,
     copy_of,
-    name_node_class,
     not_implemented,
     save_list,
     set_history_list,
@@ -126,12 +116,8 @@ from plugrad.tensor.calls.arguments import (
     tensor_list_argument,
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.aliasing.alias_kernels import (
-    InplaceViewKernel,
-    ListMutationKernel,
-    MutationKernel,
-    ViewKernel,
-)
+from plugrad.ops.declaration import name_nodes, register_kernels
+from plugrad.tensor.aliasing.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
 from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.calls.elementwise import operands
 from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
@@ -269,11 +255,7 @@ def generate_family(
         if entry.settings is not None and namespace == "plugrad":
             gathered = f"gathered_{entry.identifier}"
             last.line(f"settings.GATHERED[{entry.schema.full_name!r}] = {gathered}")
-        if entry.derivatives:
-            op = f"OP_{entry.identifier}"
-            kernel = f"KERNEL_{entry.identifier}"
-            last.line(f"{kernel}: Final[Any] = autograd_{entry.identifier}")
-            last.line(f"{op}.register(AUTOGRAD_ALIAS, {kernel})")
+    emit_registrations(last, entries, names)
     if namespace != "plugrad":
         last.lines(forward.IMPORTS)
         known = formula_functions
@@ -286,10 +268,6 @@ def generate_family(
             if any(entry.is_function for entry in group.entries):
                 key = f"({namespace!r}, {group.name!r})"
                 last.line(f"OVERRIDES.functions[{key}] = {group.name}")
-    for entry, formulas in taken:
-        if formulas and entry.node_owner is entry:
-            name = names[entry.schema.full_name]
-            last.line(f"name_node_class({node_class_name(entry)}, {name!r})")
     return text + out.text() + last.text()
 
 

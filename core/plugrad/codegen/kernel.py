@@ -19,61 +19,81 @@ def node_class_name(entry: Entry) -> str:
 
 
 def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
-    """`OP_mul_Tensor`, registered with everything that does not depend on a backend."""
-    op = f"OP_{entry.identifier}"
+    """`OP_mul_Tensor`, without kernels: see `emit_registrations`."""
     prepare = _function(entry, "prepare") if entry.prepare else "None"
-    out.line(f"{op}: Final = declare(")
+    out.line(f"OP_{entry.identifier}: Final = declare(")
     out.line(
         f"    Operator({namespace!r}, {entry.schema.name!r}, {entry.schema.overload!r}, "
         f"{str(entry.schema)!r}, "
     )
     out.line(
         f"        {entry.structure!r}, {entry.result!r}, {prepare}, "
-        f"{bool(entry.derivatives) or bool(entry.composite)})"
+        f"{bool(entry.derivatives) or bool(entry.composite)}, {entry.level!r}, "
     )
+    out.line(f"        {_one_line(entry.doc)!r})")
     out.line(")")
-    if entry.level != "full":
-        out.line(f"{op}.level = {entry.level!r}")
-    if entry.doc:
-        out.line(f"{op}.doc = {_one_line(entry.doc)!r}")
+
+
+def emit_registrations(out: Source, entries: list[Entry], node_names: dict[str, str]) -> None:
+    """The tables of what does not depend on a backend; see `plugrad.ops.declaration`."""
+    tables: dict[str, list[str]] = {}
+    for entry in entries:
+        for kind, value in _own_kernels(entry):
+            tables.setdefault(kind, []).append(f"{entry.identifier}={value}")
+    if tables:
+        out.line("register_kernels(globals(), {")
+        for kind, words in tables.items():
+            _emit_table(out, f"    {kind!r}: ", words, ",")
+        out.line("})")
+    nodes = [entry for entry in entries if entry.derivatives and entry.node_owner is entry]
+    if nodes:
+        out.line("name_nodes(")
+        out.line("    globals(),")
+        words = [f"{entry.identifier}={node_names[entry.schema.full_name]}" for entry in nodes]
+        _emit_table(out, "    ", words, ",")
+        out.line(")")
+
+
+def _emit_table(out: Source, start: str, words: list[str], end: str) -> None:
+    out.line(f'{start}"""')
+    for word in words:
+        out.line(f"        {word}")
+    out.line(f'    """{end}')
+
+
+def _own_kernels(entry: Entry) -> list[tuple[str, str]]:
+    """The kernels that an operator has on every backend: their kinds, and what makes each."""
+    found: list[tuple[str, str]] = []
     if entry.is_factory:
         # Numbers, so that no schema is parsed while plugrad is imported.
         position = [argument.type.base for argument in entry.schema.arguments].index("Device")
-        out.line(f"{op}.register(BACKEND_SELECT_KEY, BackendSelectKernel({op}, {position}))")
+        found.append(("backend_select", str(position)))
     elif entry.structure == INPLACE_VIEW:
-        view = "OP_" + entry.schema.full_name.replace("_.", ".").removesuffix("_").replace(".", "_")
-        out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, InplaceViewKernel({op}, {view}))")
+        view = entry.schema.full_name.replace("_.", ".").removesuffix("_").replace(".", "_")
+        found.append(("inplace_view", view))
     elif entry.schema.mutates:
         arguments = entry.schema.arguments
-        written = tuple([at for at, each in enumerate(arguments) if _is_written(each)])
+        written = [at for at, each in enumerate(arguments) if _is_written(each)]
         if arguments[written[0]].type.is_list:
-            kernel = f"ListMutationKernel({op}, {written})"
+            found.append(("list_mutation", ",".join(map(str, written))))
         else:
-            kernel = f"MutationKernel({op})"
-        out.line(f"{op}.register(AD_INPLACE_OR_VIEW_KEY, {kernel})")
+            found.append(("mutation", ""))
     elif entry.schema.is_view and not entry.composite:
-        out.line(
-            f"{op}.register(AD_INPLACE_OR_VIEW_KEY, ViewKernel({op}, {bool(entry.derivatives)}))"
-        )
+        found.append(("view", "differentiable" if entry.derivatives else ""))
     if entry.composite:
         if entry.functional is not None:
             others = entry.functional.schema.arguments[1:]
-            keywords = tuple(argument.name for argument in others if argument.kwarg_only)
-            out.line(
-                f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
-                f"CompositeInplace(OP_{entry.functional.identifier}, "
-                f"{len(others) - len(keywords)}, {keywords!r}))"
-            )
+            keywords = [argument.name for argument in others if argument.kwarg_only]
+            count = len(others) - len(keywords)
+            parts = [entry.functional.identifier, str(count), *keywords]
+            found.append(("composite_inplace", ",".join(parts)))
         else:
-            out.line(
-                f"{op}.register(COMPOSITE_IMPLICIT_AUTOGRAD, "
-                f"CompositeKernel({_function(entry, 'composite')}, {op}))"
-            )
+            found.append(("composite", _function(entry, "composite")))
     if entry.explicit:
-        out.line(
-            f"{op}.register(COMPOSITE_EXPLICIT_AUTOGRAD, "
-            f"BelowAutograd({_function(entry, 'explicit')}, {op}))"
-        )
+        found.append(("explicit", _function(entry, "explicit")))
+    if entry.derivatives:
+        found.append(("autograd", entry.identifier))
+    return found
 
 
 def _is_written(argument: Argument) -> bool:
@@ -385,9 +405,12 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
             )
         with out.block("else:"):
             out.line(f"kernel: Any = {op}.lookup_below(below)")
-            kind, call = _direct_kernel(entry)
+            kind, call = _direct_kernel(entry, "below")
             with out.block(f"if isinstance(kernel, {kind}):"):
                 out.line(f"out = kernel.{call}")
+            if entry.explicit and kind != "ViewKernel":
+                with out.block("elif isinstance(kernel, BelowAutograd):"):
+                    out.line(f"out = kernel.compute({tuple_of})")
             with out.block("else:"):
                 out.line(f"out = kernel(below{passed})")
         with out.block("if node is not None:"):
@@ -401,14 +424,15 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
         out.line("return out")
 
 
-def _direct_kernel(entry: Entry) -> tuple[str, str]:
-    """The class of kernel that mostly comes next, and how it is called natively."""
+def _direct_kernel(entry: Entry, below: str) -> tuple[str, str]:
+    """The class of kernel that mostly comes next, and how it is called natively; `below` is the
+    variable of the key set that it is called with."""
     arguments = entry.schema.arguments
     names = [argument.name for argument in arguments]
     if entry.schema.is_inplace:
         others = "".join(f"{name}, " for name in names[1:])
         kind = "InplaceViewKernel" if entry.structure == INPLACE_VIEW else "MutationKernel"
-        return kind, f"compute(state, below, {names[0]}, ({others}))"
+        return kind, f"compute(state, {below}, {names[0]}, ({others}))"
     if entry.structure == "unary":
         return "UnaryKernel", f"compute({names[0]})"
     if entry.structure and entry.structure != ELEMENTWISE:
@@ -416,7 +440,7 @@ def _direct_kernel(entry: Entry) -> tuple[str, str]:
         method = "compute_tensors" if both else "compute"
         return "BinaryKernel", f"{method}({', '.join(names)})"
     if entry.schema.is_view and not entry.composite:
-        return "ViewKernel", f"compute(state, below, ({', '.join(names)},))"
+        return "ViewKernel", f"compute(state, {below}, ({', '.join(names)},))"
     return "RawKernel", f"compute(({', '.join(names)},))"
 
 
@@ -555,11 +579,15 @@ def emit_call(out: Source, entry: Entry) -> None:
             out.line(f'return cast("{returned}", kernel(keyset{passed}))')
             return
         if not entry.derivatives:
-            out.line(f'return cast("{returned}", {op}.lookup(keyset)(keyset{passed}))')
+            out.line(f"kernel: Any = {op}.lookup(keyset)")
+            kind, call = _direct_kernel(entry, "keyset")
+            with out.block(f"if isinstance(kernel, {kind}):"):
+                out.line(f'return cast("{returned}", kernel.{call})')
+            out.line(f'return cast("{returned}", kernel(keyset{passed}))')
             return
         # The generated kernel is called natively; any other has taken its place in the table.
         out.line(f"kernel = {op}.lookup(keyset)")
-        with out.block(f"if kernel is KERNEL_{entry.identifier}:"):
+        with out.block(f"if kernel is {op}.autograd_kernel:"):
             out.line(f'return cast("{returned}", record_{entry.identifier}(state, keyset{passed}))')
         out.line(f'return cast("{returned}", kernel(keyset{passed}))')
 

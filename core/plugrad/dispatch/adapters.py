@@ -68,6 +68,10 @@ class BelowAutograd:
             self.kept = ~(keys.AUTOGRAD_KEYS | keys.AUTOCAST_BIT)
 
     def __call__(self, keyset: i64, *args: Any) -> Any:
+        return self.compute(args)
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        """Call the function on all arguments."""
         state = current_state()
         kept = state.kept
         state.kept = kept & self.kept

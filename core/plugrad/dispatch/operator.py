@@ -93,6 +93,8 @@ class Operator:
         differentiable: whether a gradient flows; composites inherit it from what they call.
         level: "core" if every backend must be able to compute it, natively or by its decomposition,
             else "full".
+        doc: its text, of a sentence or a paragraph.
+        autograd_kernel: the generated kernel that records it, which `call_*` calls natively.
         forward_rule: its `ForwardRule`, which makes tangents of its results; None if there is none
             because it is made of others or not differentiable, `MISSING_RULE` if somebody left it
             out.
@@ -108,6 +110,8 @@ class Operator:
         result: str = "promote",
         prepare: Any = None,
         differentiable: bool = False,
+        level: str = "full",
+        doc: str = "",
     ) -> None:
         self.namespace = namespace
         self.name = name
@@ -119,9 +123,10 @@ class Operator:
         self.result = result
         self.prepare: Any = prepare
         self.differentiable = differentiable
-        self.doc: str = ""
-        self.level: str = "full"
+        self.doc = doc
+        self.level = level
         self.forward_rule: Any = None
+        self.autograd_kernel: Any = None
         self._schema: FunctionSchema | None = None
         self._kernels: dict[DispatchKey, list[Any]] = {}
         self.resolved: dict[int, Any] = {}

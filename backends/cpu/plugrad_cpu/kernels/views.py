@@ -48,7 +48,7 @@ def squeeze(array: Array, dims: Shape) -> Array:
 
 
 def unsqueeze(array: Array, dim: int) -> Array:
-    place: Any = (*(_ALL,) * dim, None, ...)
+    place: Any = (*(_ALL,) * dim, None, ...) if dim else None
     result: Array = array[place]
     return result
 
@@ -59,8 +59,7 @@ def expand(array: Array, size: Shape) -> Array:
     added = len(size) - len(old)
     strides = (0,) * added + array.strides
     if old != size[added:]:
-        repeated = [at >= added and old[at - added] != size[at] for at in range(len(size))]
-        strides = tuple([0 if repeated[at] else stride for at, stride in enumerate(strides)])
+        strides = _repeated((*(1,) * added, *old), size, strides)
     if array.size and array.flags.c_contiguous:
         try:
             return np.ndarray(size, array.dtype, array, 0, strides)
@@ -69,14 +68,24 @@ def expand(array: Array, size: Shape) -> Array:
     return np.lib.stride_tricks.as_strided(array, size, strides)
 
 
+def _repeated(old: Shape, size: Shape, strides: Shape) -> Shape:
+    """The strides in a larger size: none along the dimensions that are repeated."""
+    return tuple(
+        [
+            stride if before == after else 0
+            for before, after, stride in zip(old, size, strides, strict=True)
+        ]
+    )
+
+
 def select(array: Array, dim: int, index: int) -> Array:
-    place: Any = (*(_ALL,) * dim, index, ...)
+    place: Any = (*(_ALL,) * dim, index, ...) if dim else (index, ...)
     result: Array = array[place]
     return result
 
 
 def slice_(array: Array, dim: int, start: int, end: int, step: int) -> Array:
-    place: Any = (*(_ALL,) * dim, slice(start, end, step))
+    place: Any = (*(_ALL,) * dim, slice(start, end, step)) if dim else slice(start, end, step)
     result: Array = array[place]
     return result
 

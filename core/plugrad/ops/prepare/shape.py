@@ -19,9 +19,22 @@ def is_skipped(sizes: Sizes) -> bool:
     return len(sizes) == 1 and sizes[0] == 0
 
 
+def _is_uniform(tensors: list[TensorBase]) -> bool:
+    """Whether tensors, of which there is one at least, are of one dtype and shape."""
+    dtype = tensors[0].dtype
+    sizes = sizes_of(tensors[0])
+    for tensor in tensors:
+        if tensor.dtype is not dtype or sizes_of(tensor) != sizes:
+            return False
+    return True
+
+
 def cat(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
     if not tensors:
         raise ValueError("cat(): expected a non-empty list of Tensors")
+    ndim = ndim_of(tensors[0])
+    if ndim > 1 and _is_uniform(tensors):
+        return (tensors, wrap_dim(dim, ndim))
     shape: Sizes | None = None
     for position, tensor in enumerate(tensors):
         sizes = sizes_of(tensor)
@@ -68,6 +81,8 @@ def check_stack(tensors: list[TensorBase]) -> None:
 
 
 def stack(tensors: list[TensorBase], dim: int) -> tuple[object, ...]:
+    if tensors and _is_uniform(tensors):
+        return (tensors, wrap_dim(dim, ndim_of(tensors[0]) + 1))
     check_stack(tensors)
     dtype = result_type(*tensors)
     wrapped = wrap_dim(dim, ndim_of(tensors[0]) + 1)

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn, final
 from mypy_extensions import i64
 
 from plugrad.dispatch import keys
+from plugrad.dispatch.adapters import BelowAutograd
 from plugrad.dispatch.backends.active import ActiveBackend, find_backend
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.local_state import LocalState, current_state
@@ -269,7 +270,12 @@ class ViewKernel:
             out = state.trace.dispatch("redispatch", self.op, below, args)
         else:
             kernel: Any = self.op.lookup_dense(below)
-            out = kernel.compute(args) if isinstance(kernel, RawKernel) else kernel(below, *args)
+            if isinstance(kernel, RawKernel):  # noqa: SIM114  # a native call for each class
+                out = kernel.compute(args)
+            elif isinstance(kernel, BelowAutograd):
+                out = kernel.compute(args)
+            else:
+                out = kernel(below, *args)
         source: TensorBase = args[0]
         others = args[1:]
         if isinstance(out, TensorBase):

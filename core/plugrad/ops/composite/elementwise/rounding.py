@@ -208,9 +208,8 @@ def nan_to_num(self: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
     if self.dtype.category < FLOATING:
         return self.clone()
     if self.dtype.category == COMPLEX:
-        real, imag = (
-            nan_to_num(part, nan, posinf, neginf) for part in (F.real(self), F.imag(self))
-        )
+        real = nan_to_num(F.real(self), nan, posinf, neginf)
+        imag = nan_to_num(F.imag(self), nan, posinf, neginf)
         return _of_parts(real, imag, self.dtype)
     result = F.where(F.eq(self, math.inf), most, F.where(F.isnan(self), instead, self))
     return F.where(F.eq(self, -math.inf), least, result)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.keys import TRANSFORMS_BIT
@@ -52,6 +53,9 @@ def getitem(self: Tensor, index: object) -> Any:
         return _slice(self, 0, index, False)
     if index is None:
         return F.unsqueeze(self, 0)
+    if isinstance(index, tuple) and _is_basic(index):
+        part = _basic(self, list(index))[0]
+        return F.alias(part) if part is self else part
     if not OVERRIDES.active and find_tensor_like(index if isinstance(index, tuple) else (index,)):
         public: Any = self
         return public[index]
@@ -66,6 +70,15 @@ def getitem(self: Tensor, index: object) -> Any:
     if advanced:
         return F.index(view, advanced)
     return F.alias(view) if view is self else view
+
+
+def _is_basic(index: tuple[Any, ...]) -> bool:
+    """Whether there are but integers, slices, None and Ellipsis, whose classes are Python's own."""
+    for entry in index:
+        kind = type(entry)
+        if kind is not int and kind is not slice and entry is not None and entry is not Ellipsis:
+            return False
+    return True
 
 
 def setitem(self: Tensor, index: object, value: object) -> None:
@@ -145,7 +158,9 @@ def _select(self: Tensor, dim: int, place: int, position: int) -> Tensor:
         raise IndexError(
             f"index {position} is out of bounds for dimension {place} with size {size}"
         )
-    return F.select(self, dim, position)
+    if OVERRIDES.active:
+        return F.select(self, dim, position)
+    return C.call_select_int(self, dim, position)
 
 
 def _slice(self: Tensor, dim: int, index: slice, keep_whole: bool) -> Tensor:
@@ -153,13 +168,17 @@ def _slice(self: Tensor, dim: int, index: slice, keep_whole: bool) -> Tensor:
     sizes = sizes_of(self)
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if keep_whole and index.start is None and index.stop is None and index.step is None:
+        return self
     size = sizes[dim]
     start, stop, step = index.indices(size)
     if step < 0:
         raise ValueError("step must be greater than zero")
     if keep_whole and start == 0 and stop == size and step == 1:
         return self
-    return F.slice(self, dim, start, max(start, stop), step)
+    if OVERRIDES.active:
+        return F.slice(self, dim, start, max(start, stop), step)
+    return C.call_slice_Tensor(self, dim, start, max(start, stop), step)
 
 
 def _as_tuple(index: object) -> tuple[Any, ...]:
