@@ -64,6 +64,9 @@ def check(kernels: Any, plain: Any) -> Any:
         ("gelu_backward", ("tanh",), True),
         ("silu", (), False),
         ("silu_backward", (), True),
+        ("relu", (), False),
+        ("tanh_backward", (), True),
+        ("sigmoid_backward", (), True),
         ("exp", (), False),
         ("clamp", (-1, 0.5), False),
         ("clamp", (None, 0.1), False),
@@ -91,6 +94,13 @@ def test_activations(
     if edges:
         x = np.resize(np.array(EDGES).astype(x.dtype), size)
     check(name, *([draw(size)] if takes_gradient else []), x, *rest, rtol=3, atol=3)
+
+
+@pytest.mark.parametrize("shape", [(1,), (40,), (7, 513), (3, 4, 5)])
+def test_cumsum(check: Any, draw: Any, shape: tuple[int, ...]) -> None:
+    x = draw(*shape)
+    check("cumsum", x, -1, x.dtype)
+    check("cumsum", np.full(shape, -0.0), len(shape) - 1, np.dtype(np.float64))
 
 
 ANY_DTYPE = ["bool", "int16", "float32", "int64", "complex64", "complex128", "float16"]

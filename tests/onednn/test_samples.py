@@ -66,4 +66,6 @@ def test_there_are_samples_of_every_variant(from_one_element: None) -> None:
             for sample in case.all_samples():
                 computed(case, sample)
     ran = {event.op.removeprefix("plugrad::") for event in events if event.kind == "variant"}
-    assert ran == {one.operator for one in variants.VARIANTS}
+    # For some processors oneDNN has but a reference implementation of these.
+    optional = {"_softmax_backward_data", "_log_softmax_backward_data"}
+    assert ran | optional == {one.operator for one in variants.VARIANTS}

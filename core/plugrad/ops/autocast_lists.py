@@ -241,11 +241,12 @@ UNTOUCHED: Final = _names(
     randint_like randint_like.low_dtype randn randn_like randperm range relu remainder.Scalar
     remainder.Scalar_Tensor remainder.Tensor repeat repeat_interleave.Tensor roll round
     round.decimals rsub.Scalar scatter.src scatter.value select.int select_backward
-    select_scatter sgn sigmoid sign signbit silu silu_backward sin sinc slice.Tensor slice_backward
-    slice_scatter softplus_backward sort split.Tensor split_with_sizes sqrt squeeze squeeze.dim
-    squeeze.dims std.correction std_mean.correction sub.Scalar sub.Tensor t take tanh threshold
-    threshold_backward topk transpose.int tril tril_indices triu triu_indices trunc unbind.int
-    unfold unsafe_split.Tensor unsafe_split_with_sizes unsqueeze var.correction
+    select_scatter sgn sigmoid sigmoid_backward sign signbit silu silu_backward sin sinc
+    slice.Tensor slice_backward slice_scatter softplus_backward sort split.Tensor split_with_sizes
+    sqrt squeeze squeeze.dim squeeze.dims std.correction std_mean.correction sub.Scalar sub.Tensor
+    t take tanh tanh_backward threshold threshold_backward topk transpose.int tril tril_indices
+    triu triu_indices trunc unbind.int unfold unsafe_split.Tensor unsafe_split_with_sizes
+    unsqueeze var.correction
     var_mean.correction view view_as_real where.Scalar where.ScalarOther where.ScalarSelf
     where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros zeros_like
 

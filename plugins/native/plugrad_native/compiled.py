@@ -21,7 +21,9 @@ def _found() -> tuple[str, ModuleType | None, str]:
         if not all(here.get(feature, False) for feature in needs):
             continue
         try:
-            return name, import_module(f"plugrad_native.{name}"), ""
+            module = import_module(f"plugrad_native.{name}")
+            module.use_thread_count(get_manager().backend("cpu").num_threads)
+            return name, module, ""
         except ImportError as error:
             reason = f"its C code is not compiled ({error}): install it with a C compiler"
     return "_portable", None, reason

@@ -1,7 +1,7 @@
 """The variants: which compiled kernel serves which operator.
 
-plugrad-onednn has some of these operators, too. It is faster on large arrays, with several threads
-above all, so it comes before ours there; without it, ours serve those as well. See README.md.
+plugrad-onednn has some of these operators, too. Where it is faster on large arrays it comes before
+ours there; without it, ours serve those as well. See README.md.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from plugrad_native import compiled
 _MOST: Final = 1 << 15
 
 # By operator: the kernel.
-_SHARED: Final[dict[str, str]] = {
+_SHARED: Final[dict[str, str]] = {"gelu": "gelu", "gelu_backward": "gelu_backward"}
+_ALONE: Final[dict[str, str]] = {
     "_softmax": "softmax",
     "_log_softmax": "log_softmax",
     "_softmax_backward_data": "softmax_backward",
     "_log_softmax_backward_data": "log_softmax_backward",
     "native_layer_norm": "layer_norm",
     "native_layer_norm_backward": "layer_norm_backward",
-    "gelu": "gelu",
-    "gelu_backward": "gelu_backward",
     "silu": "silu",
     "silu_backward": "silu_backward",
     "sigmoid": "sigmoid",
-}
-_ALONE: Final[dict[str, str]] = {
+    "sigmoid_backward": "sigmoid_backward",
+    "relu": "relu",
     "tanh": "tanh",
+    "tanh_backward": "tanh_backward",
     "erf": "erf",
     "exp": "exp",
     "clamp": "clamp",
     "threshold_backward": "threshold_backward",
     "sum": "sum",
     "mean": "mean",
+    "cumsum": "cumsum",
     "max.dim": "max_dim",
     "nll_loss_forward": "nll_loss",
     "nll_loss_backward": "nll_loss_backward",

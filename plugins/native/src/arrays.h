@@ -8,6 +8,8 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include "threads.h"
+
 /* From so many elements on other threads may run meanwhile. */
 #define LARGE (1 << 15)
 #define RELEASING_LOCK(size, work)                                                                 \
@@ -17,6 +19,14 @@
         Py_END_ALLOW_THREADS;                                                                      \
     } else {                                                                                       \
         work;                                                                                      \
+    }
+
+/* The same for work that threads share from `least` elements on, `count` of something of which
+   `step` make a part. */
+#define SHARING(size, least, part, work, count, step)                                              \
+    {                                                                                              \
+        int threads = threads_for(size, least);                                                    \
+        RELEASING_LOCK(size, share(part, work, count, step, threads));                             \
     }
 
 /* The function for the dtype of an array, of the two that kinds.h makes. */
@@ -128,6 +138,12 @@ static PyArrayObject *new_number(double value, int type)
 static double number_of(PyArrayObject *a)
 {
     return PyArray_TYPE(a) == NPY_FLOAT ? *(float *)DATA(a) : *(double *)DATA(a);
+}
+
+/* Where an element of an array is, counted from one of the same dtype. */
+static inline void *at(const void *data, PyArrayObject *a, npy_intp element)
+{
+    return (char *)data + element * PyArray_ITEMSIZE(a);
 }
 
 /* The product of the sizes from one dimension to another. */

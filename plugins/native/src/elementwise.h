@@ -66,6 +66,7 @@ static inline REAL F(silu_slope)(REAL x)
     return s * (ONE + x * (ONE - s));
 }
 
+ELEMENTWISE(relu, x < 0 ? 0 : x)
 ELEMENTWISE(exponential, EXP(x))
 ELEMENTWISE(sigmoid, F(sigmoid_of)(x))
 ELEMENTWISE(error_function, ERF(x))
@@ -73,6 +74,9 @@ ELEMENTWISE(hyperbolic_tangent, TANH(x))
 ELEMENTWISE(silu, F(sigmoid_of)(x) * x)
 ELEMENTWISE(gelu, F(normal)(x) * x)
 ELEMENTWISE(gelu_tanh, HALF *(ONE + F(gelu_tanh_of)(x)) * x)
+/* Of these, the result is given. */
+GRADIENT(tanh_backward, (ONE - x * x))
+GRADIENT(sigmoid_backward, ((ONE - x) * x))
 GRADIENT(silu_backward, F(silu_slope)(x))
 GRADIENT(gelu_backward, F(gelu_slope)(x))
 GRADIENT(gelu_tanh_backward, F(gelu_tanh_slope)(x))

@@ -8,7 +8,28 @@
 typedef void (*RowLoop)(const void *, void *, npy_intp, npy_intp);
 typedef void (*RowGradientLoop)(const void *, const void *, void *, npy_intp, npy_intp);
 
-/* a, dim, half_to_float */
+/* A loop over rows of `n` elements, with what it reads and writes. */
+typedef struct {
+    RowLoop loop;
+    RowGradientLoop gradient_loop;
+    PyArrayObject *grad, *a, *out;
+    npy_intp n;
+} Rows;
+
+static void do_rows(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Rows *work = given;
+    npy_intp n = work->n, first = from * n;
+    const void *a = at(DATA(work->a), work->a, first);
+    void *out = at(DATA(work->out), work->a, first);
+    if (work->grad == NULL) {
+        work->loop(a, out, to - from, n);
+    } else {
+        work->gradient_loop(at(DATA(work->grad), work->a, first), a, out, to - from, n);
+    }
+}
+
+/* a, dim, something that the caller looked at */
 static PyObject *along_rows(PyObject *const *args, Py_ssize_t count, RowLoop of_float,
                             RowLoop of_double)
 {
@@ -22,8 +43,9 @@ static PyObject *along_rows(PyObject *const *args, Py_ssize_t count, RowLoop of_
         return NULL;
     }
     npy_intp n = PyArray_DIM(a, dim), rows = PyArray_SIZE(a) / n;
-    RowLoop loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double;
-    RELEASING_LOCK(rows * n, loop(DATA(a), DATA(out), rows, n));
+    Rows work = {
+        .loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double, .a = a, .out = out, .n = n};
+    SHARING(rows * n, SHARED, do_rows, &work, rows, rows_of_part(n));
     return (PyObject *)out;
 }
 
@@ -44,11 +66,60 @@ static PyObject *gradient_along_rows(PyObject *const *args, Py_ssize_t count,
     PyArrayObject *out = new_like(result);
     if (out != NULL) {
         npy_intp n = PyArray_DIM(result, dim), rows = PyArray_SIZE(result) / n;
-        RowGradientLoop loop = PyArray_TYPE(result) == NPY_FLOAT ? of_float : of_double;
-        RELEASING_LOCK(rows * n, loop(DATA(grad), DATA(result), DATA(out), rows, n));
+        Rows work = {.gradient_loop = PyArray_TYPE(result) == NPY_FLOAT ? of_float : of_double,
+                     .grad = grad,
+                     .a = result,
+                     .out = out,
+                     .n = n};
+        SHARING(rows * n, SHARED, do_rows, &work, rows, rows_of_part(n));
     }
     Py_DECREF(grad);
     return (PyObject *)out;
+}
+
+/* a, dim, dtype of the result */
+static PyObject *cumsum(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = count == 3 ? served(args[0]) : NULL;
+    if (a == NULL || !is_dtype_of(args[2], a)) {
+        return declined();
+    }
+    return along_rows(args, count, cumsum_float, cumsum_double);
+}
+
+/* A sum over rows or columns of an array of `rows` rows of `n` elements, divided by something. */
+typedef struct {
+    PyArrayObject *a, *out;
+    npy_intp rows, n;
+    double divisor;
+} Sums;
+
+static void do_sum_rows(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Sums *work = given;
+    PyArrayObject *a = work->a;
+    OF_TYPE(a, sum_rows)
+    (at(DATA(a), a, from * work->n), at(DATA(work->out), a, from), to - from, work->n,
+     work->divisor);
+}
+
+static void do_sum_columns(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Sums *work = given;
+    OF_TYPE(work->a, sum_columns)
+    (DATA(work->a), DATA(work->out), work->rows, work->n, from, to, work->divisor);
+}
+
+/* How many columns make a part: whole cache lines, and at least two parts of more than a few. */
+static npy_intp columns_of_part(npy_intp n)
+{
+    return n > 2 * COLUMNS ? COLUMNS : (n + 31) / 32 * 16;
+}
+
+static void sum_columns(const Sums *work)
+{
+    SHARING(work->rows * work->n, LIGHT_SHARED, do_sum_columns, work, work->n,
+            columns_of_part(work->n));
 }
 
 static PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -93,6 +164,42 @@ static int normalized_dims(PyObject *shape, PyArrayObject *x)
     return (int)last;
 }
 
+/* What the loops of layer_norm read and write; `made` is what `part` of its gradient is for. */
+typedef struct {
+    PyArrayObject *x, *grad, *mean, *rstd, *made;
+    const void *weights, *biases;
+    npy_intp rows, n;
+    double eps;
+} LayerNorm;
+
+static void do_layer_norm(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const LayerNorm *work = given;
+    PyArrayObject *x = work->x;
+    npy_intp n = work->n, first = from * n;
+    OF_TYPE(x, layer_norm)
+    (at(DATA(x), x, first), work->weights, work->biases, at(DATA(work->made), x, first),
+     at(DATA(work->mean), x, from), at(DATA(work->rstd), x, from), to - from, n, work->eps);
+}
+
+static void do_layer_norm_to_input(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const LayerNorm *work = given;
+    PyArrayObject *x = work->x;
+    npy_intp n = work->n, first = from * n;
+    OF_TYPE(x, layer_norm_to_input)
+    (at(DATA(work->grad), x, first), at(DATA(x), x, first), at(DATA(work->mean), x, from),
+     at(DATA(work->rstd), x, from), work->weights, at(DATA(work->made), x, first), to - from, n);
+}
+
+static void do_layer_norm_to_weight(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const LayerNorm *work = given;
+    OF_TYPE(work->x, layer_norm_to_weight)
+    (DATA(work->grad), DATA(work->x), DATA(work->mean), DATA(work->rstd), DATA(work->made),
+     work->rows, work->n, from, to);
+}
+
 /* x, shape, weight, bias, eps */
 static PyObject *layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -114,11 +221,16 @@ static PyObject *layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t 
     PyArrayObject *mean = new_array(ndim, kept, PyArray_TYPE(x));
     PyArrayObject *rstd = new_array(ndim, kept, PyArray_TYPE(x));
     if (out != NULL && mean != NULL && rstd != NULL) {
-        const void *weights = weight == NULL ? NULL : DATA(weight);
-        const void *biases = bias == NULL ? NULL : DATA(bias);
-        RELEASING_LOCK(rows * n,
-                       OF_TYPE(x, layer_norm)(DATA(x), weights, biases, DATA(out), DATA(mean),
-                                              DATA(rstd), rows, n, PyFloat_AS_DOUBLE(args[4])));
+        LayerNorm work = {.x = x,
+                          .mean = mean,
+                          .rstd = rstd,
+                          .made = out,
+                          .weights = weight == NULL ? NULL : DATA(weight),
+                          .biases = bias == NULL ? NULL : DATA(bias),
+                          .rows = rows,
+                          .n = n,
+                          .eps = PyFloat_AS_DOUBLE(args[4])};
+        SHARING(rows * n, SHARED, do_layer_norm, &work, rows, rows_of_part(n));
     }
     PyObject *parts[] = {(PyObject *)out, (PyObject *)mean, (PyObject *)rstd};
     return results(3, parts);
@@ -158,18 +270,22 @@ static PyObject *layer_norm_backward(PyObject *module, PyObject *const *args, Py
         if (out == NULL) {
             continue;
         }
-        const void *weights = weight == NULL ? NULL : DATA(weight);
+        LayerNorm work = {.x = x,
+                          .grad = grad,
+                          .mean = mean,
+                          .rstd = rstd,
+                          .made = out,
+                          .weights = weight == NULL ? NULL : DATA(weight),
+                          .rows = rows,
+                          .n = n};
         if (part == 0) {
-            RELEASING_LOCK(rows * n, OF_TYPE(x, layer_norm_to_input)(
-                                         DATA(grad), DATA(x), DATA(mean), DATA(rstd), weights,
-                                         DATA(out), rows, n));
+            SHARING(rows * n, SHARED, do_layer_norm_to_input, &work, rows, rows_of_part(n));
         } else if (part == 1) {
-            RELEASING_LOCK(rows * n,
-                           OF_TYPE(x, layer_norm_to_weight)(DATA(grad), DATA(x), DATA(mean),
-                                                            DATA(rstd), DATA(out), rows, n));
+            SHARING(rows * n, LIGHT_SHARED, do_layer_norm_to_weight, &work, n,
+                    columns_of_part(n));
         } else {
-            RELEASING_LOCK(rows * n,
-                           OF_TYPE(x, sum_columns)(DATA(grad), DATA(out), rows, n, 1.0));
+            Sums sums = {grad, out, rows, n, 1.0};
+            sum_columns(&sums);
         }
     }
     Py_DECREF(grad);

@@ -11,7 +11,7 @@
 #define LANES 32 /* sums.h adds them up by name */
 /* Rows of which columns are added up in their own dtype, and columns at a time. */
 #define ROWS 32
-#define COLUMNS 128
+#define COLUMNS 512
 
 /* A sum of sums of blocks, and what rounding lost of it (Neumaier 1974). */
 typedef struct {

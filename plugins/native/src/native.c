@@ -14,22 +14,44 @@
 typedef void (*Loop)(const void *, void *, npy_intp);
 typedef void (*GradientLoop)(const void *, const void *, void *, npy_intp);
 
-static PyObject *each(PyObject *given, Loop of_float, Loop of_double)
+/* A loop over elements, with what it reads and writes. */
+typedef struct {
+    Loop loop;
+    GradientLoop gradient_loop;
+    PyArrayObject *grad, *a, *out;
+    npy_intp least; /* from how many elements on threads share it */
+} Elements;
+
+static void do_elements(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Elements *work = given;
+    const void *a = at(DATA(work->a), work->a, from);
+    void *out = at(DATA(work->out), work->a, from);
+    if (work->grad == NULL) {
+        work->loop(a, out, to - from);
+    } else {
+        work->gradient_loop(at(DATA(work->grad), work->a, from), a, out, to - from);
+    }
+}
+
+static PyObject *each(PyObject *given, Loop of_float, Loop of_double, npy_intp least)
 {
     PyArrayObject *a = served(given);
     PyArrayObject *out = a == NULL ? NULL : new_like(a);
     if (out == NULL) {
         return failed();
     }
-    npy_intp n = PyArray_SIZE(a);
-    Loop loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double;
-    RELEASING_LOCK(n, loop(DATA(a), DATA(out), n));
+    Elements work = {.loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double,
+                     .a = a,
+                     .out = out,
+                     .least = least};
+    SHARING(PyArray_SIZE(a), work.least, do_elements, &work, PyArray_SIZE(a), PART);
     return (PyObject *)out;
 }
 
 /* grad, a */
 static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
-                                  GradientLoop of_double)
+                                  GradientLoop of_double, npy_intp least)
 {
     PyArrayObject *a = served(args[1]);
     PyArrayObject *grad = a == NULL ? NULL : gradient_like(args[0], a);
@@ -38,42 +60,64 @@ static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
     }
     PyArrayObject *out = new_like(a);
     if (out != NULL) {
-        npy_intp n = PyArray_SIZE(a);
-        GradientLoop loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double;
-        RELEASING_LOCK(n, loop(DATA(grad), DATA(a), DATA(out), n));
+        Elements work = {.gradient_loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double,
+                         .grad = grad,
+                         .a = a,
+                         .out = out,
+                         .least = least};
+        SHARING(PyArray_SIZE(a), work.least, do_elements, &work, PyArray_SIZE(a), PART);
     }
     Py_DECREF(grad);
     return (PyObject *)out;
 }
 
+static PyObject *relu(PyObject *module, PyObject *a)
+{
+    return each(a, relu_float, relu_double, LIGHT_SHARED);
+}
+
+static PyObject *tanh_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return count != 2 ? declined()
+                      : gradient_of_each(args, tanh_backward_float, tanh_backward_double,
+                                         LIGHT_SHARED);
+}
+
+static PyObject *sigmoid_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return count != 2 ? declined()
+                      : gradient_of_each(args, sigmoid_backward_float, sigmoid_backward_double,
+                                         LIGHT_SHARED);
+}
+
 static PyObject *exponential(PyObject *module, PyObject *a)
 {
-    return each(a, exponential_float, exponential_double);
+    return each(a, exponential_float, exponential_double, SHARED);
 }
 
 static PyObject *sigmoid(PyObject *module, PyObject *a)
 {
-    return each(a, sigmoid_float, sigmoid_double);
+    return each(a, sigmoid_float, sigmoid_double, SHARED);
 }
 
 static PyObject *tangent(PyObject *module, PyObject *a)
 {
-    return each(a, hyperbolic_tangent_float, hyperbolic_tangent_double);
+    return each(a, hyperbolic_tangent_float, hyperbolic_tangent_double, SHARED);
 }
 
 static PyObject *error_function(PyObject *module, PyObject *a)
 {
-    return each(a, error_function_float, error_function_double);
+    return each(a, error_function_float, error_function_double, SHARED);
 }
 
 static PyObject *silu(PyObject *module, PyObject *a)
 {
-    return each(a, silu_float, silu_double);
+    return each(a, silu_float, silu_double, SHARED);
 }
 
 static PyObject *silu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    return count == 2 ? gradient_of_each(args, silu_backward_float, silu_backward_double)
+    return count == 2 ? gradient_of_each(args, silu_backward_float, silu_backward_double, SHARED)
                       : declined();
 }
 
@@ -81,10 +125,10 @@ static PyObject *silu_backward(PyObject *module, PyObject *const *args, Py_ssize
 static PyObject *gelu(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (count == 2 && is_word(args[1], "none")) {
-        return each(args[0], gelu_float, gelu_double);
+        return each(args[0], gelu_float, gelu_double, SHARED);
     }
     if (count == 2 && is_word(args[1], "tanh")) {
-        return each(args[0], gelu_tanh_float, gelu_tanh_double);
+        return each(args[0], gelu_tanh_float, gelu_tanh_double, SHARED);
     }
     return declined();
 }
@@ -93,10 +137,10 @@ static PyObject *gelu(PyObject *module, PyObject *const *args, Py_ssize_t count)
 static PyObject *gelu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (count == 3 && is_word(args[2], "none")) {
-        return gradient_of_each(args, gelu_backward_float, gelu_backward_double);
+        return gradient_of_each(args, gelu_backward_float, gelu_backward_double, SHARED);
     }
     if (count == 3 && is_word(args[2], "tanh")) {
-        return gradient_of_each(args, gelu_tanh_backward_float, gelu_tanh_backward_double);
+        return gradient_of_each(args, gelu_tanh_backward_float, gelu_tanh_backward_double, SHARED);
     }
     return declined();
 }
@@ -119,6 +163,29 @@ static int number_or(PyObject *given, double otherwise, double *found)
     return !isnan(*found);
 }
 
+/* The same for loops with a limit, or two. */
+typedef struct {
+    PyArrayObject *grad, *a, *out;
+    double low, high;
+} Limited;
+
+static void do_threshold_backward(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Limited *work = given;
+    PyArrayObject *a = work->a;
+    OF_TYPE(a, threshold_backward)
+    (at(DATA(work->grad), a, from), at(DATA(a), a, from), at(DATA(work->out), a, from), to - from,
+     work->low);
+}
+
+static void do_clamp(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Limited *work = given;
+    PyArrayObject *a = work->a;
+    OF_TYPE(a, clamp)
+    (at(DATA(a), a, from), at(DATA(work->out), a, from), to - from, work->low, work->high);
+}
+
 /* grad, a, limit */
 static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -133,8 +200,9 @@ static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_
     }
     PyArrayObject *out = new_like(a);
     if (out != NULL) {
-        npy_intp n = PyArray_SIZE(a);
-        RELEASING_LOCK(n, OF_TYPE(a, threshold_backward)(DATA(grad), DATA(a), DATA(out), n, limit));
+        Limited work = {grad, a, out, limit, 0};
+        SHARING(PyArray_SIZE(a), LIGHT_SHARED, do_threshold_backward, &work, PyArray_SIZE(a),
+                PART);
     }
     Py_DECREF(grad);
     return (PyObject *)out;
@@ -150,8 +218,8 @@ static PyObject *clamp(PyObject *module, PyObject *const *args, Py_ssize_t count
     }
     PyArrayObject *out = new_like(a);
     if (out != NULL) {
-        npy_intp n = PyArray_SIZE(a);
-        RELEASING_LOCK(n, OF_TYPE(a, clamp)(DATA(a), DATA(out), n, low, high));
+        Limited work = {NULL, a, out, low, high};
+        SHARING(PyArray_SIZE(a), LIGHT_SHARED, do_clamp, &work, PyArray_SIZE(a), PART);
     }
     return (PyObject *)out;
 }
@@ -159,6 +227,41 @@ static PyObject *clamp(PyObject *module, PyObject *const *args, Py_ssize_t count
 /* Elements that are many, and rows that plugrad-cpu does not give to BLAS. */
 #define MANY (1 << 16)
 #define SHORT 32
+
+/* The sum of many elements, from sums of parts: those are the same for any number of threads. */
+typedef struct {
+    PyArrayObject *a;
+    double *sums;
+} Parts;
+
+static void do_parts_of_sum(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Parts *work = given;
+    npy_intp n = PyArray_SIZE(work->a);
+    for (Py_ssize_t part = from; part < to; part++) {
+        npy_intp first = part * PART, size = n - first < PART ? n - first : PART;
+        work->sums[part] = OF_TYPE(work->a, sum)(at(DATA(work->a), work->a, first), size);
+    }
+}
+
+static void add_in_parts(const Sums *sums)
+{
+    npy_intp parts = (sums->n + PART - 1) / PART;
+    double *found = PyMem_Malloc((size_t)parts * sizeof(double));
+    if (found == NULL) {
+        RELEASING_LOCK(sums->n, do_sum_rows(sums, 0, 1));
+        return;
+    }
+    Parts work = {sums->a, found};
+    SHARING(sums->n, LIGHT_SHARED, do_parts_of_sum, &work, parts, 1);
+    double total = sum_double(found, parts) / sums->divisor;
+    if (PyArray_TYPE(sums->out) == NPY_FLOAT) {
+        *(float *)DATA(sums->out) = (float)total;
+    } else {
+        *(double *)DATA(sums->out) = total;
+    }
+    PyMem_Free(found);
+}
 
 /* Sums over the first or the last dimensions: a, dims, keepdim, dtype. */
 static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
@@ -203,11 +306,13 @@ static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
         return NULL;
     }
     double divisor = !divide ? 1.0 : from_front ? (double)rows : (double)n;
+    Sums work = {a, out, rows, n, divisor};
     if (from_front) {
-        RELEASING_LOCK(rows * n,
-                       OF_TYPE(a, sum_columns)(DATA(a), DATA(out), rows, n, divisor));
+        sum_columns(&work);
+    } else if (rows == 1 && n >= LIGHT_SHARED) {
+        add_in_parts(&work);
     } else {
-        RELEASING_LOCK(rows * n, OF_TYPE(a, sum_rows)(DATA(a), DATA(out), rows, n, divisor));
+        SHARING(rows * n, LIGHT_SHARED, do_sum_rows, &work, rows, rows_of_part(n));
     }
     return (PyObject *)out;
 }
@@ -296,6 +401,13 @@ static PyObject *stack(PyObject *module, PyObject *const *args, Py_ssize_t count
         name, function, METH_O, name "($module, a, /)\n--\n\n" what                                \
     }
 
+/* What tells how many threads are allowed, or None for one. */
+static PyObject *use_thread_count(PyObject *module, PyObject *given)
+{
+    Py_XSETREF(thread_count, given == Py_None ? NULL : Py_NewRef(given));
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     SEVERAL("softmax", softmax, "a, dim, half_to_float", "exp(a) over its sum along `dim`."),
     SEVERAL("log_softmax", log_softmax, "a, dim, half_to_float", "The logarithm of softmax."),
@@ -320,6 +432,13 @@ static PyMethodDef methods[] = {
             "The gradient of mse_loss in `a`."),
     SEVERAL("sum", sum, "a, dims, keepdim, dtype", "Sums over the first or the last dimensions."),
     SEVERAL("mean", mean, "a, dims, keepdim, dtype", "Means over the first or the last ones."),
+    ALONE("relu", relu, "The larger of a and 0."),
+    SEVERAL("tanh_backward", tanh_backward, "grad, output", "The gradient of tanh."),
+    SEVERAL("sigmoid_backward", sigmoid_backward, "grad, output", "The gradient of sigmoid."),
+    {"use_thread_count", use_thread_count, METH_O,
+     "use_thread_count($module, count, /)\n--\n\n"
+     "Have large calls ask how many threads they may use."},
+    SEVERAL("cumsum", cumsum, "a, dim, dtype", "Sums of each element and those before it."),
     ALONE("exp", exponential, "e to the power of a"),
     SEVERAL("clamp", clamp, "a, low, high", "Elements between two numbers, or None."),
     SEVERAL("index_select", index_select, "a, dim, index", "What indices name in a dimension."),

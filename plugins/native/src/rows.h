@@ -235,15 +235,16 @@ static void F(layer_norm_to_input)(const void *grads, const void *given, const v
     }
 }
 
-/* The gradient in the weight of layer_norm. */
+/* The gradient in the weight of layer_norm, of columns from one to before another one. */
 static void F(layer_norm_to_weight)(const void *grads, const void *given, const void *means,
-                                    const void *rstds, void *made, npy_intp rows, npy_intp n)
+                                    const void *rstds, void *made, npy_intp rows, npy_intp n,
+                                    npy_intp from, npy_intp to)
 {
     REAL *out = made;
-    for (npy_intp first = 0; first < n; first += COLUMNS) {
+    for (npy_intp first = from; first < to; first += COLUMNS) {
         const REAL *grad = (const REAL *)grads + first;
         const REAL *x = (const REAL *)given + first;
-        npy_intp width = n - first < COLUMNS ? n - first : COLUMNS;
+        npy_intp width = to - first < COLUMNS ? to - first : COLUMNS;
         double total[COLUMNS] = {0};
         for (npy_intp r = 0; r < rows; r += ROWS) {
             REAL part[COLUMNS] = {0};

@@ -82,18 +82,27 @@ static void F(sum_rows)(const void *given, void *made, npy_intp rows, npy_intp n
     }
 }
 
+/* Columns from one to before another one. */
 static void F(sum_columns)(const void *given, void *made, npy_intp rows, npy_intp n,
-                           double divisor)
+                           npy_intp from, npy_intp to, double divisor)
 {
     REAL *out = made;
-    for (npy_intp first = 0; first < n; first += COLUMNS) {
+    for (npy_intp first = from; first < to; first += COLUMNS) {
         const REAL *x = (const REAL *)given + first;
-        npy_intp width = n - first < COLUMNS ? n - first : COLUMNS;
+        npy_intp width = to - first < COLUMNS ? to - first : COLUMNS;
         double total[COLUMNS] = {0};
         for (npy_intp r = 0; r < rows; r += ROWS) {
             REAL part[COLUMNS] = {0};
-            npy_intp end = rows - r < ROWS ? rows : r + ROWS;
-            for (npy_intp k = r; k < end; k++) {
+            npy_intp end = rows - r < ROWS ? rows : r + ROWS, k = r;
+            for (; k + 4 <= end; k += 4) {
+                const REAL *restrict a = x + k * n, *restrict b = a + n;
+                const REAL *restrict c = b + n, *restrict d = c + n;
+#pragma omp simd
+                for (npy_intp i = 0; i < width; i++) {
+                    part[i] += (a[i] + b[i]) + (c[i] + d[i]);
+                }
+            }
+            for (; k < end; k++) {
 #pragma omp simd
                 for (npy_intp i = 0; i < width; i++) {
                     part[i] += x[k * n + i];
@@ -105,6 +114,20 @@ static void F(sum_columns)(const void *given, void *made, npy_intp rows, npy_int
         }
         for (npy_intp i = 0; i < width; i++) {
             out[first + i] = (REAL)(total[i] / divisor);
+        }
+    }
+}
+
+/* Sums of each element of a row and those before it. */
+static void F(cumsum)(const void *given, void *made, npy_intp rows, npy_intp n)
+{
+    for (npy_intp r = 0; r < rows; r++) {
+        const REAL *restrict x = (const REAL *)given + r * n;
+        REAL *restrict out = (REAL *)made + r * n;
+        double total = 0;
+        for (npy_intp i = 0; i < n; i++) {
+            total += x[i];
+            out[i] = (REAL)total;
         }
     }
 }

@@ -48,6 +48,7 @@ _OUTPUTS: Final = (DST, DIFF_SRC, DIFF_WEIGHTS, DIFF_BIAS, DIFF_SCALE, DIFF_SHIF
 _FLOAT32: Final = 3
 _ANY: Final = 1
 _OF_ARGUMENT: Final = 255  # the query for the layout of an argument
+_OF_IMPLEMENTATION: Final = 8  # the query for an implementation's name
 _USERS_SCRATCHPAD: Final = 1
 _MOST_DIMENSIONS: Final = 12
 _ALIGNED: Final = 64
@@ -147,6 +148,14 @@ def describe(function: str, *arguments: Any) -> Any:
     return found.of("primitive_desc")
 
 
+def implementation_of(descriptor: Any) -> str:
+    """The name of what computes a primitive, such as "jit:avx2"."""
+    found = ctypes.c_char_p()
+    query = opened().quick.dnnl_primitive_desc_query
+    check(query(descriptor, _OF_IMPLEMENTATION, 0, ctypes.byref(found)))
+    return (found.value or b"").decode()
+
+
 class _Step:
     """One primitive, and which of the executor's memories it takes."""
 
@@ -163,9 +172,14 @@ class Plan:
     Args:
         descriptor: what it computes.
         given: the layout of each argument in the caller's arrays.
+
+    Raises:
+        Unsupported: oneDNN has nothing but its reference implementation, a loop over elements.
     """
 
     def __init__(self, descriptor: Any, given: Mapping[int, Any]) -> None:
+        if implementation_of(descriptor).startswith("ref"):
+            raise Unsupported
         quick = opened().quick
         quick.dnnl_primitive_desc_query_md.restype = ctypes.c_void_p
         quick.dnnl_memory_desc_get_size.restype = ctypes.c_size_t

@@ -234,6 +234,18 @@ def silu_backward(grad: Array, x: Array) -> Any:
     return slope * grad
 
 
+def tanh_backward(grad: Array, y: Array) -> Any:
+    slope = np.asarray(np.square(y))
+    np.subtract(as_operand(1, y.dtype), slope, out=slope)
+    return slope * grad
+
+
+def sigmoid_backward(grad: Array, y: Array) -> Any:
+    slope = np.asarray(as_operand(1, y.dtype) - y)
+    np.multiply(slope, y, out=slope)
+    return slope * grad
+
+
 def softplus(x: Array, beta: Any, limit: Any) -> Any:
     scaled = x if beta == 1 else x * as_operand(beta, x.dtype)
     smooth = np.asarray(np.log1p(np.exp(scaled)))
@@ -323,6 +335,8 @@ KERNELS: Final[dict[str, Kernel]] = {
     "gelu_backward": floating("GeluBackwardKernelImpl", gelu_backward),
     "silu": floating("silu_cpu", silu),
     "silu_backward": floating("silu_backward_cpu", silu_backward),
+    "tanh_backward": floating("tanh_backward_cpu", tanh_backward),
+    "sigmoid_backward": floating("sigmoid_backward_cpu", sigmoid_backward),
     "softplus": floating("softplus_cpu", softplus),
     "softplus_backward": floating("softplus_backward_cpu", softplus_backward),
     "log_sigmoid": floating("log_sigmoid_cpu", log_sigmoid),

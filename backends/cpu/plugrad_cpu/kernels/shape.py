@@ -23,7 +23,7 @@ def cat(arrays: list[Array], dim: int) -> Array:
 
 def stack(arrays: list[Array], dim: int) -> Array:
     # np.stack does the same by several functions of Python.
-    place: Any = (slice(None),) * dim + (None,)
+    place: Any = (slice(None),) * (dim % (arrays[0].ndim + 1)) + (None,)
     return _in_order(np.concatenate([array[place] for array in arrays], dim))
 
 

@@ -83,6 +83,14 @@ def _silu_backward(xp: Any, grad: Array, x: Array) -> Any:
     return grad * s * ((1 - s) * x + 1)
 
 
+def _tanh_backward(xp: Any, grad: Array, y: Array) -> Any:
+    return grad * (1 - y * y)
+
+
+def _sigmoid_backward(xp: Any, grad: Array, y: Array) -> Any:
+    return grad * ((1 - y) * y)
+
+
 def _softplus(xp: Any, x: Array, beta: Any, limit: Any) -> Any:
     scaled = x * beta
     return xp.where(scaled > limit, x, xp.log1p(xp.exp(scaled)) / beta)
@@ -141,6 +149,8 @@ class Activation(Family):
         self.elu_backward_of_result = self.fused(_elu_backward_of_result)
         self.silu = self.fused(_silu)
         self.silu_backward = self.fused(_silu_backward)
+        self.tanh_backward = self.fused(_tanh_backward)
+        self.sigmoid_backward = self.fused(_sigmoid_backward)
         self.softplus = self.fused(_softplus)
         self.softplus_backward = self.fused(_softplus_backward)
         self.log_sigmoid = self.fused(_log_sigmoid)
@@ -165,6 +175,8 @@ class Activation(Family):
             "gelu_backward": self.floating("GeluBackwardCUDAKernelImpl", self.gelu_backward),
             "silu": self.floating("silu_cuda", self.silu),
             "silu_backward": self.floating("silu_backward_cuda", self.silu_backward),
+            "tanh_backward": self.floating("tanh_backward_cuda", self.tanh_backward),
+            "sigmoid_backward": self.floating("sigmoid_backward_cuda", self.sigmoid_backward),
             "softplus": self.floating("softplus_cuda", self.softplus),
             "softplus_backward": self.floating("softplus_backward_cuda", self.softplus_backward),
             "log_sigmoid": self.floating("log_sigmoid_forward_cuda", self.log_sigmoid),

@@ -123,6 +123,14 @@ def _silu(x: Array) -> Array:
     return lax.logistic(x) * x
 
 
+def _tanh_backward(grad: Array, y: Array) -> Array:
+    return (constant(1, y) - y * y) * grad
+
+
+def _sigmoid_backward(grad: Array, y: Array) -> Array:
+    return (constant(1, y) - y) * y * grad
+
+
 def _silu_backward(grad: Array, x: Array) -> Array:
     one, s = constant(1, x), lax.logistic(x)
     return ((one - s) * x + one) * s * grad
@@ -239,6 +247,8 @@ KERNELS: Final[dict[str, Kernel]] = {
     "gelu_backward": program(_floating("GeluBackwardKernelImpl", _gelu_backward), 2),
     "silu": program(_floating("silu_cpu", _silu)),
     "silu_backward": program(_floating("silu_backward_cpu", _silu_backward)),
+    "tanh_backward": program(_floating("tanh_backward_cpu", _tanh_backward)),
+    "sigmoid_backward": program(_floating("sigmoid_backward_cpu", _sigmoid_backward)),
     "softplus": program(_floating("softplus_cpu", _softplus), 1, 2),
     "softplus_backward": program(_floating("softplus_backward_cpu", _softplus_backward), 2, 3),
     "log_sigmoid": program(_floating("log_sigmoid_cpu", _log_sigmoid)),

@@ -156,8 +156,9 @@ _NAMES: Final = frozenset([
     "clamp", "clamp_max", "clamp_min", "complex", "copy", "detach", "div", "elu",
     "elu_backward", "fill.Scalar", "gelu", "gelu_backward", "hardtanh", "hardtanh_backward",
     "imag", "leaky_relu", "leaky_relu_backward", "lerp", "log_sigmoid", "logit", "nan_to_num",
-    "native_dropout_backward", "round", "rsub.Scalar", "silu", "silu_backward",
-    "softplus", "softplus_backward", "threshold", "threshold_backward", "where", "zero",
+    "native_dropout_backward", "round", "rsub.Scalar", "sigmoid_backward", "silu", "silu_backward",
+    "softplus", "softplus_backward", "tanh_backward", "threshold", "threshold_backward", "where",
+    "zero",
     "hardshrink", "hardshrink_backward", "softshrink", "softshrink_backward",
     "_dirichlet_grad", "_standard_gamma_grad",
 ])  # fmt: skip

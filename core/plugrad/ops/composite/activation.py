@@ -196,6 +196,14 @@ def silu_backward(grad: Tensor, x: Tensor) -> Tensor:
     return grad * (s * (x * (1.0 - s) + 1.0)).conj()
 
 
+def tanh_backward(grad: Tensor, y: Tensor) -> Tensor:
+    return grad * (1.0 - y * y).conj()
+
+
+def sigmoid_backward(grad: Tensor, y: Tensor) -> Tensor:
+    return grad * ((1.0 - y) * y).conj()
+
+
 def softplus(self: Tensor, beta: Any, threshold: Any) -> Tensor:
     prepare.softplus(self, beta, threshold)
     check_real_floating("softplus_cpu", self.dtype)

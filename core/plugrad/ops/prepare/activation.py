@@ -114,6 +114,11 @@ def silu_backward(grad_output: TensorBase, self: TensorBase) -> Any:
     return DECLINED if self.dtype.category == COMPLEX else prepared
 
 
+def gradient_of_result(grad_output: TensorBase, output: TensorBase) -> Any:
+    prepared = _beside(grad_output, output)
+    return DECLINED if output.dtype.category == COMPLEX else prepared
+
+
 def softplus_backward(
     grad_output: TensorBase, self: TensorBase, beta: Any, threshold: Any
 ) -> tuple[object, ...]:

@@ -201,6 +201,8 @@ def test_calls_are_taken_or_refused_as_in_pytorch(torch_oracle: Any, name: str) 
 GRADIENTS: Final[dict[str, tuple[Any, ...]]] = {
     "gelu_backward": (),
     "silu_backward": (),
+    "tanh_backward": (),
+    "sigmoid_backward": (),
     "softplus_backward": (1, 20),
     "leaky_relu_backward": (0.1, False),
     "hardtanh_backward": (-1, 1),

@@ -76,6 +76,8 @@ DECOMPOSED_GRADIENTS: list[tuple[str, tuple[Any, ...]]] = [
     ("gelu_backward", ("none",)),
     ("gelu_backward", ("tanh",)),
     ("silu_backward", ()),
+    ("tanh_backward", ()),
+    ("sigmoid_backward", ()),
     ("softplus_backward", (2.0, 1.5)),
 ]
 
