@@ -40,6 +40,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "tanh_backward": (X, X),
     "sigmoid_backward": (X, X),
     "exp": (X,),
+    "log": (X,),
     "clamp": (X, 0.5, 2),
     "index_select": (X, 0, TARGET[2:]),
     "embedding": (X, TARGET[2:]),

@@ -1,4 +1,4 @@
-"""How far exp, tanh and erf are from the true values, in units of the last place.
+"""How far exp, log, tanh and erf are from the true values, in units of the last place.
 
 The oracle of float32 is float64; that of float64 is the processor's longer float, where it has one.
 """
@@ -43,6 +43,15 @@ def test_exp(kernels: Any, dtype: str) -> None:
         )
         <= 1.2
     )
+
+
+def test_log(kernels: Any) -> None:
+    # Every 97th number there is, those without all their digits among them.
+    x = np.arange(1, 0x7F800000, 97, dtype=np.uint32).view(np.float32)
+    assert errors(kernels.log(x), np.log(x.astype(np.float64))) <= 1.0
+    ends = np.array([0, -0.0, -1, -1e-40, np.inf, -np.inf, np.nan, 1], np.float32)
+    true = np.array([-np.inf, -np.inf, np.nan, np.nan, np.inf, np.nan, np.nan, 0], np.float32)
+    np.testing.assert_array_equal(kernels.log(ends), true)
 
 
 @pytest.mark.parametrize("dtype", LONGER)

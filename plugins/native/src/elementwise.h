@@ -1,4 +1,4 @@
-/* What is computed element by element, for one dtype. EXP, TANH and ERF are the dtype's functions;
+/* What is computed element by element, for one dtype. EXP, LOG, TANH and ERF are the dtype's functions;
    the rest is as in sums.h. */
 
 #define ELEMENTWISE(name, expression)                                                              \
@@ -68,6 +68,7 @@ static inline REAL F(silu_slope)(REAL x)
 
 ELEMENTWISE(relu, x < 0 ? 0 : x)
 ELEMENTWISE(exponential, EXP(x))
+ELEMENTWISE(logarithm, LOG(x))
 ELEMENTWISE(sigmoid, F(sigmoid_of)(x))
 ELEMENTWISE(error_function, ERF(x))
 ELEMENTWISE(hyperbolic_tangent, TANH(x))

@@ -37,6 +37,7 @@ static inline double total_of(Total total)
 #define EXP exp_float
 #define TANH tanh_float
 #define ERF erf_float
+#define LOG log_float
 #include "sums.h"
 #include "rows.h"
 #include "elementwise.h"
@@ -45,12 +46,14 @@ static inline double total_of(Total total)
 #undef EXP
 #undef TANH
 #undef ERF
+#undef LOG
 
 #define REAL double
 #define F(name) name##_double
 #define EXP exp_double
 #define TANH tanh_double
 #define ERF erf
+#define LOG log
 #include "sums.h"
 #include "rows.h"
 #include "elementwise.h"

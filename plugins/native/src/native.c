@@ -95,6 +95,11 @@ static PyObject *exponential(PyObject *module, PyObject *a)
     return each(a, exponential_float, exponential_double, SHARED);
 }
 
+static PyObject *logarithm(PyObject *module, PyObject *a)
+{
+    return each(a, logarithm_float, logarithm_double, SHARED);
+}
+
 static PyObject *sigmoid(PyObject *module, PyObject *a)
 {
     return each(a, sigmoid_float, sigmoid_double, SHARED);
@@ -440,6 +445,7 @@ static PyMethodDef methods[] = {
      "Have large calls ask how many threads they may use."},
     SEVERAL("cumsum", cumsum, "a, dim, dtype", "Sums of each element and those before it."),
     ALONE("exp", exponential, "e to the power of a"),
+    ALONE("log", logarithm, "The natural logarithm."),
     SEVERAL("clamp", clamp, "a, low, high", "Elements between two numbers, or None."),
     SEVERAL("index_select", index_select, "a, dim, index", "What indices name in a dimension."),
     SEVERAL("embedding", embedding, "weight, indices", "The rows that indices name."),
