@@ -17,6 +17,7 @@ from benchmarks import (
     deep_graph,
     devices,
     import_time,
+    large_arrays,
     loader,
     mlp_step,
     network_steps,
@@ -25,6 +26,7 @@ from benchmarks import (
     profiler,
     sizes,
     small_ops,
+    step_memory,
     transforms,
 )
 from benchmarks.measure import Effort, Row
@@ -37,9 +39,11 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "network_steps": network_steps.run,
     "deep_graph": deep_graph.run,
     "sizes": sizes.run,
+    "large_arrays": large_arrays.run,
     "profiler": profiler.run,
     "devices": devices.run,
     "import_time": import_time.run,
+    "step_memory": step_memory.run,
     "captured_steps": captured_steps.run,
     "transforms": transforms.run,
     "numerics": numerics.run,

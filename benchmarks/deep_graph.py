@@ -24,6 +24,7 @@ SMOKE_LENGTHS = (10**2, 10**3)
 # Shorter chains would measure the pages that the system hands out.
 MEMORY_LENGTHS = (10**5, 10**6)
 SMOKE_MEMORY_LENGTHS = (10**4,)
+FAN, SMOKE_FAN = 10**5, 10**2
 SHORTEST = "the shortest chain"
 
 
@@ -56,6 +57,29 @@ def timings(library: Library, length: int) -> Phases:
     del ends
     freed = time.perf_counter()
     return Phases(*(1e6 * took / length for took in (built - start, ran - built, freed - ran)))
+
+
+def fan(library: Library, branches: int) -> float:
+    """Microseconds per branch: many products of one tensor, and one backward from all of them."""
+    x = library.leaf(np.ones((4, 4), dtype=np.float32))
+    b = library.constant(np.full((4, 4), 0.999, dtype=np.float32))
+    seed = library.constant(np.ones((4, 4), dtype=np.float32))
+    gc.collect()
+    start = time.perf_counter()
+    ends = [x * b for _ in range(branches)]
+    library.module.autograd.backward(ends, [seed] * branches)
+    return 1e6 * (time.perf_counter() - start) / branches
+
+
+def fan_row(contestants: list[Library], effort: Effort) -> Row:
+    branches = SMOKE_FAN if effort.smoke else FAN
+    found: dict[str, list[float]] = {library.name: [] for library in contestants}
+    for _ in range(2 if effort.smoke else 7):
+        for library in contestants:
+            found[library.name].append(fan(library, branches))
+    samples = {name: Sample.of(measured) for name, measured in found.items()}
+    case = f"build and backward, a fan of {power(branches)} branches"
+    return Row("deep_graph", case, "us per branch", samples, Budget(0.8, TORCH))
 
 
 def resident_bytes() -> int:
@@ -117,7 +141,7 @@ def time_rows(contestants: list[Library], lengths: tuple[int, ...], effort: Effo
 def run(effort: Effort) -> list[Row]:
     contestants = libraries()
     lengths = SMOKE_LENGTHS if effort.smoke else LENGTHS
-    report = time_rows(contestants, lengths, effort)
+    report = [*time_rows(contestants, lengths, effort), fan_row(contestants, effort)]
     memory_lengths = SMOKE_MEMORY_LENGTHS if effort.smoke else MEMORY_LENGTHS
     for length in memory_lengths:
         samples = {
