@@ -72,7 +72,7 @@ def vdot(a: Array, b: Array) -> Any:
 
 def addmm(c: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     """`beta * c + alpha * a @ b`, in one buffer; `c` is not read if beta is 0."""
-    product = widen(a).dot(widen(b))
+    product = a.dot(b) if a.itemsize != 2 else widen(a).dot(widen(b))
     dtype = product.dtype
     if alpha != 1:
         np.multiply(product, np.array(alpha).astype(dtype), product)

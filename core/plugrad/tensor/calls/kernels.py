@@ -407,7 +407,7 @@ class RawKernel:
                 fail(self.op, args, error)
             if answer is DECLINED:
                 return run_next(self.op, self.active, self.raw, self.registered, given_args)
-            prepared = answer
+            prepared = answer if type(answer) is tuple else tuple(answer)
         # Most kernels have few arguments, and no tuple is made for those.
         count = len(prepared)
         few = self.choice is None and 0 < count <= 4
