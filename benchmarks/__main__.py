@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--smoke] [--json PATH] [--markdown PATH] [names...]`."""
+"""`python -m benchmarks [--smoke] [--seconds S] [--json PATH] [--markdown PATH] [names...]`."""
 
 from __future__ import annotations
 
@@ -55,6 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}")
     parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=Effort(False).most,
+        metavar="S",
+        help="the longest time for a contestant of a case (default: %(default)s)",
+    )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures there")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="write the tables there")
     arguments = parser.parse_args()
@@ -62,11 +69,13 @@ def main() -> None:
         parser.error(
             f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
         )
+    if not arguments.seconds > 0:
+        parser.error(f"argument --seconds: expected a number above 0, got {arguments.seconds:g}")
     if arguments.smoke:
         print("A smoke run: it shows that everything runs, its figures mean nothing.")
     rows: list[Row] = []
     for name in arguments.names or BENCHMARKS:
-        found = BENCHMARKS[name](Effort(arguments.smoke))
+        found = BENCHMARKS[name](Effort(arguments.smoke, arguments.seconds))
         print(tables(found), flush=True)
         rows += found
     if arguments.json:

@@ -29,9 +29,9 @@ nothing here fails a build. This page is written by the command below.
 # What stands below a table: why figures are what they are.
 REMARKS = {
     "large_arrays": """\
-On two threads, what hardly computes (`add`, `relu`, sums) gains little: to wake a thread that sleeps
-takes some ten microseconds. PyTorch's threads wait for work in a loop, which takes the processor
-from others. `add` and other operators of NumPy's use one thread.
+On two threads, what hardly computes (`add`, `relu`, sums) gains little: to wake a thread that
+sleeps takes some ten microseconds. PyTorch's threads wait for work in a loop, which takes the
+processor from others. `add` and other operators of NumPy's use one thread.
 """,
     "numerics": """\
 What takes more than 1.2 times as long as in PyTorch, and why:
