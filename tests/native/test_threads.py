@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,21 @@ def test_calls_of_several_threads_at_once(kernels: Any, threads: Any, x: Any) ->
     for worker in workers:
         worker.join()
     assert found == [True] * 120
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def test_signals_are_left_to_the_interpreters_threads(kernels: Any, threads: Any, x: Any) -> None:
+    threads(2)
+    kernels.exp(x)
+    interrupt = 1 << (signal.SIGINT - 1)
+    blocks = {
+        int(task.name): bool(int(line.split()[1], 16) & interrupt)
+        for task in Path("/proc/self/task").iterdir()
+        for line in (task / "status").read_text().splitlines()
+        if line.startswith("SigBlk:")
+    }
+    assert any(blocks.values())
+    assert not blocks[os.getpid()]  # the main thread
 
 
 def test_a_count_that_fails_means_one_thread(kernels: Any, threads: Any, x: Any) -> None:

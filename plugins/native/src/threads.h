@@ -47,6 +47,7 @@ static void share(Part part, const void *work, Py_ssize_t count, Py_ssize_t step
 #else
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -124,14 +125,16 @@ static void start_threads(int others)
         prepared = 1;
         pthread_atfork(NULL, NULL, start_anew);
     }
-    while (pool.started < others) {
-        pthread_t made;
-        if (pthread_create(&made, NULL, serve, NULL) != 0) {
-            return; /* the others do the work */
-        }
+    /* Signals are the interpreter's: they must interrupt what its threads wait for. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t made;
+    while (pool.started < others && pthread_create(&made, NULL, serve, NULL) == 0) {
         pthread_detach(made);
         pool.started++;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Does `count` of something in parts of `step`. */
