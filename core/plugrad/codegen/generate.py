@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrad.codegen import documentation, forward, settings_code, stub
+from plugrad.codegen.declaration import emit_declaration, emit_registrations
 from plugrad.codegen.formula import Formula
 from plugrad.codegen.function import emit_function, emit_overload_table, python_header
 from plugrad.codegen.groups import Group, group_entries
@@ -14,9 +15,7 @@ from plugrad.codegen.handwritten import Sources, with_texts
 from plugrad.codegen.kernel import (
     emit_autograd_kernel,
     emit_call,
-    emit_declaration,
     emit_node,
-    emit_registrations,
     formulas_of,
 )
 from plugrad.codegen.methods import emit_methods, takes_sizes_or_dtype
