@@ -9,7 +9,7 @@ from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.ops.batching import NO_RANDOMNESS, VmapInfo
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import position_of
+from plugrad.tensor.calls.schema_facts import position_of
 from plugrad.tensor.levels import Level, make_level_tensor, step_in, step_out
 
 

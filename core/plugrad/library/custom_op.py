@@ -39,7 +39,7 @@ from plugrad.library.vmap import add_vmap_rule
 from plugrad.ops.namespace import TAGS, OpOverload, find_overload
 from plugrad.tensor.aliasing.alias_kernels import ViewKernel
 from plugrad.tensor.calls.annotations import explains
-from plugrad.tensor.calls.kernels import position_of
+from plugrad.tensor.calls.schema_facts import position_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

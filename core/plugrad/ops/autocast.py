@@ -16,7 +16,7 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bfloat16, float16, float32, float64
 from plugrad.ops.autocast_lists import policy_of
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.calls.kernels import position_of
+from plugrad.tensor.calls.schema_facts import position_of
 
 # What there is to ask for where no backend answers to the name: PyTorch has it in any case.
 CUDA_DTYPES: Final = (float16, bfloat16)

@@ -23,15 +23,9 @@ _ALONE: Final[dict[str, str]] = {
     "_log_softmax_backward_data": "log_softmax_backward",
     "native_layer_norm": "layer_norm",
     "native_layer_norm_backward": "layer_norm_backward",
-    "silu": "silu",
     "silu_backward": "silu_backward",
-    "sigmoid": "sigmoid",
     "sigmoid_backward": "sigmoid_backward",
-    "relu": "relu",
-    "tanh": "tanh",
     "tanh_backward": "tanh_backward",
-    "erf": "erf",
-    "exp": "exp",
     "clamp": "clamp",
     "threshold_backward": "threshold_backward",
     "sum": "sum",
@@ -42,12 +36,28 @@ _ALONE: Final[dict[str, str]] = {
     "nll_loss_backward": "nll_loss_backward",
     "mse_loss": "mse_loss",
     "mse_loss_backward": "mse_loss_backward",
+    # Those of small matrices.
+    "mm": "mm",
+    "bmm": "bmm",
+    "_matmul_nh": "matmul_nh",
+    "_matmul_hn": "matmul_hn",
+    "addmm": "addmm",
+    "linear": "linear",
+    "linear_backward": "linear_backward",
     "_update_sgd": "update_sgd",
     "_update_adam": "update_adam",
 }
+# Those that take `out`.
+_OF_ELEMENTS: Final = (
+    *("abs", "erf", "exp", "neg", "reciprocal", "relu", "rsqrt", "sigmoid", "silu", "sqrt"),
+    *("tanh", "maximum", "minimum"),
+)
+_OF_PAIRS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")
+_INTO_FIRST: Final = ("add_", "sub_", "mul_", "div_")
 # Large arrays NumPy copies as fast, and finds maxima faster in them.
 _JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}
 _TAKEN: Final[dict[str, str]] = {"index_select": "index_select", "embedding": "embedding"}
+_VIEWS: Final = ("view", "permute", "transpose", "t", "expand", "select", "slice")
 _MOST_OF_SMALL: Final = 1 << 12
 _REAL: Final = ("float32", "float64")
 
@@ -61,6 +71,7 @@ def _variant(
     least: int = 0,
     most: int | None = None,
     priority: int = 1,
+    takes_out: bool = False,
 ) -> Variant:
     return Variant(
         operator,
@@ -71,13 +82,23 @@ def _variant(
         least=least,
         most=most,
         priority=priority,
+        takes_out=takes_out,
         problem=compiled.problem,
     )
 
 
 VARIANTS: Final = [
     *(_variant(operator, function) for operator, function in _ALONE.items()),
-    _variant("log", "log", dtypes=("float32",)),  # that of float64 is not faster than NumPy's
+    *(_variant(operator, operator, dtypes=()) for operator in _VIEWS),
+    *(_variant(operator, operator, takes_out=True) for operator in _OF_ELEMENTS),
+    *(
+        _variant(f"{operator}.{overload}", operator, takes_out=operator in _OF_PAIRS)
+        for operator in (*_OF_PAIRS, *_INTO_FIRST)
+        for overload in ("Tensor", "Scalar")
+    ),
+    _variant(
+        "log", "log", dtypes=("float32",), takes_out=True
+    ),  # that of float64 is not faster than NumPy's
     _variant("argmax", "argmax", most=_MOST_OF_SMALL),
     *(
         _variant(operator, function, dtypes=(), most=_MOST_OF_SMALL)

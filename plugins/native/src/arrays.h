@@ -184,6 +184,37 @@ static int is_word(PyObject *given, const char *word)
     return PyUnicode_Check(given) && PyUnicode_CompareWithASCIIString(given, word) == 0;
 }
 
+/* A Python number, or another one for None; whether it is one of these, and not nan. */
+static int number_or(PyObject *given, double otherwise, double *found)
+{
+    if (given == Py_None) {
+        *found = otherwise;
+        return 1;
+    }
+    if (!PyFloat_Check(given) && !PyLong_Check(given)) {
+        return 0;
+    }
+    *found = PyFloat_AsDouble(given);
+    if (*found == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return !isnan(*found);
+}
+
+/* The argument `out`, the only one that is given by name; NULL if it is not or is None. Whether no
+   other one is given by name. */
+static int named_out(PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **out)
+{
+    *out = NULL;
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    if (named == 1 && is_word(PyTuple_GET_ITEM(names, 0), "out")) {
+        *out = args[count] == Py_None ? NULL : args[count];
+        return 1;
+    }
+    return named == 0;
+}
+
 /* Several results, of which any may have failed; their references are taken over. */
 static PyObject *results(int count, PyObject **parts)
 {

@@ -1,5 +1,5 @@
-/* What is computed element by element, for one dtype. EXP, LOG, TANH and ERF are the dtype's functions;
-   the rest is as in sums.h. */
+/* What is computed element by element, for one dtype. EXP, LOG, TANH, ERF, SQRT and ABS are the
+   dtype's functions; the rest is as in sums.h. */
 
 #define ELEMENTWISE(name, expression)                                                              \
     static void F(name)(const void *given, void *made, npy_intp n)                                 \
@@ -66,6 +66,11 @@ static inline REAL F(silu_slope)(REAL x)
     return s * (ONE + x * (ONE - s));
 }
 
+ELEMENTWISE(negative, -x)
+ELEMENTWISE(absolute, ABS(x))
+ELEMENTWISE(square_root, SQRT(x))
+ELEMENTWISE(reciprocal, ONE / x)
+ELEMENTWISE(reciprocal_root, ONE / SQRT(x))
 ELEMENTWISE(relu, x < 0 ? 0 : x)
 ELEMENTWISE(exponential, EXP(x))
 ELEMENTWISE(logarithm, LOG(x))

@@ -3,6 +3,7 @@
 #ifndef PLUGRAD_KERNELS_OF_ROWS_H
 #define PLUGRAD_KERNELS_OF_ROWS_H
 
+#include "kernels_of_sums.h"
 #include "kinds.h"
 
 typedef void (*RowLoop)(const void *, void *, npy_intp, npy_intp);
@@ -85,41 +86,6 @@ static PyObject *cumsum(PyObject *module, PyObject *const *args, Py_ssize_t coun
         return declined();
     }
     return along_rows(args, count, cumsum_float, cumsum_double);
-}
-
-/* A sum over rows or columns of an array of `rows` rows of `n` elements, divided by something. */
-typedef struct {
-    PyArrayObject *a, *out;
-    npy_intp rows, n;
-    double divisor;
-} Sums;
-
-static void do_sum_rows(const void *given, Py_ssize_t from, Py_ssize_t to)
-{
-    const Sums *work = given;
-    PyArrayObject *a = work->a;
-    OF_TYPE(a, sum_rows)
-    (at(DATA(a), a, from * work->n), at(DATA(work->out), a, from), to - from, work->n,
-     work->divisor);
-}
-
-static void do_sum_columns(const void *given, Py_ssize_t from, Py_ssize_t to)
-{
-    const Sums *work = given;
-    OF_TYPE(work->a, sum_columns)
-    (DATA(work->a), DATA(work->out), work->rows, work->n, from, to, work->divisor);
-}
-
-/* How many columns make a part: whole cache lines, and at least two parts of more than a few. */
-static npy_intp columns_of_part(npy_intp n)
-{
-    return n > 2 * COLUMNS ? COLUMNS : (n + 31) / 32 * 16;
-}
-
-static void sum_columns(const Sums *work)
-{
-    SHARING(work->rows * work->n, LIGHT_SHARED, do_sum_columns, work, work->n,
-            columns_of_part(work->n));
 }
 
 static PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count)

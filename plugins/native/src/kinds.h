@@ -32,21 +32,39 @@ static inline double total_of(Total total)
     return isfinite(total.lost) ? total.sum + total.lost : total.sum;
 }
 
+/* Elements of a small matrix that is copied, its rows filled up. */
+#define PACKED 4096
+
+/* beta * add + alpha * a @ b; steps count elements, and out is contiguous. */
+typedef struct {
+    const void *a, *b, *add;
+    void *out;
+    npy_intp rows, inner, columns;
+    npy_intp a_rows, a_columns, b_rows, b_columns, add_rows, add_columns;
+    double alpha, beta;
+} Product;
+
 #define REAL float
 #define F(name) name##_float
 #define EXP exp_float
 #define TANH tanh_float
 #define ERF erf_float
 #define LOG log_float
+#define SQRT sqrtf
+#define ABS fabsf
 #include "sums.h"
 #include "rows.h"
 #include "elementwise.h"
+#include "pairs.h"
+#include "products.h"
 #undef REAL
 #undef F
 #undef EXP
 #undef TANH
 #undef ERF
 #undef LOG
+#undef SQRT
+#undef ABS
 
 #define REAL double
 #define F(name) name##_double
@@ -54,8 +72,12 @@ static inline double total_of(Total total)
 #define TANH tanh_double
 #define ERF erf
 #define LOG log
+#define SQRT sqrt
+#define ABS fabs
 #include "sums.h"
 #include "rows.h"
 #include "elementwise.h"
+#include "pairs.h"
+#include "products.h"
 
 #endif

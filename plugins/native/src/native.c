@@ -1,4 +1,4 @@
-/* Kernels of plugrad on contiguous float32 and float64 arrays of NumPy.
+/* Kernels of plugrad on contiguous float32 and float64 arrays of NumPy, and views of any.
 
    Each function takes what the kernel of its operator in plugrad-cpu takes, and returns what that
    returns, or NotImplemented where it does not serve the arguments.
@@ -6,405 +6,30 @@
    MODULE is the name of the module: the file is compiled once for every processor of a kind, and
    once for those with certain instructions. */
 
+#include "kernels_of_elements.h"
 #include "kernels_of_indices.h"
+#include "kernels_of_joins.h"
 #include "kernels_of_losses.h"
+#include "kernels_of_pairs.h"
+#include "kernels_of_products.h"
 #include "kernels_of_rows.h"
 #include "kernels_of_steps.h"
-
-typedef void (*Loop)(const void *, void *, npy_intp);
-typedef void (*GradientLoop)(const void *, const void *, void *, npy_intp);
-
-/* A loop over elements, with what it reads and writes. */
-typedef struct {
-    Loop loop;
-    GradientLoop gradient_loop;
-    PyArrayObject *grad, *a, *out;
-    npy_intp least; /* from how many elements on threads share it */
-} Elements;
-
-static void do_elements(const void *given, Py_ssize_t from, Py_ssize_t to)
-{
-    const Elements *work = given;
-    const void *a = at(DATA(work->a), work->a, from);
-    void *out = at(DATA(work->out), work->a, from);
-    if (work->grad == NULL) {
-        work->loop(a, out, to - from);
-    } else {
-        work->gradient_loop(at(DATA(work->grad), work->a, from), a, out, to - from);
-    }
-}
-
-static PyObject *each(PyObject *given, Loop of_float, Loop of_double, npy_intp least)
-{
-    PyArrayObject *a = served(given);
-    PyArrayObject *out = a == NULL ? NULL : new_like(a);
-    if (out == NULL) {
-        return failed();
-    }
-    Elements work = {.loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double,
-                     .a = a,
-                     .out = out,
-                     .least = least};
-    SHARING(PyArray_SIZE(a), work.least, do_elements, &work, PyArray_SIZE(a), PART);
-    return (PyObject *)out;
-}
-
-/* grad, a */
-static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
-                                  GradientLoop of_double, npy_intp least)
-{
-    PyArrayObject *a = served(args[1]);
-    PyArrayObject *grad = a == NULL ? NULL : gradient_like(args[0], a);
-    if (grad == NULL) {
-        return failed();
-    }
-    PyArrayObject *out = new_like(a);
-    if (out != NULL) {
-        Elements work = {.gradient_loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double,
-                         .grad = grad,
-                         .a = a,
-                         .out = out,
-                         .least = least};
-        SHARING(PyArray_SIZE(a), work.least, do_elements, &work, PyArray_SIZE(a), PART);
-    }
-    Py_DECREF(grad);
-    return (PyObject *)out;
-}
-
-static PyObject *relu(PyObject *module, PyObject *a)
-{
-    return each(a, relu_float, relu_double, LIGHT_SHARED);
-}
-
-static PyObject *tanh_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return count != 2 ? declined()
-                      : gradient_of_each(args, tanh_backward_float, tanh_backward_double,
-                                         LIGHT_SHARED);
-}
-
-static PyObject *sigmoid_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return count != 2 ? declined()
-                      : gradient_of_each(args, sigmoid_backward_float, sigmoid_backward_double,
-                                         LIGHT_SHARED);
-}
-
-static PyObject *exponential(PyObject *module, PyObject *a)
-{
-    return each(a, exponential_float, exponential_double, SHARED);
-}
-
-static PyObject *logarithm(PyObject *module, PyObject *a)
-{
-    return each(a, logarithm_float, logarithm_double, SHARED);
-}
-
-static PyObject *sigmoid(PyObject *module, PyObject *a)
-{
-    return each(a, sigmoid_float, sigmoid_double, SHARED);
-}
-
-static PyObject *tangent(PyObject *module, PyObject *a)
-{
-    return each(a, hyperbolic_tangent_float, hyperbolic_tangent_double, SHARED);
-}
-
-static PyObject *error_function(PyObject *module, PyObject *a)
-{
-    return each(a, error_function_float, error_function_double, SHARED);
-}
-
-static PyObject *silu(PyObject *module, PyObject *a)
-{
-    return each(a, silu_float, silu_double, SHARED);
-}
-
-static PyObject *silu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return count == 2 ? gradient_of_each(args, silu_backward_float, silu_backward_double, SHARED)
-                      : declined();
-}
-
-/* a, approximate */
-static PyObject *gelu(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    if (count == 2 && is_word(args[1], "none")) {
-        return each(args[0], gelu_float, gelu_double, SHARED);
-    }
-    if (count == 2 && is_word(args[1], "tanh")) {
-        return each(args[0], gelu_tanh_float, gelu_tanh_double, SHARED);
-    }
-    return declined();
-}
-
-/* grad, a, approximate */
-static PyObject *gelu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    if (count == 3 && is_word(args[2], "none")) {
-        return gradient_of_each(args, gelu_backward_float, gelu_backward_double, SHARED);
-    }
-    if (count == 3 && is_word(args[2], "tanh")) {
-        return gradient_of_each(args, gelu_tanh_backward_float, gelu_tanh_backward_double, SHARED);
-    }
-    return declined();
-}
-
-/* A Python number, or another one for None; whether it is one of these, and not nan. */
-static int number_or(PyObject *given, double otherwise, double *found)
-{
-    if (given == Py_None) {
-        *found = otherwise;
-        return 1;
-    }
-    if (!PyFloat_Check(given) && !PyLong_Check(given)) {
-        return 0;
-    }
-    *found = PyFloat_AsDouble(given);
-    if (*found == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return !isnan(*found);
-}
-
-/* The same for loops with a limit, or two. */
-typedef struct {
-    PyArrayObject *grad, *a, *out;
-    double low, high;
-} Limited;
-
-static void do_threshold_backward(const void *given, Py_ssize_t from, Py_ssize_t to)
-{
-    const Limited *work = given;
-    PyArrayObject *a = work->a;
-    OF_TYPE(a, threshold_backward)
-    (at(DATA(work->grad), a, from), at(DATA(a), a, from), at(DATA(work->out), a, from), to - from,
-     work->low);
-}
-
-static void do_clamp(const void *given, Py_ssize_t from, Py_ssize_t to)
-{
-    const Limited *work = given;
-    PyArrayObject *a = work->a;
-    OF_TYPE(a, clamp)
-    (at(DATA(a), a, from), at(DATA(work->out), a, from), to - from, work->low, work->high);
-}
-
-/* grad, a, limit */
-static PyObject *threshold_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    PyArrayObject *a = count == 3 ? served(args[1]) : NULL;
-    double limit;
-    if (a == NULL || args[2] == Py_None || !number_or(args[2], 0, &limit)) {
-        return declined();
-    }
-    PyArrayObject *grad = gradient_like(args[0], a);
-    if (grad == NULL) {
-        return failed();
-    }
-    PyArrayObject *out = new_like(a);
-    if (out != NULL) {
-        Limited work = {grad, a, out, limit, 0};
-        SHARING(PyArray_SIZE(a), LIGHT_SHARED, do_threshold_backward, &work, PyArray_SIZE(a),
-                PART);
-    }
-    Py_DECREF(grad);
-    return (PyObject *)out;
-}
-
-/* a, low, high */
-static PyObject *clamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    PyArrayObject *a = count == 3 ? served(args[0]) : NULL;
-    double low, high;
-    if (a == NULL || !number_or(args[1], -INFINITY, &low) || !number_or(args[2], INFINITY, &high)) {
-        return declined();
-    }
-    PyArrayObject *out = new_like(a);
-    if (out != NULL) {
-        Limited work = {NULL, a, out, low, high};
-        SHARING(PyArray_SIZE(a), LIGHT_SHARED, do_clamp, &work, PyArray_SIZE(a), PART);
-    }
-    return (PyObject *)out;
-}
-
-/* Elements that are many, and rows that plugrad-cpu does not give to BLAS. */
-#define MANY (1 << 16)
-#define SHORT 32
-
-/* The sum of many elements, from sums of parts: those are the same for any number of threads. */
-typedef struct {
-    PyArrayObject *a;
-    double *sums;
-} Parts;
-
-static void do_parts_of_sum(const void *given, Py_ssize_t from, Py_ssize_t to)
-{
-    const Parts *work = given;
-    npy_intp n = PyArray_SIZE(work->a);
-    for (Py_ssize_t part = from; part < to; part++) {
-        npy_intp first = part * PART, size = n - first < PART ? n - first : PART;
-        work->sums[part] = OF_TYPE(work->a, sum)(at(DATA(work->a), work->a, first), size);
-    }
-}
-
-static void add_in_parts(const Sums *sums)
-{
-    npy_intp parts = (sums->n + PART - 1) / PART;
-    double *found = PyMem_Malloc((size_t)parts * sizeof(double));
-    if (found == NULL) {
-        RELEASING_LOCK(sums->n, do_sum_rows(sums, 0, 1));
-        return;
-    }
-    Parts work = {sums->a, found};
-    SHARING(sums->n, LIGHT_SHARED, do_parts_of_sum, &work, parts, 1);
-    double total = sum_double(found, parts) / sums->divisor;
-    if (PyArray_TYPE(sums->out) == NPY_FLOAT) {
-        *(float *)DATA(sums->out) = (float)total;
-    } else {
-        *(double *)DATA(sums->out) = total;
-    }
-    PyMem_Free(found);
-}
-
-/* Sums over the first or the last dimensions: a, dims, keepdim, dtype. */
-static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
-{
-    PyArrayObject *a = count == 4 ? served(args[0]) : NULL;
-    if (a == NULL || PyArray_SIZE(a) == 0 || !PyTuple_Check(args[1]) ||
-        !is_dtype_of(args[3], a)) {
-        return declined();
-    }
-    int ndim = PyArray_NDIM(a), reduced = (int)PyTuple_GET_SIZE(args[1]);
-    if (reduced > ndim || (reduced == 0 && ndim > 0)) {
-        return declined();
-    }
-    npy_bool chosen[NPY_MAXDIMS] = {0};
-    for (int i = 0; i < reduced; i++) {
-        PyObject *given = PyTuple_GET_ITEM(args[1], i);
-        int dim = dimension_of(given, ndim);
-        if (dim < 0 || chosen[dim]) {
-            return declined();
-        }
-        chosen[dim] = 1;
-    }
-    /* Where the dimensions begin that are added up, or end if these are the first ones. */
-    int from_front = reduced < ndim && chosen[0];
-    int border = from_front ? reduced : ndim - reduced;
-    npy_intp shape[NPY_MAXDIMS];
-    int kept = 0;
-    for (int d = 0; d < ndim; d++) {
-        if (chosen[d] != (from_front ? d < border : d >= border)) {
-            return declined();
-        }
-        if (!chosen[d] || args[2] == Py_True) {
-            shape[kept++] = chosen[d] ? 1 : PyArray_DIM(a, d);
-        }
-    }
-    npy_intp rows = product(a, 0, border), n = product(a, border, ndim);
-    if (!from_front && rows * n >= MANY && n >= SHORT && n < BLOCK / 2) {
-        return declined(); /* plugrad-cpu has BLAS add up many short rows, which is faster */
-    }
-    PyArrayObject *out = new_array(kept, shape, PyArray_TYPE(a));
-    if (out == NULL) {
-        return NULL;
-    }
-    double divisor = !divide ? 1.0 : from_front ? (double)rows : (double)n;
-    Sums work = {a, out, rows, n, divisor};
-    if (from_front) {
-        sum_columns(&work);
-    } else if (rows == 1 && n >= LIGHT_SHARED) {
-        add_in_parts(&work);
-    } else {
-        SHARING(rows * n, LIGHT_SHARED, do_sum_rows, &work, rows, rows_of_part(n));
-    }
-    return (PyObject *)out;
-}
-
-static PyObject *sum(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return add_up(args, count, 0);
-}
-
-static PyObject *mean(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return add_up(args, count, 1);
-}
-
-/* Arrays of any one dtype joined along a dimension, one that is new for `stack`: arrays, dim. */
-static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
-{
-    if (given != 2 || !PyList_Check(args[0])) {
-        return declined();
-    }
-    Py_ssize_t count = PyList_GET_SIZE(args[0]);
-    PyArrayObject *first = count ? (PyArrayObject *)PyList_GET_ITEM(args[0], 0) : NULL;
-    if (first == NULL || !PyArray_CheckExact(first)) {
-        return declined();
-    }
-    PyArray_Descr *dtype = PyArray_DESCR(first);
-    int ndim = PyArray_NDIM(first) + is_new;
-    int dim = dimension_of(args[1], ndim);
-    if (dim < 0 || ndim > NPY_MAXDIMS || PyDataType_REFCHK(dtype)) {
-        return declined();
-    }
-    npy_intp shape[NPY_MAXDIMS], total = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyArrayObject *one = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
-        if (!PyArray_CheckExact(one) || PyArray_DESCR(one) != dtype ||
-            PyArray_NDIM(one) != PyArray_NDIM(first) || !PyArray_IS_C_CONTIGUOUS(one)) {
-            return declined();
-        }
-        for (int d = 0; d < PyArray_NDIM(one); d++) {
-            if ((is_new || d != dim) && PyArray_DIM(one, d) != PyArray_DIM(first, d)) {
-                return declined();
-            }
-        }
-        total += is_new ? 1 : PyArray_DIM(one, dim);
-    }
-    for (int d = 0, source = 0; d < ndim; d++) {
-        shape[d] = is_new && d == dim ? 0 : PyArray_DIM(first, source++);
-    }
-    shape[dim] = total;
-    Py_INCREF(dtype);
-    PyArrayObject *out = (PyArrayObject *)PyArray_Empty(ndim, shape, dtype, 0);
-    npy_intp size = out == NULL ? 0 : PyArray_SIZE(out);
-    if (size == 0) {
-        return (PyObject *)out;
-    }
-    npy_intp outer = product(out, 0, dim);
-    char *target = DATA(out);
-    for (npy_intp o = 0; o < outer; o++) {
-        for (Py_ssize_t i = 0; i < count; i++) {
-            PyArrayObject *one = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
-            npy_intp bytes = PyArray_NBYTES(one) / outer;
-            memcpy(target, (char *)DATA(one) + o * bytes, (size_t)bytes);
-            target += bytes;
-        }
-    }
-    return (PyObject *)out;
-}
-
-static PyObject *cat(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return join(args, count, 0);
-}
-
-static PyObject *stack(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    return join(args, count, 1);
-}
+#include "kernels_of_sums.h"
+#include "kernels_of_views.h"
 
 #define SEVERAL(name, function, signature, what)                                                   \
     {                                                                                              \
         name, (PyCFunction)(void (*)(void))function, METH_FASTCALL,                                \
             name "($module, " signature ", /)\n--\n\n" what                                        \
     }
-#define ALONE(name, function, what)                                                                \
+#define WITH_OUT(name, function, signature, what)                                                  \
     {                                                                                              \
-        name, function, METH_O, name "($module, a, /)\n--\n\n" what                                \
+        name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS,                \
+            name "($module, " signature ", /, *, out=None)\n--\n\n" what                           \
     }
+#define ALONE(name, function, what) WITH_OUT(name, function, "a", what)
+#define PAIR(name, what) WITH_OUT(#name, name##_pair, "a, b", what)
+#define PAIR_INTO(name, what) SEVERAL(#name "_", name##_pair_into, "a, b", what)
 
 /* What tells how many threads are allowed, or None for one. */
 static PyObject *use_thread_count(PyObject *module, PyObject *given)
@@ -452,12 +77,49 @@ static PyMethodDef methods[] = {
     ALONE("sigmoid", sigmoid, "1 / (1 + exp(-a))"),
     ALONE("tanh", tangent, "The hyperbolic tangent."),
     ALONE("erf", error_function, "The error function."),
+    ALONE("neg", negative, "-a"),
+    ALONE("abs", absolute, "The distance from 0."),
+    ALONE("sqrt", square_root, "The square root."),
+    ALONE("reciprocal", reciprocal, "1 / a"),
+    ALONE("rsqrt", reciprocal_root, "1 / sqrt(a)"),
     ALONE("silu", silu, "a * sigmoid(a)"),
     SEVERAL("silu_backward", silu_backward, "grad, a", "The gradient of silu."),
     SEVERAL("gelu", gelu, "a, approximate", "a times the normal distribution function of a."),
     SEVERAL("gelu_backward", gelu_backward, "grad, a, approximate", "The gradient of gelu."),
     SEVERAL("threshold_backward", threshold_backward, "grad, a, limit",
             "The gradient, with zeros where a <= limit."),
+    PAIR(add, "a + b, of which one may be a number or may broadcast to the other; so below."),
+    PAIR(sub, "a - b"),
+    PAIR(mul, "a * b"),
+    PAIR(div, "a / b"),
+    PAIR(maximum, "The larger of a and b, or nan."),
+    PAIR(minimum, "The smaller of a and b, or nan."),
+    PAIR(eq, "a == b"),
+    PAIR(ne, "a != b"),
+    PAIR(lt, "a < b"),
+    PAIR(le, "a <= b"),
+    PAIR(gt, "a > b"),
+    PAIR(ge, "a >= b"),
+    PAIR_INTO(add, "a += b"),
+    PAIR_INTO(sub, "a -= b"),
+    PAIR_INTO(mul, "a *= b"),
+    PAIR_INTO(div, "a /= b"),
+    SEVERAL("mm", mm, "a, b", "The product of two small matrices."),
+    SEVERAL("bmm", bmm, "a, b", "The products of pairs of small matrices."),
+    SEVERAL("matmul_nh", matmul_nh, "a, b", "The same with each b turned."),
+    SEVERAL("matmul_hn", matmul_hn, "a, b", "The same with each a turned."),
+    SEVERAL("addmm", addmm, "c, a, b, beta, alpha", "beta * c + alpha * a @ b"),
+    SEVERAL("linear", linear, "x, weight, bias", "x @ weight.T + bias"),
+    SEVERAL("linear_backward", linear_backward, "x, grad, weight, mask",
+            "The gradients of linear in input, weight and bias; None for those that `mask` leaves "
+            "out."),
+    SEVERAL("view", view, "a, size", "A contiguous array in another shape."),
+    SEVERAL("permute", permute, "a, dims", "Dimensions in another order."),
+    SEVERAL("transpose", transpose, "a, dim0, dim1", "Two dimensions exchanged."),
+    SEVERAL("t", t, "a", "A matrix with its dimensions exchanged."),
+    SEVERAL("expand", expand, "a, size", "Dimensions of size 1 repeated."),
+    SEVERAL("select", select_view, "a, dim, index", "One index of a dimension."),
+    SEVERAL("slice", slice, "a, dim, start, end, step", "A part of a dimension."),
     SEVERAL("update_sgd", update_sgd,
             "parameters, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize",
             "One step of gradient descent, in place."),

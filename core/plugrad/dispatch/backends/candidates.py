@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final, final
 
+from mypy_extensions import i64
+
 from plugrad.dispatch.backends.backend import Backend
+from plugrad.dispatch.backends.kernel_context import call_few, few
 from plugrad.dispatch.backends.variants import Variant
 from plugrad.dispatch.local_state import current_state
 
@@ -34,9 +37,14 @@ class Candidate:
         self.own = own
         self.name = name
         self.variant = variant
-        self.least: int = 0 if variant is None else variant.least
-        self.most: int = -1 if variant is None or variant.most is None else variant.most
+        self.least: i64 = 0 if variant is None else variant.least
+        self.most: i64 = -1 if variant is None or variant.most is None else variant.most
         self.contiguous: bool = variant is not None and variant.contiguous
+        self.takes_out: bool = variant is not None and variant.takes_out
+
+    def serves(self, count: i64) -> bool:
+        """Whether it may run with so many elements."""
+        return count >= self.least and (self.most < 0 or count <= self.most)
 
     def called(self) -> str:
         """Whose it is, and which of its owner's kernels for the operator."""
@@ -80,7 +88,7 @@ class _Settled:
     def __init__(self, native: Any, found: list[Candidate]) -> None:
         self.native: Any = native
         self.found = found
-        self.least: int = -1
+        self.least: i64 = -1
         self.sized = False
         for each in found:
             if each.variant is not None and not 0 <= self.least <= each.least:
@@ -88,6 +96,26 @@ class _Settled:
             if each.least > 0 or each.most >= 0:
                 self.sized = True
         self.asked = self.least < 0
+
+
+@final
+class Lowered:
+    """What serves all calls with arguments of some shapes, dtypes and layouts.
+
+    Attributes:
+        function: a kernel on arrays.
+        arguments: what it is called with.
+        otherwise: what serves the calls that it declines; None if it declines none.
+        takes_out: whether it writes its result into an array that it is given as `out`.
+    """
+
+    def __init__(
+        self, function: Any, arguments: tuple[Any, ...], otherwise: Any, takes_out: bool
+    ) -> None:
+        self.function: Any = function
+        self.arguments = arguments
+        self.otherwise: Any = otherwise
+        self.takes_out = takes_out
 
 
 @final
@@ -119,7 +147,7 @@ class VariantChoice:
         return self.compute(args)
 
     def compute(self, args: tuple[Any, ...]) -> Any:
-        """Call the first kernel that serves the arguments; wrappers of kernels call this."""
+        """Call the first kernel that serves the arguments."""
         rest = self.rest  # called as an attribute, it would be looked up by name
         array: Any = args[0] if args else None
         if type(array) is not self.array_type:
@@ -132,46 +160,93 @@ class VariantChoice:
             settled = self._settle(native, array)
         if settled.least < 0:
             return DECLINED if rest is None else rest(*args)
-        count = 0
+        count: i64 = 0
         if settled.sized:
-            size: Any = getattr(array, "size", None)  # a number in NumPy and the array API standard
-            count = size if isinstance(size, int) else math.prod(array.shape)
+            count = _size_of(array)
             if count < settled.least:
                 return DECLINED if rest is None else rest(*args)
         if not settled.asked:
             settled = self._ask(native, settled)
         for candidate in settled.found:
-            if count < candidate.least or count > candidate.most >= 0:
+            if not candidate.serves(count):
                 continue
             if candidate.contiguous and not self._contiguous(args):
                 continue
-            out = candidate.kernel(*args)
+            kernel = candidate.kernel
+            out = kernel(*args)
             if out is not DECLINED:
-                self.ran = candidate
-                if candidate.variant is not None:
-                    note_variant(self.operator, candidate)
+                self._note(candidate)
                 return out
-            note_declined(self.operator, candidate.called())
+            self._note_declined(candidate)
+        return DECLINED
+
+    def compute_few(
+        self, given: i64, first: Any, second: Any, third: Any, fourth: Any, fifth: Any
+    ) -> Any:
+        """`compute` of one to five arguments, for which no tuple is made; wrappers of kernels call
+        this. What is beyond `given` is not looked at."""
+        array = first
+        if type(array) is not self.array_type:
+            array = second if given > 1 else None
+            if type(array) is not self.array_type:
+                return self.compute(few(given, first, second, third, fourth, fifth))
+        native = array.dtype
+        settled = self._last
+        if native is not settled.native:
+            settled = self._settle(native, array)
+        count: i64 = _size_of(array) if settled.sized else 0
+        if count < settled.least or settled.least < 0:
+            if self.rest is None:
+                return DECLINED
+            return call_few(self.rest, given, first, second, third, fourth, fifth)
+        if not settled.asked:
+            settled = self._ask(native, settled)
+        for candidate in settled.found:
+            if not candidate.serves(count):
+                continue
+            if candidate.contiguous and not self._contiguous(
+                few(given, first, second, third, fourth, fifth)
+            ):
+                continue
+            out = call_few(candidate.kernel, given, first, second, third, fourth, fifth)
+            if out is not DECLINED:
+                self._note(candidate)
+                return out
+            self._note_declined(candidate)
         return DECLINED
 
     def lowered(self, *args: Any) -> Any:
-        """For calls like one with these arguments: what serves them all if no variant does, and the
-        arguments. None if it is decided at each call."""
+        """For calls like one with these arguments: what serves them, as `Lowered`. None if it is
+        decided at each call."""
         array = self._first_array(args)
         if self.rest is None or array is None:
             return None
         settled = self._settle(array.dtype, array)
-        count = math.prod(array.shape)
+        count: i64 = math.prod(array.shape)
         if not settled.asked and count >= settled.least:
             settled = self._ask(array.dtype, settled)
+        first: Candidate | None = None
         for candidate in settled.found:
-            if candidate.variant is None:
+            if candidate.variant is None or not candidate.serves(count):
                 continue
-            if count < candidate.least or count > candidate.most >= 0:
+            if candidate.contiguous and not self._contiguous(args):
                 continue
-            if not candidate.contiguous or self._contiguous(args):
-                return None
-        return self.rest, args
+            if first is not None:
+                # Who serves what the first one declines, being asked again, is found at each call.
+                return Lowered(first.kernel, args, self, False)
+            first = candidate
+        if first is None:
+            return Lowered(self.rest, args, None, False)
+        return Lowered(first.kernel, args, self.rest, first.takes_out)
+
+    def _note(self, candidate: Candidate) -> None:
+        self.ran = candidate
+        if candidate.variant is not None:
+            note_variant(self.operator, candidate)
+
+    def _note_declined(self, candidate: Candidate) -> None:
+        if current_state().trace is not None:
+            note_declined(self.operator, candidate.called())
 
     def _first_array(self, args: tuple[Any, ...]) -> Any:
         for value in args:
@@ -216,6 +291,11 @@ class VariantChoice:
                 if isinstance(item, self.array_type) and not self.backend.is_contiguous(item):
                     return False
         return True
+
+
+def _size_of(array: Any) -> i64:
+    size: Any = getattr(array, "size", None)  # a number in NumPy and the array API standard
+    return size if isinstance(size, int) else math.prod(array.shape)
 
 
 def last_of(raw: Any, found: list[Candidate]) -> Candidate | None:

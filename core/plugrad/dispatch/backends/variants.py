@@ -32,6 +32,9 @@ class Variant:
         least: the least number of elements for which it is worth while.
         most: the greatest such number; none by default.
         priority: of several that may run, that with the highest one is asked first.
+        takes_out: whether `kernel` takes as `out` an array of its result's shape, strides and
+            dtype, writes to that and returns it; compiled steps reuse memory so. It declines before
+            it writes.
         problem: says why it cannot be used here, say because a library is not installed; empty if
             it can. It is asked once for each operator and dtype, at the first call that is large
             enough.
@@ -59,6 +62,7 @@ class Variant:
         least: int = 0,
         most: int | None = None,
         priority: int = 0,
+        takes_out: bool = False,
         problem: Callable[[], str] | None = None,
     ) -> None:
         given: dict[str, Any] = {"operator": operator, "name": name}
@@ -82,9 +86,10 @@ class Variant:
             raise ValueError(f"{who}: least must be at least 0, got {least}")
         if most is not None and most < least:
             raise ValueError(f"{who}: most must be at least {least}, which least is, got {most}")
-        flag: Any = contiguous
-        if not isinstance(flag, bool):
-            raise TypeError(f"{who}: contiguous must be True or False, got {_type(flag)}")
+        flags: dict[str, Any] = {"contiguous": contiguous, "takes_out": takes_out}
+        for what, flag in flags.items():
+            if not isinstance(flag, bool):
+                raise TypeError(f"{who}: {what} must be True or False, got {_type(flag)}")
         self.operator = operator
         self.kernel: Any = kernel
         self.name = name
@@ -98,6 +103,7 @@ class Variant:
         self.least = least
         self.most = most
         self.priority = priority
+        self.takes_out = takes_out
         self.problem: Any = problem
 
     def missing(self, features: Mapping[str, bool]) -> list[str]:

@@ -13,8 +13,8 @@ from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import DType, int32
 from plugrad.ops.prepare import pointwise_discrete as prepare
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.calls.kernels import named_results
 from plugrad.tensor.calls.promotion import to_dtype
+from plugrad.tensor.calls.schema_facts import named_results
 from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from plugrad.ops.composite.selection.extrema import min_dim as min_dim
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.tensor.base import sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
-from plugrad.tensor.calls.kernels import named_results
 from plugrad.tensor.calls.promotion import to_dtype
+from plugrad.tensor.calls.schema_facts import named_results
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -4,7 +4,7 @@ it declined.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, final
 
 from mypy_extensions import i64
 
@@ -17,9 +17,6 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, make_tensor, sizes_of, whole_numbers
 from plugrad.tensor.meta.array import MetaArray
-
-# Not the type of any array: what a kernel returns is looked at, whatever it is.
-LOOK_AT_ALL: Final[Any] = None
 
 
 def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
@@ -58,6 +55,27 @@ def check_array(
     if shape != sizes:
         what = f"an array of shape {list(shape)}: expected {list(sizes)}"
         raise active.returned(op.qualified_name, what)
+
+
+@final
+class ArrayCheck:
+    """`check_array` for the results of one operator, with little to do for one like the last."""
+
+    def __init__(self, op: Operator, active: ActiveBackend) -> None:
+        self.op = op
+        self.active = active
+        # The dtype of the last result, and what the array called it.
+        self.dtype: Any = None
+        self.native: Any = None
+
+    def look_at(self, array: Any, dtype: DType, sizes: tuple[int, ...]) -> None:
+        """TypeError as `check_array` raises."""
+        native = getattr(array, "dtype", None)
+        if native is self.native and dtype is self.dtype and array.shape == sizes:
+            return
+        check_array(self.op, self.active, array, dtype, sizes)
+        self.native = native
+        self.dtype = dtype
 
 
 def check_like_meta(

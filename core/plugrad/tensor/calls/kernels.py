@@ -21,7 +21,7 @@ from plugrad.dispatch.backends.active import (
 )
 from plugrad.dispatch.backends.backend import Backend, class_name
 from plugrad.dispatch.backends.candidates import VariantChoice
-from plugrad.dispatch.backends.kernel_context import InContext, is_busy
+from plugrad.dispatch.backends.kernel_context import InContext, call_few, is_busy
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator
@@ -31,8 +31,7 @@ from plugrad.tensor.base import TensorBase, make_tensor, ndim_of, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes as broadcast_shapes
 from plugrad.tensor.calls.kernel_failures import explained
 from plugrad.tensor.calls.kernel_results import (
-    LOOK_AT_ALL,
-    check_array,
+    ArrayCheck,
     check_like_meta,
     is_foreign,
     run_next,
@@ -45,6 +44,7 @@ from plugrad.tensor.calls.promotion import (
     promote_with_scalar,
     to_dtype,
 )
+from plugrad.tensor.calls.schema_facts import position_of, returns_one_tensor, takes_one_tensor
 from plugrad.tensor.creation.transfer import moved_array
 
 PROMOTE: Final = 0
@@ -133,7 +133,8 @@ class UnaryKernel:
         self.backend: Backend = active.backend
         self.registered = registered
         self.foreign: bool = is_foreign(op, active, registered)
-        self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
+        self.result_check: ArrayCheck | None = ArrayCheck(op, active) if self.foreign else None
+        self.array_type: Any = active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
@@ -153,7 +154,7 @@ class UnaryKernel:
         choice = self.choice
         try:
             if choice is not None:
-                out = choice.compute((array,))
+                out = choice.compute_few(1, array, None, None, None, None)
             else:
                 out = self.raw(array) if context is None else context.run(context.kernel, array)
         except Exception as error:
@@ -169,9 +170,12 @@ class UnaryKernel:
                 )
                 return declined
             out = self.active.taken(out, self.op.qualified_name)
-            if self.foreign:
-                check_array(self.op, self.active, out, dtype, sizes_of(a))
-        return make_tensor(out, dtype, a.device, self.tensor_keyset)
+        result = make_tensor(out, dtype, a.device, self.tensor_keyset)
+        if self.result_check is not None:
+            sizes = sizes_of(a)
+            self.result_check.look_at(out, dtype, sizes)
+            result._known_sizes = sizes
+        return result
 
 
 @final
@@ -190,11 +194,14 @@ class BinaryKernel:
         self.backend: Backend = active.backend
         self.registered = registered
         self.foreign: bool = is_foreign(op, active, registered)
-        self.array_type: Any = LOOK_AT_ALL if self.foreign else active.array_type
+        self.result_check: ArrayCheck | None = ArrayCheck(op, active) if self.foreign else None
+        self.array_type: Any = active.array_type
         self.tensor_keyset: i64 = active.tensor_keyset
         self.raw: Any = raw
         self.context: InContext | None = raw if isinstance(raw, InContext) else None
-        self.broadcasts: bool = self.context is not None or isinstance(raw, np.ufunc)
+        self.choice: VariantChoice | None = raw if isinstance(raw, VariantChoice) else None
+        plain = raw.rest if isinstance(raw, VariantChoice) else raw
+        self.broadcasts: bool = isinstance(plain, (InContext, np.ufunc))
         self.result: int = _RESULTS[op.result]
         # Where the backend multiplies arrays only, a factor is made one.
         self.scale: Any = active.raw_kernel("mul", "Scalar")
@@ -231,7 +238,7 @@ class BinaryKernel:
         device = a.device
         if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
             out = self._finish(a, b, a._backend_array, b._backend_array, alpha, dtype, device)
-            if self.broadcasts:
+            if self.broadcasts and out._known_sizes is None:
                 # No need to ask the array of the result what its shape is, which takes longer than
                 # to ask once one that is used again and again.
                 left, right = a._known_sizes, b._known_sizes
@@ -268,8 +275,12 @@ class BinaryKernel:
                 return self._scaled_in_float32(a, b, x, y, alpha, dtype, device)
             y = y * alpha if isinstance(y, (int, float, complex)) else self._times(y, alpha, device)
         context = self.context
+        choice = self.choice
         try:
-            out = self.raw(x, y) if context is None else context.run(context.kernel, x, y)
+            if choice is not None:
+                out = choice.compute_few(2, x, y, None, None, None)
+            else:
+                out = self.raw(x, y) if context is None else context.run(context.kernel, x, y)
         except Exception as error:
             out = self._run_again(a, b, x, y, error)
         if self.result == BOOL_RESULT:
@@ -278,11 +289,12 @@ class BinaryKernel:
             if out is DECLINED:
                 return self._decline(a, b, alpha)
             out = self.active.taken(out, self.op.qualified_name)
-            if self.foreign:
-                left = sizes_of(a) if isinstance(a, TensorBase) else ()
-                right = sizes_of(b) if isinstance(b, TensorBase) else ()
-                check_array(self.op, self.active, out, dtype, broadcast_shapes(left, right))
-        return make_tensor(out, dtype, device, self.tensor_keyset)
+        result = make_tensor(out, dtype, device, self.tensor_keyset)
+        if self.result_check is not None:
+            sizes = _sizes_of_pair(a, b)
+            self.result_check.look_at(out, dtype, sizes)
+            result._known_sizes = sizes
+        return result
 
     def _scaled_in_float32(
         self, a: Any, b: Any, x: Any, y: Any, alpha: Any, dtype: DType, device: Device
@@ -336,6 +348,17 @@ class BinaryKernel:
         if found is not None:
             raise found from None
         raise RuntimeError(f"{self.op.qualified_name}: {error}") from error
+
+
+def _sizes_of_pair(a: Any, b: Any) -> tuple[int, ...]:
+    """What two operands, of which one may be a number, broadcast to."""
+    if not isinstance(a, TensorBase):
+        return sizes_of(b)
+    left = sizes_of(a)
+    if not isinstance(b, TensorBase):
+        return left
+    right = sizes_of(b)
+    return left if left is right or left == right else broadcast_shapes(left, right)
 
 
 ONE: Final[object] = 1
@@ -410,15 +433,16 @@ class RawKernel:
             prepared = answer if type(answer) is tuple else tuple(answer)
         # Most kernels have few arguments, and no tuple is made for those.
         count = len(prepared)
-        few = self.choice is None and 0 < count <= 4
+        few = 0 < count <= 5
         arrays = () if few else self._unwrap_all(prepared, device)
         first = self._unwrap(prepared[0], device) if few else None
         second = self._unwrap(prepared[1], device) if few and count > 1 else None
         third = self._unwrap(prepared[2], device) if few and count > 2 else None
         fourth = self._unwrap(prepared[3], device) if few and count > 3 else None
+        fifth = self._unwrap(prepared[4], device) if few and count > 4 else None
         try:
             if few:
-                out = self._call(count, first, second, third, fourth)
+                out = self._call(count, first, second, third, fourth, fifth)
             else:
                 out = self._call_with(arrays)
         except Exception as error:
@@ -438,23 +462,13 @@ class RawKernel:
                 self.last_checked = given.dtype
         return result
 
-    def _call(self, count: i64, first: Any, second: Any, third: Any, fourth: Any) -> Any:
-        context = self.context
-        if context is not None:
-            if count == 1:
-                return context.run(context.kernel, first)
-            if count == 2:
-                return context.run(context.kernel, first, second)
-            if count == 3:
-                return context.run(context.kernel, first, second, third)
-            return context.run(context.kernel, first, second, third, fourth)
-        if count == 1:
-            return self.raw(first)
-        if count == 2:
-            return self.raw(first, second)
-        if count == 3:
-            return self.raw(first, second, third)
-        return self.raw(first, second, third, fourth)
+    def _call(
+        self, count: i64, first: Any, second: Any, third: Any, fourth: Any, fifth: Any
+    ) -> Any:
+        choice = self.choice
+        if choice is not None:
+            return choice.compute_few(count, first, second, third, fourth, fifth)
+        return call_few(self.raw, count, first, second, third, fourth, fifth)
 
     def _call_with(self, arrays: tuple[Any, ...]) -> Any:
         if self.choice is not None:
@@ -596,41 +610,6 @@ class RawKernel:
 
     def _unlike(self, what: str) -> TypeError:
         return self.active.returned(self.op.qualified_name, what)
-
-
-_named: Final[dict[str, Any]] = {}
-
-
-def named_results(op: Operator, *results: Any) -> Any:
-    """Several results of a composite operator, under the names that its schema gives them."""
-    made = _named.get(op.qualified_name)
-    if made is None:
-        made = result_type_of(op)
-        _named[op.qualified_name] = made
-    return made(*results)
-
-
-def returns_one_tensor(op: Operator) -> bool:
-    """Whether an operator returns a tensor, and always one."""
-    returns = op.schema.returns
-    if len(returns) != 1 or returns[0].type.base != "Tensor":
-        return False
-    return not returns[0].type.is_list and not returns[0].type.optional
-
-
-def takes_one_tensor(op: Operator) -> bool:
-    """Whether an operator's first argument is a tensor, and no other is one, or several."""
-    types = [argument.type for argument in op.schema.arguments]
-    if not types or types[0].base != "Tensor" or types[0].is_list or types[0].optional:
-        return False
-    return all(each.base not in ("Tensor", "Scalar") for each in types[1:])
-
-
-def position_of(op: Operator, base: str) -> int:
-    for index, argument in enumerate(op.schema.arguments):
-        if argument.type.base == base:
-            return index
-    return -1
 
 
 def _check_generator(given: Any, expected: Any) -> None:

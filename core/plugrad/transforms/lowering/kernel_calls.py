@@ -7,10 +7,11 @@ with it: then the call is one of the kernel on tensors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plugrad.dispatch.backends.active import ActiveBackend, generator_of
+from plugrad.dispatch.backends.candidates import Lowered
 from plugrad.dispatch.backends.kernel_context import InContext
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.operator import Operator
@@ -45,6 +46,8 @@ class Call:
         writes: whether it writes to its first argument, and returns nothing that counts.
         context: what it shall run in, or None.
         into: whether the last argument is given as `out`.
+        otherwise: the call that is made where the function declines, or None.
+        takes_out: whether the function is known to take `out`.
     """
 
     function: Any
@@ -52,6 +55,8 @@ class Call:
     writes: bool = False
     context: Any = None
     into: bool = False
+    otherwise: Call | None = None
+    takes_out: bool = False
 
 
 TEMPORARY: Final = Ref("temporary")
@@ -282,7 +287,7 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
     while not call.into:
         if isinstance(call.function, InContext):
             kernel = call.function
-            call = Call(kernel.kernel, call.arguments, call.writes, call.context or kernel.context)
+            call = replace(call, function=kernel.kernel, context=call.context or kernel.context)
         if not hasattr(call.function, "lowered"):
             return call, arrays
         if any(isinstance(v, Product) or _is_number(v, numbers) for v in call.arguments):
@@ -290,13 +295,18 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
         found = call.function.lowered(*arrays)
         if found is None:
             return call, arrays
+        if isinstance(found, Lowered):
+            if found.otherwise is not None:
+                otherwise = replace(call, function=found.otherwise)
+                if found.otherwise is not call.function:
+                    otherwise, _ = simplest(otherwise, arrays, numbers)
+                call = replace(call, function=found.function, takes_out=found.takes_out)
+                return replace(call, otherwise=otherwise), arrays
+            found = found.function, found.arguments
         function, given = found
         known = {id(a): v for a, v in zip(arrays, call.arguments, strict=True) if _is_ref(v)}
         arguments = tuple([known.get(id(value), value) for value in given])
-        context = call.context
-        if isinstance(function, InContext):
-            function, context = function.kernel, context or function.context
-        call = Call(function, arguments, call.writes, context)
+        call = replace(call, function=function, arguments=arguments)
         arrays = list(given)
     return call, arrays
 

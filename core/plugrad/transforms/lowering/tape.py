@@ -144,9 +144,11 @@ class Tape:
             return None, lines
         self.direct += 1
         self._take(node, results, values)
-        out = len(results) == 1 and node.single and not calls[-1].writes
-        if out and takes_out(calls[-1].function) and node.results[0] in node.defines():
-            self._plan.add(number, str(node.results[0]), results[0].array, calls[-1].function)
+        last = calls[-1]
+        planned = len(results) == 1 and node.single and not last.writes
+        planned = planned and (last.takes_out or takes_out(last.function))
+        if planned and node.results[0] in node.defines():
+            self._plan.add(number, str(node.results[0]), results[0].array, last.function)
         return calls, []
 
     @staticmethod
@@ -197,14 +199,14 @@ class Tape:
         for given in calls:
             arguments = [self._array(value, values, out) for value in given.arguments]
             call, arguments = simplest(given, arguments, self.step.numbers)
-            made.append(call)
-            named = {"out": arguments.pop()} if call.into else {}
-            if call.context is not None:
-                out = call.context.copy().run(call.function, *arguments, **named)
-            else:
-                out = call.function(*arguments, **named)
-            if out is DECLINED:
+            found = _run_once(call, arguments)
+            if found is DECLINED and call.otherwise is not None:
+                call = call.otherwise
+                found = _run_once(call, [self._array(v, values, out) for v in call.arguments])
+            if found is DECLINED:
                 raise Unlowered
+            out = found
+            made.append(call)
         if calls[-1].writes:
             return made, [target]
         if not node.op.op.schema.returns:
@@ -348,18 +350,16 @@ class Tape:
     def _lines(self, number: int, node: Node, calls: list[Call]) -> list[str]:
         lines: list[str] = []
         for position, call in enumerate(calls):
-            if call.context is not None and call.context not in self._contexts:
-                self._contexts.append(call.context)
-            function = self._bind(f"f{number}_{position}", call.function)
-            arguments = [self._text(number, value) for value in call.arguments]
-            if call.into:
-                arguments[-1] = f"out={arguments[-1]}"
             last = position == len(calls) - 1
             planned = last and node.single and bool(node.defines())
             buffer = self._plan.buffer(str(node.results[0])) if planned else None
-            if buffer is not None:
-                arguments.append(f"out=b{buffer}")
-            text = f"{function}({', '.join(arguments)})"
+            text = self._call_text(number, position, call, buffer)
+            if call.otherwise is not None:
+                other = call.otherwise
+                writes = buffer if other.takes_out or takes_out(other.function) else None
+                otherwise = self._call_text(number, len(calls) + position, other, writes)
+                lines += [f"r = {text}", f"if r is NotImplemented: r = {otherwise}"]
+                text = "r"
             if not last:
                 lines.append(f"t = {text}")
             elif call.writes:
@@ -370,7 +370,20 @@ class Tape:
                 lines += self._several(node, text)
         if len(calls) > 1:
             lines.append("t = None")
+        if any(call.otherwise is not None for call in calls):
+            lines.append("r = None")
         return lines
+
+    def _call_text(self, number: int, position: int, call: Call, buffer: int | None) -> str:
+        if call.context is not None and call.context not in self._contexts:
+            self._contexts.append(call.context)
+        function = self._bind(f"f{number}_{position}", call.function)
+        arguments = [self._text(number, value) for value in call.arguments]
+        if call.into:
+            arguments[-1] = f"out={arguments[-1]}"
+        if buffer is not None:
+            arguments.append(f"out=b{buffer}")
+        return f"{function}({', '.join(arguments)})"
 
     def _single(self, node: Node, text: str, planned: bool) -> str:
         name, meta = node.results[0], node.metas[0]
@@ -423,6 +436,13 @@ class Tape:
                 raise CaptureError(f"the tape gives another {name} than the operators")
         # A run keeps nothing of these.
         self._pool.clear()
+
+
+def _run_once(call: Call, arguments: list[Any]) -> Any:
+    given, into = (arguments[:-1], {"out": arguments[-1]}) if call.into else (arguments, {})
+    if call.context is None:
+        return call.function(*given, **into)
+    return call.context.copy().run(call.function, *given, **into)
 
 
 def _alike(a: Any, b: Any) -> bool:

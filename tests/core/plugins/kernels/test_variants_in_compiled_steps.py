@@ -39,7 +39,55 @@ def test_a_variant_is_called_on_arrays(manager: PluginManager) -> None:
         found, tape = run(chain, plugrad.zeros(16))
         assert found.tolist() == [8.0] * 16
         assert tape.wrapped == 0
-        assert len(choices(tape)) == 1
+        assert not choices(tape)  # shapes and dtypes say who serves it
+        assert "if r is NotImplemented: r = " in tape.source
+        assert np.exp in tape._names.values()
+
+
+def test_of_several_variants_the_first_one_is_called_and_the_others_chosen(
+    manager: PluginManager,
+) -> None:
+    def none_at_all(a: Any) -> Any:
+        return NotImplemented if a.max() > 0 else np.full_like(a, 5)
+
+    variants = [
+        Variant("exp", none_at_all, name="first", priority=2),
+        Variant("exp", gives(7), name="second"),
+    ]
+    compiled: Any = plugrad.compile(chain)
+    with installed(manager, *variants):
+        for _ in range(3):
+            assert compiled(plugrad.zeros(4)).tolist() == [6.0] * 4
+        assert compiled(plugrad.ones(4)).tolist() == [8.0] * 4
+        assert compiled.cache_info().hits == 3
+
+
+def test_a_variant_that_takes_out_writes_to_the_arena(manager: PluginManager) -> None:
+    seen: list[Any] = []
+
+    def doubled(a: Any, out: Any = None) -> Any:
+        seen.append(out)
+        return np.multiply(a, 2, out=out)
+
+    with installed(manager, Variant("exp", doubled, name="writes", takes_out=True)):
+        found, tape = run(lambda x: x.exp() + 1, plugrad.ones(16))
+        assert found.tolist() == [3.0] * 16
+        assert tape.arena
+    assert seen[0] is None
+    assert isinstance(seen[-1], np.ndarray)
+
+
+def test_who_serves_what_is_declined_writes_there_too(manager: PluginManager) -> None:
+    def small_only(a: Any, out: Any = None) -> Any:
+        return np.multiply(a, 2, out=out) if a.max() < 2 else NotImplemented
+
+    compiled: Any = plugrad.compile(chain)
+    with installed(manager, Variant("exp", small_only, name="small", takes_out=True)):
+        for _ in range(3):
+            assert compiled(plugrad.ones(4)).tolist() == [3.0] * 4
+        twos = plugrad.full((4,), 2.0)
+        assert compiled(twos).allclose(twos.exp() + 1)
+        assert compiled.cache_info().hits == 3
 
 
 def test_nothing_is_chosen_where_no_variant_can_serve(manager: PluginManager) -> None:

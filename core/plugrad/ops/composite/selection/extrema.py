@@ -12,7 +12,7 @@ from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import FLOATING, int64
 from plugrad.ops.prepare import reductions as prepare
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.calls.kernels import named_results
+from plugrad.tensor.calls.schema_facts import named_results
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

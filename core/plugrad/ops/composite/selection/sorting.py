@@ -13,7 +13,7 @@ from plugrad.ops.composite.selection.positions import index_tensor
 from plugrad.ops.prepare import shape as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.calls.kernels import named_results
+from plugrad.tensor.calls.schema_facts import named_results
 from plugrad.tensor.interop.arrays import host_array
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from plugrad.ops.on_demand.factorizations.cholesky import cholesky as factor_cho
 from plugrad.ops.on_demand.prepare import decompositions as prepare
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
-from plugrad.tensor.calls.kernels import named_results
+from plugrad.tensor.calls.schema_facts import named_results
 from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:

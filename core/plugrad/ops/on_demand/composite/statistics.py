@@ -36,7 +36,7 @@ from plugrad.ops.on_demand.composite.counting.histograms import (
 )
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import named_results
+from plugrad.tensor.calls.schema_facts import named_results
 from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:

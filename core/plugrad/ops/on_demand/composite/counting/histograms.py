@@ -24,7 +24,7 @@ from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.composite.views import temporary_in_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
-from plugrad.tensor.calls.kernels import named_results
+from plugrad.tensor.calls.schema_facts import named_results
 from plugrad.tensor.interop.arrays import from_host
 
 if TYPE_CHECKING:
