@@ -1,7 +1,7 @@
 """The variants: which compiled kernel serves which operator.
 
-plugrad-onednn has some of these operators, too. Where it is faster on large arrays it comes before
-ours there; without it, ours serve those as well. See README.md.
+plugrad-onednn has some of these operators, too; ours are faster on arrays of all sizes, and come
+first. See README.md.
 """
 
 from __future__ import annotations
@@ -11,18 +11,16 @@ from typing import Final
 from plugrad.plugins import Variant
 from plugrad_native import compiled
 
-# The largest arrays on which our kernels come before plugrad-onednn's.
-_MOST: Final = 1 << 15
-
 # By operator: the kernel.
-_SHARED: Final[dict[str, str]] = {"gelu": "gelu", "gelu_backward": "gelu_backward"}
-_ALONE: Final[dict[str, str]] = {
+_KERNELS: Final[dict[str, str]] = {
     "_softmax": "softmax",
     "_log_softmax": "log_softmax",
     "_softmax_backward_data": "softmax_backward",
     "_log_softmax_backward_data": "log_softmax_backward",
     "native_layer_norm": "layer_norm",
     "native_layer_norm_backward": "layer_norm_backward",
+    "gelu": "gelu",
+    "gelu_backward": "gelu_backward",
     "silu_backward": "silu_backward",
     "sigmoid_backward": "sigmoid_backward",
     "tanh_backward": "tanh_backward",
@@ -88,7 +86,7 @@ def _variant(
 
 
 VARIANTS: Final = [
-    *(_variant(operator, function) for operator, function in _ALONE.items()),
+    *(_variant(operator, function) for operator, function in _KERNELS.items()),
     *(_variant(operator, operator, dtypes=()) for operator in _VIEWS),
     *(_variant(operator, operator, takes_out=True) for operator in _OF_ELEMENTS),
     *(
@@ -105,9 +103,4 @@ VARIANTS: Final = [
         for operator, function in _JOINED.items()
     ),
     *(_variant(operator, function, dtypes=()) for operator, function in _TAKEN.items()),
-    *(_variant(operator, function, most=_MOST) for operator, function in _SHARED.items()),
-    *(
-        _variant(operator, function, name="native-large", least=_MOST + 1, priority=-1)
-        for operator, function in _SHARED.items()
-    ),
 ]

@@ -28,7 +28,6 @@
 
 #define HALF ((REAL)0.5)
 #define ONE ((REAL)1)
-#define SQRT_HALF ((REAL)0.70710678118654752440)
 #define DENSITY ((REAL)0.39894228040143267794)    /* 1 / sqrt(2 pi) */
 #define GELU_SCALE ((REAL)0.79788456080286535588) /* sqrt(2 / pi) */
 #define GELU_CUBIC ((REAL)0.044715)
@@ -36,11 +35,6 @@
 static inline REAL F(sigmoid_of)(REAL x)
 {
     return ONE / (ONE + EXP(-x));
-}
-
-static inline REAL F(normal)(REAL x)
-{
-    return HALF * (ONE + ERF(x * SQRT_HALF));
 }
 
 static inline REAL F(gelu_slope)(REAL x)
@@ -136,7 +130,6 @@ static void F(scaled_difference)(const void *first, const void *second, void *ma
 #undef GRADIENT
 #undef HALF
 #undef ONE
-#undef SQRT_HALF
 #undef DENSITY
 #undef GELU_SCALE
 #undef GELU_CUBIC

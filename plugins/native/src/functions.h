@@ -34,15 +34,13 @@ static inline float power_of_two(int32_t exponent)
     return made.number;
 }
 
-static inline float exp_float(float x)
+/* exp(x) / 2^n; n lies near x / ln 2. */
+static inline float exp_part_float(float x, int32_t *n)
 {
     Bits rounded;
-    /* Beyond these the result is inf or 0; nan stays. */
-    x = x > 89.0f ? 89.0f : x;
-    x = x < -104.0f ? -104.0f : x;
     rounded.number = x * 1.44269504f + ROUNDER;
     float whole = rounded.number - ROUNDER;
-    int32_t n = (int32_t)(rounded.bits - 0x4B400000u);
+    *n = (int32_t)(rounded.bits - 0x4B400000u);
     float r = (x - whole * LN2_HIGH) - whole * LN2_LOW;
     /* (exp(r) - 1 - r) / r^2 for |r| up to ln 2 / 2: 7.4e-9 of exp(r). */
     float q = 1.39012863e-3f;
@@ -50,9 +48,45 @@ static inline float exp_float(float x)
     q = q * r + 4.16668542e-2f;
     q = q * r + 0.166665778f;
     q = q * r + 0.5f;
+    return q * r * r + r + 1.0f;
+}
+
+static inline float exp_float(float x)
+{
+    /* Beyond these the result is inf or 0; nan stays. */
+    x = x > 89.0f ? 89.0f : x;
+    x = x < -104.0f ? -104.0f : x;
+    int32_t n;
+    float part = exp_part_float(x, &n);
     /* In two steps, so that neither power is too large or too small for a float. */
     int32_t half = n >> 1;
-    return (q * r * r + r + 1.0f) * power_of_two(half) * power_of_two(n - half);
+    return part * power_of_two(half) * power_of_two(n - half);
+}
+
+/* The normal distribution function. */
+static inline float normal_float(float x)
+{
+    float a = fabsf(x);
+    /* log(2 normal(-a)) / a for a up to 5.5: 1.9e-8 of 1, and 1e-5 of normal(-a). Beyond, the
+       nearest float to 1 - normal(-a) is 1. */
+    float q = 1.31926868e-7f;
+    q = q * a - 3.15895409e-6f;
+    q = q * a + 3.01649288e-5f;
+    q = q * a - 1.25616818e-4f;
+    q = q * a - 1.20721073e-4f;
+    q = q * a + 4.93881246e-3f;
+    q = q * a - 3.64180170e-2f;
+    q = q * a - 0.318289787f;
+    q = q * a - 0.797886133f;
+    int32_t n;
+    float part = exp_part_float(a < 5.5f ? q * a : 0.0f, &n);
+    float below = a < 5.5f ? 0.5f * part * power_of_two(n) : 0.0f;
+    return x < 0.0f ? below : 1.0f - below;
+}
+
+static inline double normal_double(double x)
+{
+    return 0.5 * (1.0 + erf(x * 0.70710678118654752440));
 }
 
 /* log(m 2^n) = log(m) + n ln 2, for m from sqrt(1/2) to sqrt(2). */

@@ -186,6 +186,8 @@ class VariantChoice:
         """`compute` of one to five arguments, for which no tuple is made; wrappers of kernels call
         this. What is beyond `given` is not looked at."""
         array = first
+        if type(array) is list and array:
+            array = array[0]
         if type(array) is not self.array_type:
             array = second if given > 1 else None
             if type(array) is not self.array_type:
