@@ -18,7 +18,7 @@ variants = pytest.importorskip("plugrad_native.variants")
 OPERATORS = {one.operator for one in variants.VARIANTS}
 WORDS = ("gelu", "silu", "sigmoid", "softmax", "layer_norm", "tanh", "erf", "sum", "mean", "max")
 WORDS += ("cross_entropy", "nll_loss", "mse_loss", "cat", "stack", "relu", "threshold")
-WORDS += ("clamp", "exp", "index_select")
+WORDS += ("clamp", "exp", "index_select", "batch_norm", "pool")
 CASES = [
     case
     for case in core_cases()
@@ -47,4 +47,6 @@ def test_there_are_samples_of_every_variant() -> None:
                 computed(case, sample)
     ran = {event.op.removeprefix("plugrad::") for event in events if event.kind == "variant"}
     # Of what writes to lists there are no samples, see test_steps.py; nor here of plugrad-nn.
-    assert ran == OPERATORS - {"_update_sgd", "_update_adam", "embedding"}
+    # That of pooling without positions does not run while something watches: see test_windows.py.
+    others = {"_update_sgd", "_update_adam", "embedding", "_max_pool1d"}
+    assert ran == OPERATORS - others

@@ -184,6 +184,24 @@ static int is_word(PyObject *given, const char *word)
     return PyUnicode_Check(given) && PyUnicode_CompareWithASCIIString(given, word) == 0;
 }
 
+/* A Python number, or another one for None; whether it is one of these, and not nan. */
+static int number_or(PyObject *given, double otherwise, double *found)
+{
+    if (given == Py_None) {
+        *found = otherwise;
+        return 1;
+    }
+    if (!PyFloat_Check(given) && !PyLong_Check(given)) {
+        return 0;
+    }
+    *found = PyFloat_AsDouble(given);
+    if (*found == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return !isnan(*found);
+}
+
 /* Several results, of which any may have failed; their references are taken over. */
 static PyObject *results(int count, PyObject **parts)
 {

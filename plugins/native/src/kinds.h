@@ -33,6 +33,7 @@ static inline double total_of(Total total)
 }
 
 #define REAL float
+#define INTEGER npy_int32
 #define F(name) name##_float
 #define EXP exp_float
 #define TANH tanh_float
@@ -41,7 +42,10 @@ static inline double total_of(Total total)
 #include "sums.h"
 #include "rows.h"
 #include "elementwise.h"
+#include "channels.h"
+#include "windows.h"
 #undef REAL
+#undef INTEGER
 #undef F
 #undef EXP
 #undef TANH
@@ -49,6 +53,7 @@ static inline double total_of(Total total)
 #undef LOG
 
 #define REAL double
+#define INTEGER npy_int64
 #define F(name) name##_double
 #define EXP exp_double
 #define TANH tanh_double
@@ -57,5 +62,7 @@ static inline double total_of(Total total)
 #include "sums.h"
 #include "rows.h"
 #include "elementwise.h"
+#include "channels.h"
+#include "windows.h"
 
 #endif

@@ -6,10 +6,12 @@
    MODULE is the name of the module: the file is compiled once for every processor of a kind, and
    once for those with certain instructions. */
 
+#include "kernels_of_channels.h"
 #include "kernels_of_indices.h"
 #include "kernels_of_losses.h"
 #include "kernels_of_rows.h"
 #include "kernels_of_steps.h"
+#include "kernels_of_windows.h"
 
 typedef void (*Loop)(const void *, void *, npy_intp);
 typedef void (*GradientLoop)(const void *, const void *, void *, npy_intp);
@@ -150,25 +152,7 @@ static PyObject *gelu_backward(PyObject *module, PyObject *const *args, Py_ssize
     return declined();
 }
 
-/* A Python number, or another one for None; whether it is one of these, and not nan. */
-static int number_or(PyObject *given, double otherwise, double *found)
-{
-    if (given == Py_None) {
-        *found = otherwise;
-        return 1;
-    }
-    if (!PyFloat_Check(given) && !PyLong_Check(given)) {
-        return 0;
-    }
-    *found = PyFloat_AsDouble(given);
-    if (*found == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return !isnan(*found);
-}
-
-/* The same for loops with a limit, or two. */
+/* A loop with a limit, or two. */
 typedef struct {
     PyArrayObject *grad, *a, *out;
     double low, high;
@@ -465,6 +449,25 @@ static PyMethodDef methods[] = {
             "parameters, grads, means, squares, largest, rates, epsilons, beta1, beta2, decay, "
             "weight_decay, maximize",
             "One step of Adam, in place."),
+    SEVERAL("batch_norm", batch_norm,
+            "x, weight, bias, running_mean, running_var, training, momentum, eps",
+            "The normalised input, and when training the means and 1 / the deviations."),
+    SEVERAL("batch_norm_backward", batch_norm_backward,
+            "grad, x, weight, running_mean, running_var, mean, rstd, training, eps, mask",
+            "The gradients in input, weight and bias; None for those that `mask` leaves out."),
+    SEVERAL("max_pool", max_pool, "x, kernel, stride, padding, dilation, out",
+            "The largest elements of windows, and their positions."),
+    SEVERAL("max_pool1d", max_pool1d, "x, kernel, stride, padding, dilation, out",
+            "The largest elements of windows over the last dimension."),
+    SEVERAL("max_pool_backward", max_pool_backward,
+            "grad, shape, positions, kernel, stride, padding, dilation, out",
+            "The gradient of max_pool."),
+    SEVERAL("avg_pool", avg_pool,
+            "x, kernel, stride, padding, dilation, out, count_include_pad, divisor",
+            "The means of windows."),
+    SEVERAL("avg_pool_backward", avg_pool_backward,
+            "grad, shape, kernel, stride, padding, dilation, out, count_include_pad, divisor",
+            "The gradient of avg_pool."),
     SEVERAL("cat", cat, "arrays, dim", "Arrays joined along a dimension."),
     SEVERAL("stack", stack, "arrays, dim", "Arrays joined along a new dimension."),
     {NULL, NULL, 0, NULL},
