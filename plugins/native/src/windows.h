@@ -78,6 +78,12 @@ static inline npy_intp places_of_part(const Sliding *w, int d, npy_intp part, np
     return end;
 }
 
+/* Whether what is computed of a plane is what the result has of it, with nothing between lines. */
+static inline int is_joined(const Sliding *w)
+{
+    return w->reach == w->out[1] * w->out[2] && w->columns.length == w->out[2];
+}
+
 /* Whether there is one window, which reads all places. */
 static inline int is_whole(const Sliding *w)
 {
@@ -348,18 +354,21 @@ static void F(max_pool)(const void *given, Py_ssize_t from, Py_ssize_t to)
             npy_intp tap, end = taps_inside(w, 0, z, &tap);
             npy_intp place = z * w->stride[0] - w->padding[0], area = w->sizes[1] * w->sizes[2];
             INTEGER plane = (INTEGER)((place + tap * w->dilation[0]) * area);
+            npy_intp made = group * w->windows + z * windows;
+            REAL *out = (REAL *)w->to + made, *values = is_joined(w) ? out : best;
             int begins = 1;
             for (npy_intp a = tap; a < end; a++) {
                 npy_intp read = place + a * w->dilation[0];
                 for (npy_intp b = 0; b < w->kernel[1]; b++, begins = 0) {
                     npy_intp number = (a - tap) * w->dilation[0] * area +
                                       b * w->dilation[1] * w->sizes[2];
-                    F(take_line_of_taps)(w, parts + read * w->plane, b, number, first, best,
+                    F(take_line_of_taps)(w, parts + read * w->plane, b, number, first, values,
                                          w->positions == NULL ? NULL : chosen, begins);
                 }
             }
-            npy_intp made = group * w->windows + z * windows;
-            F(join_lines)(w, best, (REAL *)w->to + made, 0);
+            if (values != out) {
+                F(join_lines)(w, best, out, 0);
+            }
             for (npy_intp l = 0; w->positions != NULL && l < w->out[1]; l++) {
                 npy_int64 *restrict positions = w->positions + made + l * w->out[2];
                 const INTEGER *restrict taps = chosen + l * w->columns.length;
@@ -407,6 +416,13 @@ static void F(count_elements)(const Sliding *w, REAL *counts)
 static void F(divide)(const Sliding *w, npy_intp z, const REAL *restrict counts, REAL *restrict x)
 {
     REAL divisor = isnan(w->divisor) ? (REAL)counted(w, 0, z) : (REAL)w->divisor;
+    if (!isnan(w->divisor)) {
+#pragma omp simd
+        for (npy_intp i = 0; i < w->reach; i++) {
+            x[i] /= divisor;
+        }
+        return;
+    }
 #pragma omp simd
     for (npy_intp i = 0; i < w->reach; i++) {
         x[i] /= counts[i] * divisor;
@@ -490,7 +506,11 @@ static void F(avg_pool)(const void *given, Py_ssize_t from, Py_ssize_t to)
         for (npy_intp z = 0; z < w->out[0]; z++) {
             npy_intp first, end = taps_inside(w, 0, z, &first);
             npy_intp place = z * w->stride[0] - w->padding[0];
-            for (npy_intp a = first; a < end; a++) {
+            REAL *out = (REAL *)w->to + group * w->windows + z * w->out[1] * w->out[2];
+            REAL *means = is_joined(w) ? out : total;
+            /* One tap of a column needs no sum. */
+            int alone = end - first == 1 && w->kernel[1] == 1;
+            for (npy_intp a = first; a < end && !alone; a++) {
                 const REAL *plane = parts + (place + a) * w->plane;
                 for (npy_intp q = 0; q < w->columns.parts; q++) {
                     F(add_lines)(w, plane, q, sums + q * row, row, a == first);
@@ -500,13 +520,15 @@ static void F(avg_pool)(const void *given, Py_ssize_t from, Py_ssize_t to)
                 npy_intp taps = w->kernel[2] - c < 3 ? w->kernel[2] - c : 3;
                 const REAL *x[3];
                 for (npy_intp k = 0; k < taps; k++) {
-                    x[k] = sums + w->columns.part[c + k] * row + w->columns.shift[c + k];
+                    x[k] = alone ? parts + (place + first) * w->plane + read_by(w, 0, c + k)
+                                 : sums + w->columns.part[c + k] * row + w->columns.shift[c + k];
                 }
-                F(add_up)(x, taps, total, n, c == 0);
+                F(add_up)(x, taps, means, n, c == 0);
             }
-            F(divide)(w, z, counts, total);
-            F(join_lines)(w, total, (REAL *)w->to + group * w->windows + z * w->out[1] * w->out[2],
-                          0);
+            F(divide)(w, z, counts, means);
+            if (means != out) {
+                F(join_lines)(w, total, out, 0);
+            }
         }
     }
     PyMem_RawFree(parts);
