@@ -25,14 +25,14 @@ def channels_last(a: Any) -> Any:
 
 def close(found: Any, expected: Any, wide: bool) -> None:
     assert len(found) == len(expected)
-    near = {"rtol": 1e-11, "atol": 1e-11} if wide else {"rtol": 2e-4, "atol": 2e-4}
+    near = 1e-11 if wide else 2e-4
     for mine, plain in zip(found, expected, strict=True):
         if plain is None:
             assert mine is None
             continue
         assert (mine.dtype, mine.shape) == (plain.dtype, plain.shape)
         assert min(plain.shape, default=0) < 2 or mine.strides == plain.strides
-        np.testing.assert_allclose(mine, plain, **near)
+        np.testing.assert_allclose(mine, plain, rtol=near, atol=near)
 
 
 def statistics(draw: Any, channels: int) -> tuple[Any, Any]:
@@ -136,7 +136,7 @@ def train(x: Any, training: bool, dtype: Any) -> list[Any]:
 
 @pytest.mark.usefixtures("native")
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("shape", [(32, 8), (16, 8, 16, 48)])
+@pytest.mark.parametrize("shape", [(32, 8), (16, 8, 64, 80)])
 def test_a_layer_trains_through_them_on_any_number_of_threads(
     training: bool, shape: tuple[int, ...]
 ) -> None:

@@ -80,7 +80,7 @@ static void share_channels(const Channels *w, PyArrayObject *x)
     if (w->size == 1 && step < 64) {
         step = 64;
     }
-    SHARING(all, SHARED, OF_TYPE(x, do_batch_norm), w, w->channels, step);
+    SHARING(all, LIGHT_SHARED, OF_TYPE(x, do_batch_norm), w, w->channels, step);
 }
 
 /* x, weight, bias, running_mean, running_var, training, momentum, eps */

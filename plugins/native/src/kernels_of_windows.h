@@ -116,14 +116,15 @@ static PyArrayObject *new_of_windows(PyArrayObject *a, int rank, const Sliding *
     return new_array(ndim, shape, type);
 }
 
-/* Shares planes among threads. NULL with an error, or if a position is none; else `out`, whose
-   reference is taken over. */
-static PyObject *pooled(Sliding *w, Part part, PyArrayObject *out, npy_intp planes)
+/* Shares planes among threads, from `least` elements on. NULL with an error, or if a position is
+   none; else `out`, whose reference is taken over. */
+static PyObject *pooled(Sliding *w, Part part, PyArrayObject *out, npy_intp planes, npy_intp least)
 {
     int problem = 0;
     npy_intp most = w->area > w->windows ? w->area : w->windows;
     w->failed = &problem;
-    SHARING(planes * most, SHARED, part, w, planes, rows_of_part(most));
+    least = is_whole(w) ? LIGHT_SHARED : least;
+    SHARING(planes * most, least, part, w, planes, rows_of_part(most));
     if (problem) {
         Py_DECREF(out);
         return problem == 1 ? PyErr_NoMemory() : NULL;
@@ -153,7 +154,7 @@ static PyObject *largest_of_windows(PyObject *const *args, Py_ssize_t count, int
     w.from = DATA(x);
     w.to = DATA(out);
     w.positions = positions == NULL ? NULL : DATA(positions);
-    PyObject *found = pooled(&w, OF_TYPE(x, max_pool), out, PyArray_SIZE(x) / w.area);
+    PyObject *found = pooled(&w, OF_TYPE(x, max_pool), out, PyArray_SIZE(x) / w.area, SHARED);
     if (!with_positions) {
         return found;
     }
@@ -239,7 +240,8 @@ static PyObject *max_pool_backward(PyObject *module, PyObject *const *args, Py_s
         w.from = DATA(grad);
         w.to = DATA(out);
         w.positions = DATA(positions);
-        found = pooled(&w, OF_TYPE(grad, max_pool_backward), out, PyArray_SIZE(grad) / w.windows);
+        npy_intp planes = PyArray_SIZE(grad) / w.windows;
+        found = pooled(&w, OF_TYPE(grad, max_pool_backward), out, planes, LIGHT_SHARED);
     }
     Py_DECREF(grad);
     return found == NULL ? failed() : found;
@@ -285,7 +287,7 @@ static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     }
     w.from = DATA(x);
     w.to = DATA(out);
-    return pooled(&w, OF_TYPE(x, avg_pool), out, PyArray_SIZE(x) / w.area);
+    return pooled(&w, OF_TYPE(x, avg_pool), out, PyArray_SIZE(x) / w.area, SHARED);
 }
 
 /* grad, shape, kernel, stride, padding, dilation, out, count_include_pad, divisor */
@@ -305,7 +307,7 @@ static PyObject *avg_pool_backward(PyObject *module, PyObject *const *args, Py_s
         w.from = DATA(grad);
         w.to = DATA(out);
         npy_intp planes = PyArray_SIZE(grad) / w.windows;
-        found = pooled(&w, OF_TYPE(grad, avg_pool_backward), out, planes);
+        found = pooled(&w, OF_TYPE(grad, avg_pool_backward), out, planes, SHARED);
     }
     Py_DECREF(grad);
     return found == NULL ? failed() : found;
