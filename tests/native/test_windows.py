@@ -133,6 +133,23 @@ def test_many_windows_side_by_side_are_left_to_the_plain_kernel(kernels: Any, dr
     assert kernels.max_pool1d(x, 3, 2, 0, 1, (1 << 11) - 1) is not NotImplemented
 
 
+@pytest.mark.parametrize(
+    ("shape", "stride", "served"),
+    [
+        ((8, 64, 14, 14), 2, False),
+        ((8, 64, 12, 12), 1, False),
+        ((8, 16, 32, 32), 2, True),
+        ((2, 64, 14, 14), 2, True),
+    ],
+)
+def test_few_additions_for_large_arrays_are_left_to_the_plain_kernel(
+    kernels: Any, draw: Any, shape: Ints, stride: int, served: bool
+) -> None:
+    windows = windows_of((shape, (2, 2), (stride, stride), (0, 0), (1, 1), False))
+    found = kernels.avg_pool(draw(*shape), *windows, True, None)
+    assert (found is not NotImplemented) == served
+
+
 WHOLE = ((2, 2), (2, 2), (0, 0), (1, 1), (4, 4))
 
 

@@ -270,6 +270,14 @@ static int means_of(PyObject *with_padding, PyObject *divisor, Sliding *w)
     return 1;
 }
 
+/* Whether plugrad-cpu takes no longer: few additions for large arrays, of windows side by side or
+   in short lines. */
+static int is_simple(const Sliding *w, npy_intp size)
+{
+    npy_intp taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+    return size >= SHARED && taps <= 4 && !is_whole(w) && (w->stride[2] == 1 || w->out[2] < 16);
+}
+
 /* x, kernel, stride, padding, dilation, out, count_include_pad, divisor */
 static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -278,7 +286,7 @@ static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     int rank = x == NULL || PyArray_SIZE(x) == 0
                    ? 0
                    : sliding_over(PyArray_DIMS(x), PyArray_NDIM(x), args + 1, &w);
-    if (rank == 0 || !means_of(args[6], args[7], &w)) {
+    if (rank == 0 || !means_of(args[6], args[7], &w) || is_simple(&w, PyArray_SIZE(x))) {
         return declined();
     }
     PyArrayObject *out = new_of_windows(x, rank, &w, PyArray_TYPE(x));
