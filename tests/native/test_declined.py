@@ -18,6 +18,11 @@ ROW = np.ones(4, np.float32)
 STATS = np.ones((3, 1), np.float32)
 TARGET = np.array([0, 3, 1])
 ONE = np.asarray(np.float32(1))
+IMAGES = np.arange(36, dtype=np.float32).reshape(1, 2, 3, 6)
+POOLED = np.ones((1, 2, 1, 3), np.float32)
+# Kernel, stride, padding, dilation, and how many there are.
+WINDOWS = ((2, 2), (2, 2), (0, 0), (1, 1), (1, 3))
+RUNNING = (np.zeros(2, np.float32), np.ones(2, np.float32))
 
 # A call of each kernel that is served.
 CALLS: dict[str, tuple[Any, ...]] = {
@@ -73,6 +78,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "slice": (X, 1, 1, 4, 2),
     # These write to the first array.
     **dict.fromkeys(("add_", "sub_", "mul_", "div_"), (S, X)),
+    # This writes to the running statistics.
+    "batch_norm": (IMAGES, *(ROW[:2] for _ in range(2)), *RUNNING, True, 0.1, 1e-5),
+    "batch_norm_backward": (
+        *(IMAGES, IMAGES, ROW[:2], None, None, ROW[:2], ROW[:2], True, 1e-5),
+        (True, True, True),
+    ),
+    "max_pool": (IMAGES, *WINDOWS),
+    "max_pool1d": (X, 2, 2, 0, 1, 2),
+    "max_pool_backward": (POOLED, IMAGES.shape, np.zeros(POOLED.shape, np.int64), *WINDOWS),
+    "avg_pool": (IMAGES, *WINDOWS, True, None),
+    "avg_pool_backward": (POOLED, IMAGES.shape, *WINDOWS, True, None),
     # These write to the first list, and to the third and those after it.
     "update_sgd": ([P], [X], [Q], 0.1, 0.9, 0.0, 0.0, False, False),
     "update_adam": (

@@ -45,6 +45,7 @@ typedef struct {
 } Product;
 
 #define REAL float
+#define INTEGER npy_int32
 #define F(name) name##_float
 #define EXP exp_float
 #define TANH tanh_float
@@ -57,7 +58,10 @@ typedef struct {
 #include "elementwise.h"
 #include "pairs.h"
 #include "products.h"
+#include "channels.h"
+#include "windows.h"
 #undef REAL
+#undef INTEGER
 #undef F
 #undef EXP
 #undef TANH
@@ -67,6 +71,7 @@ typedef struct {
 #undef ABS
 
 #define REAL double
+#define INTEGER npy_int64
 #define F(name) name##_double
 #define EXP exp_double
 #define TANH tanh_double
@@ -79,5 +84,7 @@ typedef struct {
 #include "elementwise.h"
 #include "pairs.h"
 #include "products.h"
+#include "channels.h"
+#include "windows.h"
 
 #endif

@@ -6,6 +6,7 @@
    MODULE is the name of the module: the file is compiled once for every processor of a kind, and
    once for those with certain instructions. */
 
+#include "kernels_of_channels.h"
 #include "kernels_of_elements.h"
 #include "kernels_of_indices.h"
 #include "kernels_of_joins.h"
@@ -16,6 +17,7 @@
 #include "kernels_of_steps.h"
 #include "kernels_of_sums.h"
 #include "kernels_of_views.h"
+#include "kernels_of_windows.h"
 
 #define SEVERAL(name, function, signature, what)                                                   \
     {                                                                                              \
@@ -120,6 +122,25 @@ static PyMethodDef methods[] = {
     SEVERAL("expand", expand, "a, size", "Dimensions of size 1 repeated."),
     SEVERAL("select", select_view, "a, dim, index", "One index of a dimension."),
     SEVERAL("slice", slice, "a, dim, start, end, step", "A part of a dimension."),
+    SEVERAL("batch_norm", batch_norm,
+            "x, weight, bias, running_mean, running_var, training, momentum, eps",
+            "The normalised input, and when training the means and 1 / the deviations."),
+    SEVERAL("batch_norm_backward", batch_norm_backward,
+            "grad, x, weight, running_mean, running_var, mean, rstd, training, eps, mask",
+            "The gradients in input, weight and bias; None for those that `mask` leaves out."),
+    SEVERAL("max_pool", max_pool, "x, kernel, stride, padding, dilation, out",
+            "The largest elements of windows, and their positions."),
+    SEVERAL("max_pool1d", max_pool1d, "x, kernel, stride, padding, dilation, out",
+            "The largest elements of windows over the last dimension."),
+    SEVERAL("max_pool_backward", max_pool_backward,
+            "grad, shape, positions, kernel, stride, padding, dilation, out",
+            "The gradient of max_pool."),
+    SEVERAL("avg_pool", avg_pool,
+            "x, kernel, stride, padding, dilation, out, count_include_pad, divisor",
+            "The means of windows."),
+    SEVERAL("avg_pool_backward", avg_pool_backward,
+            "grad, shape, kernel, stride, padding, dilation, out, count_include_pad, divisor",
+            "The gradient of avg_pool."),
     SEVERAL("update_sgd", update_sgd,
             "parameters, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize",
             "One step of gradient descent, in place."),
