@@ -19,9 +19,13 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from plugrad import _core as _core  # before all else; raises in a sub-interpreter
+from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
 
 # isort: split
+from plugrad import graph as _graph  # before the layers that build on it
+
+# isort: split
+from plugrad import levels as _levels  # installs the kernels of its key
 from plugrad._generated import functions as _functions
 from plugrad._generated import on_demand as _on_demand
 from plugrad._generated.functions import *
