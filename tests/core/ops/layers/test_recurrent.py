@@ -240,3 +240,33 @@ def test_walking_joins_sequences_and_lets_them_end() -> None:
         (last,) = walk((3, 2, 2, 1), reverse, start, step)
         assert last.flatten().tolist() == [4, 3, 1]
         assert seen == [(0, 3), (1, 2), (2, 2), (3, 1)][:: -1 if reverse else 1]
+
+
+GATES = {"rnn_tanh_cell": 1, "rnn_relu_cell": 1, "gru_cell": 3, "lstm_cell": 4}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_cell_says_which_of_its_arguments_does_not_fit(name: str) -> None:
+    gates = GATES[name]
+
+    def called(
+        x: Any = (4, 3), h: Any = (4, 2), w_ih: Any = (gates * 2, 3), w_hh: Any = (gates * 2, 2)
+    ) -> Any:
+        hx = plugrad.ones(h)
+        states = [hx, plugrad.ones(h)] if name == "lstm_cell" else hx
+        cell = getattr(plugrad, name)
+        return cell(plugrad.ones(x), states, plugrad.ones(w_ih), plugrad.ones(w_hh))
+
+    called()
+    rows = rf"first dim must be {gates} \* hidden_size = {gates * 2}, but got {gates * 4}"
+    for arguments, message in (
+        ({"w_ih": (gates * 2, 5)}, "input has inconsistent input_size: got 3 expected 5"),
+        ({"w_ih": (gates * 4, 3)}, f"weight_ih {rows}"),
+        ({"w_hh": (gates * 4, 2)}, f"weight_hh {rows}"),
+        ({"h": (5, 2)}, "Input batch size 4 doesn't match hidden0 batch size 5"),
+        ({"h": (4, 3)}, "hidden0 has inconsistent hidden_size: got 3, expected 2"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            called(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        called(x=(3,), h=(2,))

@@ -67,22 +67,52 @@ def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
     return v * (g / F.norm_except_dim(v, 2, dim))
 
 
+def _check_cell(input: Any, states: list[Any], weights: tuple[Any, ...], gates: int) -> None:
+    """RuntimeError in PyTorch's words unless weights are those of a cell with so many gates."""
+    w_ih, w_hh = weights[:2]
+    width, hidden = w_ih.size(1), w_hh.size(1)
+    if input.size(1) != width:
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input.size(1)} expected {width}"
+        )
+    for name, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
+        if weight.size(0) != gates * hidden:
+            raise RuntimeError(
+                f"{name} first dim must be {gates} * hidden_size = {gates * hidden}, but got "
+                f"{weight.size(0)}"
+            )
+    for number, state in enumerate(states):
+        if input.size(0) != state.size(0):
+            raise RuntimeError(
+                f"Input batch size {input.size(0)} doesn't match hidden{number} batch size "
+                f"{state.size(0)}"
+            )
+        if state.size(1) != hidden:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {state.size(1)}, expected "
+                f"{hidden}"
+            )
+
+
 def _gates(input: Tensor, hx: Tensor, weights: tuple[Any, ...]) -> tuple[Any, Any]:
     w_ih, w_hh, b_ih, b_hh = weights
     return F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
+    _check_cell(input, [hx], weights, 1)
     of_input, of_state = _gates(input, hx, weights)
     return F.tanh(of_input + of_state)
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
+    _check_cell(input, [hx], weights, 1)
     of_input, of_state = _gates(input, hx, weights)
     return F.relu(of_input + of_state)
 
 
 def gru_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
+    _check_cell(input, [hx], weights, 3)
     of_input, of_state = _gates(input, hx, weights)
     reset_i, update_i, new_i = F.chunk(of_input, 3, 1)
     reset_h, update_h, new_h = F.chunk(of_state, 3, 1)
@@ -95,6 +125,7 @@ def gru_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
 def lstm_cell(input: Tensor, hx: list[Tensor], *weights: Any) -> tuple[Tensor, Tensor]:
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
+    _check_cell(input, list(hx), weights, 4)
     of_input, of_state = _gates(input, hx[0], weights)
     enter, forget, new, leave = F.chunk(of_input + of_state, 4, 1)
     cell: Any = F.sigmoid(forget) * hx[1] + F.sigmoid(enter) * F.tanh(new)
