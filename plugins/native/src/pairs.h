@@ -32,7 +32,7 @@
 
 PAIR(sum_of_two, REAL, x + y)
 PAIR(difference, REAL, x - y)
-PAIR(product_of_two, REAL, x *y)
+PAIR(product_of_two, REAL, x * y)
 PAIR(quotient, REAL, x / y)
 /* nan is the largest, and the smallest. */
 PAIR(larger, REAL, x >= y || x != x ? x : y)
