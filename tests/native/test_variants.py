@@ -73,6 +73,15 @@ def test_some_are_for_small_arrays() -> None:
 
 
 @pytest.mark.usefixtures("native")
+def test_which_of_two_variants_runs_depends_on_the_size() -> None:
+    for size, name in ((1 << 15, "native"), ((1 << 15) + 1, "native-large")):
+        x = plugrad.ones(size, requires_grad=True)
+        assert ("gelu", "native") in ran(lambda x=x: F.gelu(x))
+        y = F.gelu(x).sum()
+        assert ("gelu_backward", name) in ran(y.backward)
+
+
+@pytest.mark.usefixtures("native")
 def test_the_configuration_rules_them_out() -> None:
     x = plugrad.ones(4, 4)
     assert ran(lambda: F.gelu(x)) == [("gelu", "native")]

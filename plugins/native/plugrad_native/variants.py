@@ -1,7 +1,7 @@
 """The variants: which compiled kernel serves which operator.
 
-plugrad-onednn has some of these operators, too; ours are faster on arrays of all sizes, and come
-first. See README.md.
+plugrad-onednn has some of these operators, too. Ours come first but for large gradients of gelu;
+without it, ours serve those as well. See README.md.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from typing import Final
 
 from plugrad.plugins import Variant
 from plugrad_native import compiled
+
+# The largest arrays on which our gradient of gelu comes before plugrad-onednn's.
+_MOST: Final = 1 << 15
 
 # By operator: the kernel.
 _KERNELS: Final[dict[str, str]] = {
@@ -20,7 +23,6 @@ _KERNELS: Final[dict[str, str]] = {
     "native_layer_norm": "layer_norm",
     "native_layer_norm_backward": "layer_norm_backward",
     "gelu": "gelu",
-    "gelu_backward": "gelu_backward",
     "silu_backward": "silu_backward",
     "sigmoid_backward": "sigmoid_backward",
     "tanh_backward": "tanh_backward",
@@ -114,4 +116,6 @@ VARIANTS: Final = [
         for operator, function in _JOINED.items()
     ),
     *(_variant(operator, function, dtypes=()) for operator, function in _TAKEN.items()),
+    _variant("gelu_backward", "gelu_backward", most=_MOST),
+    _variant("gelu_backward", "gelu_backward", name="native-large", least=_MOST + 1, priority=-1),
 ]
