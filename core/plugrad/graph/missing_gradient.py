@@ -1,4 +1,8 @@
-"""The gradient of an operator that was defined without one: an error rather than silence."""
+"""Nodes that no gradient goes through.
+
+That of an operator that was defined without one raises, rather than be silent. That of a result
+which requires grad only because others of the same call do gives none.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +68,38 @@ class MissingGradientKernel:
                 set_history(tensor, node)
 
 
+@final
+class UndefinedGradNode(Node):
+    """Gives its inputs no gradient, which means zero."""
+
+    def __init__(self, inputs: i64) -> None:
+        super().__init__(next_sequence_nr())
+        self.inputs = inputs
+
+    def name(self) -> str:
+        return "UndefinedGrad"
+
+    def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
+        return [None] * self.inputs
+
+
+def require_grad_together(results: list[TensorBase], args: tuple[Any, ...]) -> None:
+    """Make all results require grad if any argument does, as those of one node do in PyTorch; the
+    gradients of those that do not depend on it are lost."""
+    if not current_state().grad_enabled:
+        return
+    alone = [result for result in results if not needs_grad(result)]
+    inputs = [tensor for tensor in _tensors(args) if needs_grad(tensor)] if alone else []
+    if not inputs:
+        return
+    node = UndefinedGradNode(len(inputs))
+    node._set_next_edges(collect_next_edges([*inputs]))
+    keyset = inputs[0]._keyset
+    for result in alone:
+        if result._keyset == keyset:  # of the same transforms
+            set_history(result, node)
+
+
 def _tensors(values: Any) -> list[TensorBase]:
     found: list[TensorBase] = []
     for value in values:
@@ -75,4 +111,5 @@ def _tensors(values: Any) -> list[TensorBase]:
 
 
 name_node_class(NotImplementedNode, "NotImplemented")
+name_node_class(UndefinedGradNode, "UndefinedGrad")
 set_missing_gradient(MissingGradientKernel)

@@ -270,3 +270,14 @@ def test_a_cell_says_which_of_its_arguments_does_not_fit(name: str) -> None:
             called(**arguments)  # type: ignore[arg-type]
     with pytest.raises(IndexError, match="Dimension out of range"):
         called(x=(3,), h=(2,))
+
+
+@pytest.mark.parametrize("name", ["gru_cell", "lstm_cell"])
+def test_gates_of_integers_raise(name: str) -> None:
+    def ones(*shape: int) -> Any:
+        return plugrad.ones(shape, dtype=plugrad.int32)
+
+    rows = GATES[name] * 2
+    states = [ones(4, 2), ones(4, 2)] if name == "lstm_cell" else ones(4, 2)
+    with pytest.raises(RuntimeError, match="Float can't be cast to the desired output type Int"):
+        getattr(plugrad, name)(ones(4, 3), states, ones(rows, 3), ones(rows, 2))

@@ -34,3 +34,28 @@ def test_those_in_place_write_what_the_others_give(case: Any) -> None:
             for target, result, wanted in zip(args[0], written, expected, strict=True):
                 assert result is target
                 assert target.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("name", ["abs", "sign", "norm", "clone"])
+def test_results_of_one_call_require_grad_together(name: str) -> None:
+    x, y, counts = plugrad.ones(2, requires_grad=True), plugrad.ones(2), plugrad.tensor([1, 2])
+    function = getattr(plugrad, f"_foreach_{name}")
+    of_x, of_y = function([x, y])
+    assert of_x.requires_grad
+    assert of_y.requires_grad
+    of_y.sum().backward()
+    assert x.grad is None
+    assert y.grad is None
+    of_x.sum().backward()
+    assert x.grad is not None
+    with plugrad.no_grad():
+        assert not any(result.requires_grad for result in function([x, y]))
+    if name == "clone":
+        assert not function([x, counts])[1].requires_grad
+
+
+def test_a_gradient_of_the_second_list_counts_too() -> None:
+    x, y = plugrad.ones(2, requires_grad=True), plugrad.ones(2)
+    assert all(result.requires_grad for result in plugrad._foreach_mul([y, y], [y, x]))
+    written = plugrad._foreach_mul_([y.clone(), y.clone()], [y, x])
+    assert [result.requires_grad for result in written] == [False, True]

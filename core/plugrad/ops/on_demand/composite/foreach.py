@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dtype import DType
+from plugrad.graph.missing_gradient import require_grad_together
 from plugrad.ops.on_demand.composite.lists.fused import (
     fused,
 )
@@ -85,6 +86,28 @@ def _function(name: str) -> Function:
     return function
 
 
+def _recorded_together(each: Function) -> Function:
+    """All results require grad if any tensor of the lists does."""
+
+    def together(*args: Any, **options: Any) -> Any:
+        results = each(*args, **options)
+        require_grad_together(results, args)
+        return results
+
+    return together
+
+
+def _of_one_node(factory: Callable[[str], Function]) -> Callable[[str], Function]:
+    """Of what a factory makes, those in place record each tensor by itself, the others together."""
+
+    def make(name: str) -> Function:
+        each = factory(name)
+        return each if name.endswith("_") else _recorded_together(each)
+
+    return make
+
+
+@_of_one_node
 def _unary(name: str) -> Function:
     function = _function(name)
 
@@ -96,6 +119,7 @@ def _unary(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _with_number(name: str) -> Function:
     function = _function(name)
 
@@ -107,6 +131,7 @@ def _with_number(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _with_numbers(name: str) -> Function:
     function = _function(name)
 
@@ -120,6 +145,7 @@ def _with_numbers(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _with_list(name: str) -> Function:
     function = _function(name)
 
@@ -133,6 +159,7 @@ def _with_list(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _with_list_and_factor(name: str) -> Function:
     function = _function(name)
 
@@ -147,6 +174,7 @@ def _with_list_and_factor(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _with_tensor(name: str) -> Function:
     function = _function(name)
 
@@ -163,6 +191,7 @@ def _with_tensor_and_factor(name: str) -> Function:
     return lambda self, other, alpha: each(self, other, alpha=alpha)
 
 
+@_of_one_node
 def _lerp_list(name: str) -> Function:
     function = _function(name)
 
@@ -173,6 +202,7 @@ def _lerp_list(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _lerp_number(name: str) -> Function:
     function = _function(name)
 
@@ -186,6 +216,7 @@ def _lerp_number(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _lerp_numbers(name: str) -> Function:
     function = _function(name)
 
@@ -200,6 +231,7 @@ def _lerp_numbers(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _product_number(name: str) -> Function:
     function = _function(name)
 
@@ -213,6 +245,7 @@ def _product_number(name: str) -> Function:
     return each
 
 
+@_of_one_node
 def _product_numbers(name: str) -> Function:
     function = _function(name)
 
@@ -240,21 +273,25 @@ def _product_tensor(name: str) -> Function:
     return with_vector
 
 
+@_recorded_together
 def pow_of_number(self: Any, exponent: Tensors) -> list[Any]:
     _check_lists(exponent)
     return [F.pow(self, item) for item in exponent]
 
 
+@_recorded_together
 def norm(self: Tensors, ord: Any, dtype: DType | None) -> list[Any]:
     _check_lists(self)
     return [F.linalg_vector_norm(tensor, ord, dtype=dtype) for tensor in self]
 
 
+@_recorded_together
 def powsum(self: Tensors, ord: Any, dtype: DType | None) -> list[Any]:
     _check_lists(self)
     return [F.sum(F.pow(F.abs(tensor), ord), dtype=dtype) for tensor in self]
 
 
+@_recorded_together
 def max_each(self: Tensors) -> list[Any]:
     _check_lists(self)
     for tensor in self:
@@ -266,11 +303,13 @@ def max_each(self: Tensors) -> list[Any]:
     return [F.max(tensor) for tensor in self]
 
 
+@_recorded_together
 def mm_each(self: Tensors, mat2: Tensors) -> list[Any]:
     _check_lists(self, mat2)
     return [F.mm(a, b) for a, b in zip(self, mat2, strict=True)]
 
 
+@_recorded_together
 def clone_each(self: Tensors, memory_format: Any) -> list[Any]:
     _check_lists(self)
     return [F.clone(tensor, memory_format=memory_format) for tensor in self]

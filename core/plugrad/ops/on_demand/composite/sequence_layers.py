@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
-from plugrad.dtype import DType
+from plugrad.dtype import FLOATING, DType
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
 
@@ -99,6 +99,16 @@ def _gates(input: Tensor, hx: Tensor, weights: tuple[Any, ...]) -> tuple[Any, An
     return F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)
 
 
+def _floating_gates(input: Tensor, hx: Tensor, weights: tuple[Any, ...]) -> tuple[Any, Any]:
+    of_input, of_state = _gates(input, hx, weights)
+    if of_input.dtype.category < FLOATING:
+        raise RuntimeError(
+            "result type Float can't be cast to the desired output type "
+            f"{of_input.dtype.scalar_name}"
+        )
+    return of_input, of_state
+
+
 def rnn_tanh_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
     _check_cell(input, [hx], weights, 1)
     of_input, of_state = _gates(input, hx, weights)
@@ -113,7 +123,7 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
 
 def gru_cell(input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
     _check_cell(input, [hx], weights, 3)
-    of_input, of_state = _gates(input, hx, weights)
+    of_input, of_state = _floating_gates(input, hx, weights)
     reset_i, update_i, new_i = F.chunk(of_input, 3, 1)
     reset_h, update_h, new_h = F.chunk(of_state, 3, 1)
     reset = F.sigmoid(reset_i + reset_h)
@@ -126,7 +136,7 @@ def lstm_cell(input: Tensor, hx: list[Tensor], *weights: Any) -> tuple[Tensor, T
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     _check_cell(input, list(hx), weights, 4)
-    of_input, of_state = _gates(input, hx[0], weights)
+    of_input, of_state = _floating_gates(input, hx[0], weights)
     enter, forget, new, leave = F.chunk(of_input + of_state, 4, 1)
     cell: Any = F.sigmoid(forget) * hx[1] + F.sigmoid(enter) * F.tanh(new)
     return F.sigmoid(leave) * F.tanh(cell), cell
