@@ -22,6 +22,10 @@ IMAGES = np.arange(36, dtype=np.float32).reshape(1, 2, 3, 6)
 POOLED = np.ones((1, 2, 1, 3), np.float32)
 # Kernel, stride, padding, dilation, and how many there are.
 WINDOWS = ((2, 2), (2, 2), (0, 0), (1, 1), (1, 3))
+# Two steps of two sequences, one unit.
+STATE = np.ones((2, 1), np.float32)
+SIZES = ([2, 2], False)
+KEPT = np.ones((24, 1), np.float32)
 RUNNING = (np.zeros(2, np.float32), np.ones(2, np.float32))
 
 # A call of each kernel that is served.
@@ -62,6 +66,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("neg", "abs", "sqrt", "reciprocal", "rsqrt"), (X + 1,)),
     **dict.fromkeys(("add", "sub", "mul", "div", "maximum", "minimum"), (X, ROW)),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), (X, P)),
+    "pow": (X, 2),
     "mm": (X, X.T),
     "bmm": (X[None], X.T[None]),
     "matmul_nh": (X, X),
@@ -69,6 +74,21 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "addmm": (ROW, X, np.eye(4, dtype=np.float32), 0.5, 2),
     "linear": (X, X, ROW[:3]),
     "linear_backward": (X, X[:, :3], X, (True, True, True)),
+    "attention": (X, X, X, None, True, 0.5),
+    "attention_backward": (
+        *(X, X, X, X, None, X, ROW[:3], False, 0.5),
+        (True, True, True, False),
+    ),
+    "lstm_layer": (np.eye(4, dtype=np.float32), STATE, STATE, KEPT[:4], *SIZES),
+    "lstm_layer_backward": (
+        *(KEPT[:4], STATE, STATE, STATE, STATE, KEPT[:4], KEPT[:4], KEPT, *SIZES),
+        (True,) * 4,
+    ),
+    "gru_layer": (X.reshape(4, 3), STATE, KEPT[:3], ROW[:3], *SIZES),
+    "gru_layer_backward": (
+        *(KEPT[:4], STATE, STATE, KEPT[:3], KEPT[:4], KEPT[:16], *SIZES),
+        (True,) * 4,
+    ),
     "view": (X, (2, 6)),
     "permute": (X, (1, 0)),
     "transpose": (X, 0, 1),
@@ -76,6 +96,9 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "expand": (ROW, (2, 4)),
     "select": (X, 1, 2),
     "slice": (X, 1, 1, 4, 2),
+    "unsqueeze": (X, 1),
+    "split": (X, (1, 3), 1),
+    "unbind": (X, 1),
     # These write to the first array.
     **dict.fromkeys(("add_", "sub_", "mul_", "div_"), (S, X)),
     # This writes to the running statistics.

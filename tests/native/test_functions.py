@@ -83,3 +83,18 @@ def test_ends(kernels: Any, dtype: str) -> None:
         np.testing.assert_array_equal(function(x), ones)
         assert np.signbit(function(x))[5]
     np.testing.assert_array_equal(kernels.sigmoid(x), [1, 0, np.nan, 1, 0, 0.5])
+
+
+@pytest.mark.parametrize("dtype", LONGER)
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, -1])
+def test_pow(kernels: Any, plain: Any, dtype: str, exponent: Any) -> None:
+    x = np.concatenate([numbers(dtype, 80), np.array([np.inf, -np.inf, np.nan, 0, -0.0], dtype)])
+    with np.errstate(all="ignore"):
+        true = plain["pow.Tensor_Scalar"](x, exponent)
+    for found in (kernels.pow(x, exponent), kernels.pow(x, float(exponent))):
+        if exponent == 3:
+            np.testing.assert_allclose(found, true, rtol=np.finfo(dtype).eps)
+        else:
+            np.testing.assert_array_equal(found, true)
+    for other in (1.5, -2, True, 10**400, 2 + 0j, None):
+        assert kernels.pow(x, other) is NotImplemented

@@ -29,6 +29,16 @@ CALLS: list[tuple[str, tuple[int, ...], tuple[Any, ...]]] = [
     ("slice", (4, 6), (1, 0, 6, 4)),
     ("slice", (4, 6), (1, 2, 2, 1)),
     ("slice", (4, 6), (0, 4, 4, 1)),
+    ("unsqueeze", (2, 3, 4), (1,)),
+    ("unsqueeze", (2, 3), (0,)),
+    ("unsqueeze", (2, 3), (2,)),
+    ("unsqueeze", (), (0,)),
+    ("split", (4, 6), ((1, 3), 0)),
+    ("split", (4, 6), ((2, 0, 4), 1)),
+    ("split", (3, 4), ((), 0)),
+    ("unbind", (2, 3, 4), (1,)),
+    ("unbind", (3,), (0,)),
+    ("unbind", (0, 4), (0,)),
 ]
 
 
@@ -44,14 +54,23 @@ def test_they_are_those_of_numpy(
             array = np.ascontiguousarray(array).T
         found = getattr(kernels, name)(array, *rest)
         expected = plain[name](array, *rest)
-        assert type(found) is np.ndarray
-        assert found.dtype == expected.dtype
-        assert (found.shape, found.strides) == (expected.shape, expected.strides)
-        np.testing.assert_array_equal(found, expected)
-        assert found.flags.writeable
-        if found.size:
-            assert np.shares_memory(found, array)
-            assert found.__array_interface__["data"] == expected.__array_interface__["data"]
+        if name in ("split", "unbind"):
+            assert type(found) is tuple
+            for part, wanted in zip(found, expected, strict=True):
+                _check_same_view(array, part, wanted)
+        else:
+            _check_same_view(array, found, expected)
+
+
+def _check_same_view(array: Any, found: Any, expected: Any) -> None:
+    assert type(found) is np.ndarray
+    assert found.dtype == expected.dtype
+    assert (found.shape, found.strides) == (expected.shape, expected.strides)
+    np.testing.assert_array_equal(found, expected)
+    assert found.flags.writeable
+    if found.size:
+        assert np.shares_memory(found, array)
+        assert found.__array_interface__["data"] == expected.__array_interface__["data"]
 
 
 def test_what_cannot_be_written_to_stays_so(kernels: Any) -> None:

@@ -19,11 +19,14 @@ from plugrad_cpu.numerics.threads import allow_threads, thread_count
 Array = np.ndarray[Any, Any]
 
 _VIEWS: Final = "plugrad_cpu.kernels.views"
+_MAKE_ARRAYS: Final = ("empty", "zeros", "ones")
 
 
 def _needs_context(name: str, kernel: Callable[..., Any]) -> bool:
-    """Whether NumPy may warn in it: it is more than a view of its argument."""
-    return getattr(kernel, "__module__", None) != _VIEWS or name.endswith("_backward")
+    """Whether NumPy may warn in it: it computes with numbers."""
+    if getattr(kernel, "__module__", None) == _VIEWS:
+        return name.endswith("_backward")
+    return name not in _MAKE_ARRAYS
 
 
 class CpuBackend(Backend):

@@ -121,7 +121,8 @@ from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.calls.elementwise import operands
 from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
 from plugrad.tensor.calls.foreign_operands import foreign_operand, operand_of_array
-from plugrad.tensor.calls.kernels import BinaryKernel, RawKernel, UnaryKernel
+from plugrad.tensor.calls.elementwise_kernels import BinaryKernel, UnaryKernel
+from plugrad.tensor.calls.kernels import RawKernel
 from plugrad.tensor.calls.memory_options import check_memory
 from plugrad.tensor.calls.outputs import accumulated_dtype, like_out, write_out, write_outs
 from plugrad.tensor.creation.from_data import tensor_first

@@ -15,7 +15,7 @@ from plugrad.levels.randomness import call_random, draws
 from plugrad.ops.batching import VmapInfo, rule_of
 from plugrad.return_types import result_type_of
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.promotion import check_inplace_cast
 from plugrad.tensor.levels import (
     Level,

@@ -55,6 +55,12 @@ _KERNELS: Final[dict[str, str]] = {
     "avg_pool2d_backward": "avg_pool_backward",
     "avg_pool3d": "avg_pool",
     "avg_pool3d_backward": "avg_pool_backward",
+    "_scaled_dot_product_attention": "attention",
+    "_scaled_dot_product_attention_backward": "attention_backward",
+    "_lstm_layer": "lstm_layer",
+    "_lstm_layer_backward": "lstm_layer_backward",
+    "_gru_layer": "gru_layer",
+    "_gru_layer_backward": "gru_layer_backward",
     "_update_sgd": "update_sgd",
     "_update_adam": "update_adam",
 }
@@ -68,7 +74,15 @@ _INTO_FIRST: Final = ("add_", "sub_", "mul_", "div_")
 # Large arrays NumPy copies as fast, and finds maxima faster in them.
 _JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}
 _TAKEN: Final[dict[str, str]] = {"index_select": "index_select", "embedding": "embedding"}
-_VIEWS: Final = ("view", "permute", "transpose", "t", "expand", "select", "slice")
+_VIEWS: Final = (
+    *("view", "permute", "transpose", "t", "expand", "select", "slice", "unsqueeze"),
+    *("split.Tensor", "split_with_sizes", "unbind.int"),
+)
+_SPLIT: Final[dict[str, str]] = {
+    "split.Tensor": "split",
+    "split_with_sizes": "split",
+    "unbind.int": "unbind",
+}
 _MOST_OF_SMALL: Final = 1 << 12
 _REAL: Final = ("float32", "float64")
 
@@ -100,8 +114,9 @@ def _variant(
 
 VARIANTS: Final = [
     *(_variant(operator, function) for operator, function in _KERNELS.items()),
-    *(_variant(operator, operator, dtypes=()) for operator in _VIEWS),
+    *(_variant(operator, _SPLIT.get(operator, operator), dtypes=()) for operator in _VIEWS),
     *(_variant(operator, operator, takes_out=True) for operator in _OF_ELEMENTS),
+    _variant("pow.Tensor_Scalar", "pow", takes_out=True),
     *(
         _variant(f"{operator}.{overload}", operator, takes_out=operator in _OF_PAIRS)
         for operator in (*_OF_PAIRS, *_INTO_FIRST)

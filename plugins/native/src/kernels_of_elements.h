@@ -81,6 +81,34 @@ EACH(silu, silu, SHARED)
 
 #undef EACH
 
+/* a, exponent, and by name `out`: the powers that take no logarithm */
+static PyObject *power(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    PyObject *out;
+    if (count != 2 || !named_out(args, count, names, &out) ||
+        !(PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {
+        return declined();
+    }
+    double exponent = PyFloat_AsDouble(args[1]);
+    if (PyErr_Occurred()) { /* an integer too large */
+        PyErr_Clear();
+        return declined();
+    }
+    if (exponent == 2) {
+        return each(args[0], out, square_float, square_double, LIGHT_SHARED);
+    }
+    if (exponent == 3) {
+        return each(args[0], out, cube_float, cube_double, LIGHT_SHARED);
+    }
+    if (exponent == 0.5) {
+        return each(args[0], out, square_root_float, square_root_double, LIGHT_SHARED);
+    }
+    if (exponent == -1) {
+        return each(args[0], out, reciprocal_float, reciprocal_double, LIGHT_SHARED);
+    }
+    return declined();
+}
+
 /* grad, a */
 static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
                                   GradientLoop of_double, npy_intp least)

@@ -156,6 +156,18 @@ static PyObject *expand(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return view_of(a, &made, 0);
 }
 
+/* `a` without dimension `dim`, at an index of it; `dim` and the index are within their bounds */
+static PyObject *selected(PyArrayObject *a, npy_intp dim, npy_intp index)
+{
+    Layout made = layout_of(a);
+    made.ndim--;
+    for (npy_intp d = dim; d < made.ndim; d++) {
+        made.shape[d] = made.shape[d + 1];
+        made.strides[d] = made.strides[d + 1];
+    }
+    return view_of(a, &made, index * PyArray_STRIDE(a, dim));
+}
+
 /* a, dim, index */
 static PyObject *select_view(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -164,16 +176,78 @@ static PyObject *select_view(PyObject *module, PyObject *const *args, Py_ssize_t
         return declined();
     }
     npy_intp dim = whole_from(args[1]), index = whole_from(args[2]);
-    if (dim < 0 || dim >= PyArray_NDIM(a) || index < 0 || index >= PyArray_DIM(a, dim)) {
+    return dim < 0 || dim >= PyArray_NDIM(a) || index < 0 || index >= PyArray_DIM(a, dim)
+               ? declined()
+               : selected(a, dim, index);
+}
+
+/* a, dim */
+static PyObject *unbind(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = viewed(args, count, 2);
+    npy_intp dim = a == NULL ? -1 : whole_from(args[1]);
+    if (dim < 0 || dim >= PyArray_NDIM(a)) {
+        return declined();
+    }
+    npy_intp length = PyArray_DIM(a, dim);
+    PyObject *parts = PyTuple_New(length);
+    for (npy_intp i = 0; parts != NULL && i < length; i++) {
+        PyObject *part = selected(a, dim, i);
+        if (part == NULL) {
+            Py_CLEAR(parts);
+        } else {
+            PyTuple_SET_ITEM(parts, i, part);
+        }
+    }
+    return parts;
+}
+
+/* a, sizes, dim */
+static PyObject *split(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = viewed(args, count, 3);
+    npy_intp dim = a == NULL ? -1 : whole_from(args[2]);
+    if (dim < 0 || dim >= PyArray_NDIM(a) || !PyTuple_Check(args[1])) {
+        return declined();
+    }
+    Py_ssize_t length = PyTuple_GET_SIZE(args[1]);
+    npy_intp start = 0;
+    Layout made = layout_of(a);
+    PyObject *parts = PyTuple_New(length);
+    for (Py_ssize_t i = 0; parts != NULL && i < length; i++) {
+        npy_intp size = whole_from(PyTuple_GET_ITEM(args[1], i));
+        if (size < 0 || size > PyArray_DIM(a, dim) - start) {
+            Py_DECREF(parts);
+            return declined();
+        }
+        made.shape[dim] = size;
+        PyObject *part = view_of(a, &made, start * PyArray_STRIDE(a, dim));
+        if (part == NULL) {
+            Py_CLEAR(parts);
+        } else {
+            PyTuple_SET_ITEM(parts, i, part);
+        }
+        start += size;
+    }
+    return parts;
+}
+
+/* a, dim */
+static PyObject *unsqueeze(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = viewed(args, count, 2);
+    npy_intp dim = a == NULL ? -1 : whole_from(args[1]);
+    if (dim < 0 || dim > PyArray_NDIM(a) || PyArray_NDIM(a) == NPY_MAXDIMS) {
         return declined();
     }
     Layout made = layout_of(a);
-    made.ndim--;
-    for (npy_intp d = dim; d < made.ndim; d++) {
-        made.shape[d] = made.shape[d + 1];
-        made.strides[d] = made.strides[d + 1];
+    for (npy_intp d = made.ndim++; d > dim; d--) {
+        made.shape[d] = made.shape[d - 1];
+        made.strides[d] = made.strides[d - 1];
     }
-    return view_of(a, &made, index * PyArray_STRIDE(a, dim));
+    made.shape[dim] = 1;
+    made.strides[dim] = 0;
+    return view_of(a, &made, 0);
 }
 
 /* a, dim, start, end, step */

@@ -34,6 +34,7 @@ static inline double total_of(Total total)
 
 /* Elements of a small matrix that is copied, its rows filled up. */
 #define PACKED 4096
+#define TALL 6 /* rows of a product at a time: as many as there are registers for */
 
 /* beta * add + alpha * a @ b; steps count elements, and out is contiguous. */
 typedef struct {
@@ -43,6 +44,40 @@ typedef struct {
     npy_intp a_rows, a_columns, b_rows, b_columns, add_rows, add_columns;
     double alpha, beta;
 } Product;
+
+/* A step of a recurrent layer of `rows` sequences; see recurrent.h. */
+typedef struct {
+    npy_intp rows, width;
+    const void *product, *gates, *before, *grad;
+    void *planes, *out, *to_hidden, *to_cell, *to_product;
+} RecurrentStep;
+
+/* How far apart the rows of a matrix are, in elements. */
+typedef struct {
+    npy_intp row;
+} Steps;
+
+/* Attention: the sizes that all heads share. Those called wide are rounded up to whole lines of the
+   cache, `wide` is that of `columns`; `block` rows of the weights are in memory at a time. Steps of
+   masks are in bytes. */
+typedef struct {
+    npy_intp rows, columns, width, value_width, wide, query_wide, value_wide, block;
+    npy_intp mask_row, mask_column;
+    Steps query, key, value, grad, result;
+    int causal, hides; /* whether a mask says what takes part, and adds no numbers */
+    double scale;
+} Attention;
+
+/* The arrays of one head. */
+typedef struct {
+    const void *query, *key, *value, *grad;
+    const char *mask;
+    void *out, *sums, *to_query, *to_key, *to_value;
+} Head;
+
+#define MOST_ROWS (11 * TALL)
+#define WEIGHTS (1 << 15)
+#define HEIGHT 256 /* rows of a strip that stay in the first cache */
 
 #define REAL float
 #define INTEGER npy_int32
@@ -60,6 +95,8 @@ typedef struct {
 #include "products.h"
 #include "channels.h"
 #include "windows.h"
+#include "recurrent.h"
+#include "attention.h"
 #undef REAL
 #undef INTEGER
 #undef F
@@ -86,5 +123,7 @@ typedef struct {
 #include "products.h"
 #include "channels.h"
 #include "windows.h"
+#include "recurrent.h"
+#include "attention.h"
 
 #endif

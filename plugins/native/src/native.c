@@ -6,6 +6,7 @@
    MODULE is the name of the module: the file is compiled once for every processor of a kind, and
    once for those with certain instructions. */
 
+#include "kernels_of_attention.h"
 #include "kernels_of_channels.h"
 #include "kernels_of_elements.h"
 #include "kernels_of_indices.h"
@@ -13,6 +14,7 @@
 #include "kernels_of_losses.h"
 #include "kernels_of_pairs.h"
 #include "kernels_of_products.h"
+#include "kernels_of_recurrence.h"
 #include "kernels_of_rows.h"
 #include "kernels_of_steps.h"
 #include "kernels_of_sums.h"
@@ -82,6 +84,7 @@ static PyMethodDef methods[] = {
     ALONE("neg", negative, "-a"),
     ALONE("abs", absolute, "The distance from 0."),
     ALONE("sqrt", square_root, "The square root."),
+    WITH_OUT("pow", power, "a, exponent", "The powers 2, 3, 1/2 and -1."),
     ALONE("reciprocal", reciprocal, "1 / a"),
     ALONE("rsqrt", reciprocal_root, "1 / sqrt(a)"),
     ALONE("silu", silu, "a * sigmoid(a)"),
@@ -106,6 +109,22 @@ static PyMethodDef methods[] = {
     PAIR_INTO(sub, "a -= b"),
     PAIR_INTO(mul, "a *= b"),
     PAIR_INTO(div, "a /= b"),
+    SEVERAL("attention", attention, "query, key, value, mask, causal, scale",
+            "softmax(scale * query @ key.T + mask) @ value, and the logarithms of the sums."),
+    SEVERAL("attention_backward", attention_backward,
+            "grad, query, key, value, mask, out, logsumexp, causal, scale, wanted",
+            "The gradients of attention."),
+    SEVERAL("lstm_layer", lstm_layer, "gates, hx, cx, w_hh, sizes, reverse",
+            "All steps of long short-term memory."),
+    SEVERAL("lstm_layer_backward", lstm_layer_backward,
+            "grad_output, grad_hy, grad_cy, hx, cx, w_hh, output, workspace, sizes, reverse, "
+            "wanted",
+            "The gradients of lstm_layer."),
+    SEVERAL("gru_layer", gru_layer, "gates, hx, w_hh, b_hh, sizes, reverse",
+            "All steps of gated recurrent units."),
+    SEVERAL("gru_layer_backward", gru_layer_backward,
+            "grad_output, grad_hy, hx, w_hh, output, workspace, sizes, reverse, wanted",
+            "The gradients of gru_layer."),
     SEVERAL("mm", mm, "a, b", "The product of two small matrices."),
     SEVERAL("bmm", bmm, "a, b", "The products of pairs of small matrices."),
     SEVERAL("matmul_nh", matmul_nh, "a, b", "The same with each b turned."),
@@ -121,6 +140,9 @@ static PyMethodDef methods[] = {
     SEVERAL("t", t, "a", "A matrix with its dimensions exchanged."),
     SEVERAL("expand", expand, "a, size", "Dimensions of size 1 repeated."),
     SEVERAL("select", select_view, "a, dim, index", "One index of a dimension."),
+    SEVERAL("unbind", unbind, "a, dim", "Every index of a dimension."),
+    SEVERAL("split", split, "a, sizes, dim", "Parts of a dimension, one after the other."),
+    SEVERAL("unsqueeze", unsqueeze, "a, dim", "With a dimension of size 1 more."),
     SEVERAL("slice", slice, "a, dim, start, end, step", "A part of a dimension."),
     SEVERAL("batch_norm", batch_norm,
             "x, weight, bias, running_mean, running_var, training, momentum, eps",

@@ -6,7 +6,7 @@ typedef REAL F(Lanes) __attribute__((vector_size(32), aligned(sizeof(REAL)), may
 #define WIDTH ((npy_intp)(64 / sizeof(REAL)))
 #define LANES_OF(x) (*(const F(Lanes) *)(x))
 
-/* `rows` rows, up to 4, by WIDTH columns of a @ b. */
+/* `rows` rows, up to TALL, by WIDTH columns of a @ b. */
 #define TILE(rows)                                                                                 \
     for (npy_intp k = 0; k < inner; k++) {                                                         \
         const REAL *row = b + k * b_step;                                                          \
@@ -19,10 +19,14 @@ typedef REAL F(Lanes) __attribute__((vector_size(32), aligned(sizeof(REAL)), may
     }
 
 static inline void F(tile)(const REAL *a, npy_intp a_rows, npy_intp a_columns, const REAL *b,
-                           npy_intp b_step, npy_intp inner, npy_intp rows, REAL found[4][64 / sizeof(REAL)])
+                           npy_intp b_step, npy_intp inner, npy_intp rows, REAL found[TALL][64 / sizeof(REAL)])
 {
-    F(Lanes) sums[4][2] = {{{0}}};
-    if (rows == 4) {
+    F(Lanes) sums[TALL][2] = {{{0}}};
+    if (rows == 6) {
+        TILE(6)
+    } else if (rows == 5) {
+        TILE(5)
+    } else if (rows == 4) {
         TILE(4)
     } else if (rows == 3) {
         TILE(3)
@@ -40,9 +44,9 @@ static inline void F(tile)(const REAL *a, npy_intp a_rows, npy_intp a_columns, c
 #define WIDTH ((npy_intp)(64 / sizeof(REAL)))
 
 static inline void F(tile)(const REAL *a, npy_intp a_rows, npy_intp a_columns, const REAL *b,
-                           npy_intp b_step, npy_intp inner, npy_intp rows, REAL found[4][64 / sizeof(REAL)])
+                           npy_intp b_step, npy_intp inner, npy_intp rows, REAL found[TALL][64 / sizeof(REAL)])
 {
-    memset(found, 0, 4 * 64);
+    memset(found, 0, TALL * 64);
     for (npy_intp k = 0; k < inner; k++) {
         for (npy_intp r = 0; r < rows; r++) {
             REAL x = a[r * a_rows + k * a_columns];
@@ -83,9 +87,9 @@ static void F(multiply)(const Product *work)
     }
     for (npy_intp column = 0; column < columns; column += WIDTH) {
         npy_intp width = columns - column < WIDTH ? columns - column : WIDTH;
-        for (npy_intp row = 0; row < work->rows; row += 4) {
-            npy_intp rows = work->rows - row < 4 ? work->rows - row : 4;
-            REAL found[4][64 / sizeof(REAL)];
+        for (npy_intp row = 0; row < work->rows; row += TALL) {
+            npy_intp rows = work->rows - row < TALL ? work->rows - row : TALL;
+            REAL found[TALL][64 / sizeof(REAL)];
             F(tile)(a + row * work->a_rows, work->a_rows, work->a_columns, b + column, step,
                     work->inner, rows, found);
             for (npy_intp r = 0; r < rows; r++) {
@@ -123,4 +127,3 @@ static void F(add_rows)(const void *given, npy_intp rows, npy_intp row_step, npy
     }
 }
 
-#undef WIDTH

@@ -23,7 +23,7 @@ from plugrad.ops.batching.dims import (
 )
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

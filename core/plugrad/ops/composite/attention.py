@@ -20,8 +20,9 @@ from plugrad.dtype import FLOATING, bool_, float32, float64
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.selection.positions import mask_tensor
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
-from plugrad.tensor.calls.kernels import broadcast_shapes, raise_device_mismatch
+from plugrad.tensor.calls.operands import device_mismatch
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -77,7 +78,7 @@ def _check(query: TensorBase, key: TensorBase, value: TensorBase, mask: TensorBa
         )
     for other in (key, value) if mask is None else (key, value, mask):
         if other.device is not query.device:
-            raise_device_mismatch(query.device, other.device)
+            raise device_mismatch(query.device, other.device)
     category = query.dtype.category
     if category < FLOATING:
         raise RuntimeError(

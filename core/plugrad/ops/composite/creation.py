@@ -37,7 +37,7 @@ from plugrad.ops.prepare.memory_formats import order_like
 from plugrad.ops.prepare.views import check_geometry
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.creation.spacing import spaced, triangle
 from plugrad.tensor.interop.arrays import from_host
 

@@ -28,7 +28,8 @@ from plugrad.ops.composite.selection.positions import (
 from plugrad.ops.prepare import indexing as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes, raise_device_mismatch
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
+from plugrad.tensor.calls.operands import device_mismatch
 from plugrad.tensor.calls.promotion import check_scalar_fits, scalar_fits
 from plugrad.tensor.interop.arrays import host_array
 
@@ -279,7 +280,7 @@ def index_put(self: Tensor, indices: list[Any], values: Tensor, accumulate: bool
     _check_devices(self, indices)
     if values.device is not self.device:
         if values.device is not CPU or values.ndim > 0:
-            raise_device_mismatch(self.device, values.device)
+            raise device_mismatch(self.device, values.device)
         values = F._to_device(values, self.device)
     checked: tuple[Any, ...] = prepare.index_put(self, indices, values, accumulate)
     values = checked[2]

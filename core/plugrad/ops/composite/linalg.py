@@ -24,8 +24,8 @@ from plugrad.ops.prepare.linalg import (
 )
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import needs_grad, sizes_of
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
-from plugrad.tensor.calls.kernels import broadcast_shapes
 from plugrad.tensor.calls.promotion import check_scalar_fits
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from plugrad.ops.prepare.creation import check_parts
 from plugrad.ops.prepare.pointwise_binary import check_sub, rsub_scalar
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes
-from plugrad.tensor.calls.kernels import check_alpha
+from plugrad.tensor.calls.elementwise_kernels import check_alpha
 from plugrad.tensor.calls.promotion import (
     float_result,
     promote_pair,

@@ -179,7 +179,9 @@ def movedim(self: Tensor, source: Sizes, destination: Sizes) -> Tensor:
 
 
 def numpy_T(self: Tensor) -> Tensor:
-    return C.call_permute(self, tuple(range(ndim_of(self) - 1, -1, -1)))
+    ndim = ndim_of(self)
+    dims = (1, 0) if ndim == 2 else tuple(range(ndim - 1, -1, -1))
+    return C.call_permute(self, dims)
 
 
 def _check_matrices(self: Tensor, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

@@ -11,8 +11,8 @@ from typing import Any, Final
 from plugrad.dtype import DType, bool_, int32, int64, uint8
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.cpp_names import SHORT_CPP_NAMES
-from plugrad.tensor.calls.kernels import broadcast_shapes
 from plugrad.tensor.calls.promotion import stored_scalar, to_dtype
 
 Sizes = tuple[int, ...]

@@ -8,7 +8,7 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, DType, bool_, int64, uint8
 from plugrad.ops.prepare.activation import check_real_floating
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.promotion import can_cast, promote_pair, to_dtype
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrad.dtype import FLOATING, bool_, get_default_dtype
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.calls.kernels import check_alpha
+from plugrad.tensor.calls.elementwise_kernels import check_alpha
 from plugrad.tensor.calls.promotion import check_scalar_fits, result_type, to_dtype
 
 

@@ -8,7 +8,7 @@ from plugrad.ops.prepare.memory_formats import to_copy as to_copy
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import diagonal_dims, near_offset
 from plugrad.tensor.base import TensorBase, ndim_of, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.promotion import result_type, to_dtype
 
 Sizes = tuple[int, ...]

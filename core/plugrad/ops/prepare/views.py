@@ -59,10 +59,15 @@ def check_dims(dims: Sizes, ndim: int, function: str) -> Sizes:
             f"the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
             f"len(dims) = {len(dims)}"
         )
-    wrapped = tuple([wrap_dim(dim, ndim) for dim in dims])
-    if len(set(wrapped)) != ndim:
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return wrapped
+    seen = 0  # a bit for each dimension
+    negative = False
+    for dim in dims:
+        bit = 1 << wrap_dim(dim, ndim)
+        if seen & bit:
+            raise RuntimeError("permute(): duplicate dims are not allowed.")
+        seen |= bit
+        negative = negative or dim < 0
+    return tuple([wrap_dim(dim, ndim) for dim in dims]) if negative else tuple(dims)
 
 
 def permute(self: TensorBase, dims: Sizes) -> tuple[object, ...]:

@@ -41,17 +41,13 @@ from plugrad.tensor.base import (
     sizes_of,
     version_of,
 )
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
+from plugrad.tensor.calls.elementwise_kernels import KEEPS_NUMBER, ONE, check_alpha
 from plugrad.tensor.calls.kernel_failures import explained
 from plugrad.tensor.calls.kernel_results import note_alone
-from plugrad.tensor.calls.kernels import (
-    KEEPS_NUMBER,
-    ONE,
-    RawKernel,
-    broadcast_shapes,
-    check_alpha,
-    raise_device_mismatch,
-)
+from plugrad.tensor.calls.kernels import RawKernel
+from plugrad.tensor.calls.operands import device_mismatch
 from plugrad.tensor.calls.promotion import (
     cast,
     cast_array,
@@ -96,7 +92,7 @@ class InplaceKernel:
             args = self._in_own_dtype(target, args)
         result: TensorBase = self.functional.lookup(self.dense)(self.dense, target, *args)
         if result.device is not target.device:
-            raise_device_mismatch(result.device, target.device)
+            raise device_mismatch(result.device, target.device)
         check_inplace_cast(result.dtype, target.dtype)
         check_inplace_shape(target, result)
         self._write(target, result)

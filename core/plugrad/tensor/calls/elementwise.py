@@ -14,7 +14,7 @@ from plugrad.dispatch.backends.active import find_backend
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, sizes_of, wrap
 from plugrad.tensor.calls.arguments import check_scalar_size, raise_argument_error
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.overridable import accept_foreign, stand_in
 from plugrad.tensor.calls.promotion import (
     common_dtype,

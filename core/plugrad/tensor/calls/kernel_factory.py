@@ -24,8 +24,9 @@ from plugrad.tensor.base import (
     TensorBase,
 )
 from plugrad.tensor.calls.elementwise import PromoteAll
+from plugrad.tensor.calls.elementwise_kernels import BinaryKernel, UnaryKernel
 from plugrad.tensor.calls.host_fallback import make_host_fallback
-from plugrad.tensor.calls.kernels import BinaryKernel, RawKernel, UnaryKernel
+from plugrad.tensor.calls.kernels import RawKernel
 from plugrad.tensor.meta.backend import MetaBackend
 from plugrad.tensor.meta.shapes import structured
 

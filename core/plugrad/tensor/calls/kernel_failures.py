@@ -9,9 +9,10 @@ from __future__ import annotations
 # Interpreted: it runs when something goes wrong.
 import math
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 from plugrad.dispatch.backends.active import active_backends
+from plugrad.dispatch.backends.kernel_context import InContext, is_busy
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import Operator
 from plugrad.tensor.base import TensorBase, sizes_of
@@ -140,3 +141,27 @@ def out_of_memory(error: MemoryError) -> str:
 def allocation_failed(nbytes: int) -> str:
     """PyTorch's words for memory that there is not."""
     return f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes."
+
+
+def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:
+    """Raise what a kernel raised, or what PyTorch says of it."""
+    found: Exception | None = explained(op, args, error)
+    if found is not None:
+        raise found from None
+    raise error
+
+
+def run_again_or_fail(
+    op: Operator,
+    context: InContext | None,
+    arrays: tuple[Any, ...],
+    args: tuple[Any, ...],
+    error: Exception,
+) -> Any:
+    """Run a kernel whose context could not be entered; raise any other error as `fail` does."""
+    if context is not None and is_busy(error):
+        try:
+            return context.run_in_copy(arrays)
+        except Exception as its_own:
+            error = its_own
+    fail(op, args, error)

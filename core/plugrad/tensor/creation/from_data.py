@@ -29,6 +29,7 @@ from plugrad.tensor.calls.promotion import (
 from plugrad.tensor.creation.nested import (
     array_of,
     is_sequence,
+    plain_data,
     scalar_type,
     sequence_array,
 )
@@ -84,6 +85,10 @@ def _seen_by_mode(function: Any, data: object, **options: object) -> Any:
 
 def _host_data(data: object, dtype: DType | None) -> tuple[Any, DType]:
     """Fresh host memory with the data, and its dtype."""
+    if type(data) is list:
+        plain = plain_data(data, dtype)
+        if plain is not None:
+            return plain
     if isinstance(data, (bool, int, float, complex)):
         wanted = scalar_type(data) if dtype is None else dtype
         return array_of([data], wanted).reshape(()), wanted

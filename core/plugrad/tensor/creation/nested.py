@@ -257,6 +257,47 @@ def _stacked(arrays: Any) -> Any:
     return np.stack(arrays)
 
 
+def plain_data(data: list[Any], dtype: DType | None) -> tuple[Any, DType] | None:
+    """What most people write, lists of lists of floats or of ints, as an array and its dtype.
+
+    None for anything else, and for what may be an error: see `sequence_array`.
+    """
+    shape: list[int] = []
+    first: Any = data
+    while type(first) is list and len(shape) < _MAX_DIMS:
+        if not first:
+            return None
+        shape.append(len(first))
+        first = first[0]
+    kind = type(first)
+    if kind is float:
+        wanted = get_default_dtype() if dtype is None else dtype
+        if wanted is not float32 and wanted is not float64:
+            return None
+    elif kind is int:
+        wanted = int64 if dtype is None else dtype
+        if wanted is not int64:
+            return None
+    else:
+        return None
+    level = data
+    for length in shape[1:]:
+        below: list[Any] = []
+        for row in level:
+            if type(row) is not list or len(row) != length:
+                return None
+            below.extend(row)
+        level = below
+    for value in level:
+        if type(value) is not kind:
+            return None
+    try:
+        found = np.array(level, np.int64) if wanted is int64 else _real_array(level, wanted)
+    except OverflowError:
+        return None
+    return found if len(shape) == 1 else found.reshape(tuple(shape)), wanted
+
+
 def sequence_array(data: Any, dtype: DType | None) -> Any:
     """Nested sequences as a NumPy array of the dtype asked for, or of the one they ask for."""
     if isinstance(data, type):

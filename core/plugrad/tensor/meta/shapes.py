@@ -18,7 +18,7 @@ from plugrad.tensor.aliasing.memory_layout import (
     memory_order,
     strides_in_order,
 )
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.meta.array import MetaArray, Shape, shape_of
 
 Kernel = Callable[..., Any]

@@ -19,7 +19,8 @@ from plugrad.dtype import FLOATING
 from plugrad.plugins.tracing import Listener, listening
 from plugrad.tensor.aliasing.alias_kernels import CopyKernel, InplaceKernel
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import BinaryKernel, RawKernel, UnaryKernel
+from plugrad.tensor.calls.elementwise_kernels import BinaryKernel, UnaryKernel
+from plugrad.tensor.calls.kernels import RawKernel
 from plugrad.tensor.calls.promotion import float_result, promote_with_scalar
 from plugrad.transforms.capture.node import Ref
 from plugrad.transforms.lowering.numbers import Followed

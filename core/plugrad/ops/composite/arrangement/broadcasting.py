@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls import kernels
+from plugrad.tensor.calls import broadcasting
 from plugrad.tensor.calls.arguments import int_list_argument
 from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, accept_foreign, override_call
 from plugrad.tensor.size import Size, as_size
@@ -37,7 +37,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
                 f"expected Tensor as element {position} in argument 0, but got "
                 f"{type(tensor).__name__}"
             )
-        shape = kernels.broadcast_shapes(shape, sizes_of(tensor))
+        shape = broadcasting.broadcast_shapes(shape, sizes_of(tensor))
     return tuple([t if sizes_of(t) == shape else t.expand(shape) for t in tensors])
 
 

@@ -12,7 +12,7 @@ from plugrad._generated import functions as F
 from plugrad.ops.prepare import creation as prepare_creation
 from plugrad.ops.prepare import pointwise_unary as prepare
 from plugrad.tensor.base import sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.math_bits import is_conj
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from plugrad.dispatch.backends.kernel_errors import OUTSIDE_EMPTY, out_of_bounds
 from plugrad.dtype import bool_, int64
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import raise_device_mismatch
+from plugrad.tensor.calls.operands import device_mismatch
 from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def host_index(index: TensorBase, of: TensorBase | None = None) -> Array:
 def check_device(index: TensorBase, of: TensorBase) -> None:
     """RuntimeError if an index or a mask is on another device than what it is for."""
     if index.device is not of.device:
-        raise_device_mismatch(of.device, index.device)
+        raise device_mismatch(of.device, index.device)
 
 
 def index_tensor(positions: Array, like: TensorBase) -> TensorBase:

@@ -15,8 +15,8 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, promote_types
 from plugrad.ops.composite.selection.positions import index_tensor
 from plugrad.tensor.base import sizes_of
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
-from plugrad.tensor.calls.kernels import broadcast_shapes
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor

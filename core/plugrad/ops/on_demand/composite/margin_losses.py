@@ -15,7 +15,7 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import find_operator
 from plugrad.dtype import FLOATING, float32, float64, int64
 from plugrad.tensor.base import needs_grad, sizes_of
-from plugrad.tensor.calls.kernels import broadcast_shapes
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.promotion import can_cast, promote_pair
 from plugrad.tensor.calls.schema_facts import named_results
 

@@ -9,8 +9,8 @@ from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import BOOL, FLOATING, DType, float32, float64
 from plugrad.ops.prepare.creation import number_text
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
-from plugrad.tensor.calls.kernels import broadcast_shapes
 
 Prepared = tuple[object, ...]
 

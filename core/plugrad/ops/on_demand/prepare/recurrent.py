@@ -8,7 +8,7 @@ from itertools import pairwise
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING
 from plugrad.tensor.base import TensorBase, sizes_of
-from plugrad.tensor.calls.kernels import raise_device_mismatch
+from plugrad.tensor.calls.operands import device_mismatch
 
 Sizes = tuple[int, ...]
 
@@ -62,7 +62,7 @@ def _check(
         expected["b_hh"] = (b_hh, (kinds * width,))
     for which, (tensor, sizes) in expected.items():
         if tensor.device is not gates.device:
-            raise_device_mismatch(gates.device, tensor.device)
+            raise device_mismatch(gates.device, tensor.device)
         if tensor.dtype is not gates.dtype:
             raise RuntimeError(
                 f"{name}(): expected {which} to have the dtype of gates, {gates.dtype}, got "
