@@ -18,7 +18,8 @@ def close(found: Any, expected: Any) -> None:
     assert found is not NotImplemented
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     tolerance = RTOL[expected.dtype.name]
-    np.testing.assert_allclose(found, expected, tolerance, 10 * tolerance)
+    scale = max(1.0, float(np.abs(expected).max(initial=0, where=np.isfinite(expected))))
+    np.testing.assert_allclose(found, expected, tolerance, 10 * tolerance * scale)
 
 
 @pytest.mark.parametrize(("rows", "inner", "columns"), SIZES)
@@ -51,14 +52,15 @@ def test_sums_with_products(
     close(kernels.addmm(spoilt, a, b, 0, 1), a @ b)
 
 
+@pytest.mark.parametrize("columns", [5, 2000])  # small, and by BLAS
 @pytest.mark.parametrize("shape", [(16,), (8, 16), (2, 4, 16), (2, 1, 4, 16)])
-def test_linear(kernels: Any, plain: Any, draw: Any, shape: Any) -> None:
-    x, weight, bias = draw(*shape), draw(5, 16), draw(5)
+def test_linear(kernels: Any, plain: Any, draw: Any, shape: Any, columns: int) -> None:
+    x, weight, bias = draw(*shape), draw(columns, 16), draw(columns)
     close(kernels.linear(x, weight, bias), plain["linear"](x, weight, bias))
     close(kernels.linear(x, weight, None), plain["linear"](x, weight, None))
     if len(shape) == 1:
         return
-    grad = draw(*shape[:-1], 5)
+    grad = draw(*shape[:-1], columns)
     for mask in ((True, True, True), (False, True, False), (True, False, True)):
         found = kernels.linear_backward(x, grad, weight, mask)
         expected = plain["linear_backward"](x, grad, weight, mask)
@@ -69,10 +71,21 @@ def test_linear(kernels: Any, plain: Any, draw: Any, shape: Any) -> None:
                 close(mine, other)
 
 
+def test_linear_of_turned_matrices(kernels: Any, plain: Any, draw: Any) -> None:
+    x, weight, bias = draw(40, 50).T, draw(40, 60).T, draw(60)
+    close(kernels.linear(x, weight, bias), plain["linear"](x, weight, bias))
+    contiguous = np.ascontiguousarray(x)
+    grad = draw(50, 60)
+    found = kernels.linear_backward(contiguous, grad, weight, (True, True, True))
+    expected = plain["linear_backward"](contiguous, grad, weight, (True, True, True))
+    for mine, other in zip(found, expected, strict=True):
+        close(mine, other)
+
+
 def test_what_is_large_or_does_not_fit_is_declined(kernels: Any, draw: Any) -> None:
     a, b = draw(40, 40), draw(40, 40)
     assert kernels.mm(a, b) is NotImplemented
-    assert kernels.linear(a, b, None) is NotImplemented
+    assert kernels.linear(draw(2, 40, 80)[..., ::2], b, None) is NotImplemented
     assert kernels.mm(draw(1, 5000), draw(5000, 1)) is NotImplemented
     assert kernels.mm(draw(3, 4), draw(3, 4)) is NotImplemented
     assert kernels.mm(draw(3, 0), draw(0, 4)) is NotImplemented

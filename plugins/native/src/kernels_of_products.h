@@ -3,7 +3,8 @@
 #ifndef PLUGRAD_KERNELS_OF_PRODUCTS_H
 #define PLUGRAD_KERNELS_OF_PRODUCTS_H
 
-#include "kinds.h"
+#include "kernels_of_sums.h"
+#include "kernels_of_views.h"
 
 /* Products of numbers up to which a call is served: beyond, BLAS is faster. */
 #define FEW_PRODUCTS (1 << 14)
@@ -171,6 +172,69 @@ static PyObject *addmm(PyObject *module, PyObject *const *args, Py_ssize_t count
     return (PyObject *)out;
 }
 
+/* All dimensions of a contiguous array but the last one as one; a new reference. */
+static PyObject *as_matrix(PyArrayObject *a)
+{
+    if (PyArray_NDIM(a) == 2) {
+        return Py_NewRef(a);
+    }
+    npy_intp columns = PyArray_DIM(a, PyArray_NDIM(a) - 1);
+    Layout made = {.ndim = 2,
+                   .shape = {PyArray_SIZE(a) / columns, columns},
+                   .strides = {columns * PyArray_ITEMSIZE(a), PyArray_ITEMSIZE(a)}};
+    return view_of(a, &made, 0);
+}
+
+/* a @ b by BLAS. References to the factors are taken over, which may be NULL. */
+static PyObject *product_by_blas(PyObject *a, PyObject *b)
+{
+    PyObject *found = a == NULL || b == NULL ? NULL : PyArray_MatrixProduct2(a, b, NULL);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return found;
+}
+
+/* A matrix with all dimensions of `like` but the last one in front. It is taken over, and may be
+   NULL. */
+static PyObject *with_front_of(PyArrayObject *like, PyObject *matrix)
+{
+    if (matrix == NULL || PyArray_NDIM(like) == 2) {
+        return matrix;
+    }
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = PyArray_NDIM(like);
+    memcpy(shape, PyArray_DIMS(like), (size_t)ndim * sizeof(npy_intp));
+    shape[ndim - 1] = PyArray_DIM((PyArrayObject *)matrix, 1);
+    PyArray_Dims sizes = {shape, ndim};
+    PyObject *shaped = PyArray_Newshape((PyArrayObject *)matrix, &sizes, NPY_CORDER);
+    Py_DECREF(matrix);
+    return shaped;
+}
+
+typedef struct {
+    PyArrayObject *out, *row;
+} RowAdded;
+
+static void do_add_row(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const RowAdded *work = given;
+    npy_intp n = PyArray_SIZE(work->row);
+    OF_TYPE(work->out, add_row)(at(DATA(work->out), work->out, from * n), DATA(work->row), to - from, n);
+}
+
+/* Of matrices that are not small; the bias is added in the same memory. */
+static PyObject *linear_by_blas(PyArrayObject *x, PyArrayObject *weight, PyArrayObject *bias)
+{
+    PyObject *found = product_by_blas(as_matrix(x), PyArray_Transpose(weight, NULL));
+    PyArrayObject *out = (PyArrayObject *)with_front_of(x, found);
+    if (out != NULL && bias != NULL) {
+        RowAdded work = {out, bias};
+        npy_intp n = PyArray_SIZE(bias), rows = PyArray_SIZE(out) / n;
+        SHARING(rows * n, LIGHT_SHARED, do_add_row, &work, rows, PART / n + 1);
+    }
+    return (PyObject *)out;
+}
+
 /* x, weight, bias */
 static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -179,7 +243,7 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
         return declined();
     }
     weight = turned(weight);
-    if (!can_multiply(&x, &weight)) {
+    if (x.columns != weight.rows) {
         return declined();
     }
     if (args[2] != Py_None) {
@@ -188,6 +252,12 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
             return declined();
         }
         bias = (Matrix){found, 1, 1, weight.columns, 0, 0, 1};
+    }
+    if (!can_multiply(&x, &weight)) {
+        return PyArray_SIZE(x.array) == 0 || weight.columns == 0 ||
+                       !(PyArray_NDIM(x.array) == 2 || is_plain(x.array))
+                   ? declined()
+                   : linear_by_blas(x.array, weight.array, bias.array);
     }
     npy_intp shape[NPY_MAXDIMS];
     int ndim = PyArray_NDIM(x.array);
@@ -200,6 +270,15 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return (PyObject *)out;
 }
 
+/* grad.T @ x by BLAS. */
+static PyObject *gradient_of_weight(PyArrayObject *grad, PyArrayObject *x)
+{
+    PyObject *rows = as_matrix(grad);
+    PyObject *across = rows == NULL ? NULL : PyArray_Transpose((PyArrayObject *)rows, NULL);
+    Py_XDECREF(rows);
+    return product_by_blas(across, as_matrix(x));
+}
+
 /* x, grad, weight, which gradients are wanted */
 static PyObject *linear_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -210,7 +289,12 @@ static PyObject *linear_backward(PyObject *module, PyObject *const *args, Py_ssi
         return declined();
     }
     Matrix across = turned(grad);
-    if (!can_multiply(&grad, &weight) || !can_multiply(&across, &x)) {
+    if (grad.columns != weight.rows) {
+        return declined();
+    }
+    int small = can_multiply(&grad, &weight) && can_multiply(&across, &x);
+    if (!small && (!is_plain(x.array) || !is_plain(grad.array) || PyArray_SIZE(x.array) == 0 ||
+                   PyArray_SIZE(grad.array) == 0)) {
         return declined();
     }
     PyObject *parts[3];
@@ -220,10 +304,20 @@ static PyObject *linear_backward(PyObject *module, PyObject *const *args, Py_ssi
             parts[i] = Py_NewRef(Py_None);
             continue;
         }
+        if (!small && i < 2) {
+            parts[i] =
+                i == 0 ? with_front_of(x.array, product_by_blas(as_matrix(grad.array),
+                                                                Py_NewRef(weight.array)))
+                       : gradient_of_weight(grad.array, x.array);
+            continue;
+        }
         PyArrayObject *out = i == 0   ? new_like(x.array)
                              : i == 1 ? new_like(weight.array)
                                       : new_array(1, &grad.columns, type);
-        if (i == 0 && out != NULL) {
+        if (!small && out != NULL) {
+            Sums work = {grad.array, out, grad.rows, grad.columns, 1.0};
+            sum_columns(&work);
+        } else if (i == 0 && out != NULL) {
             multiply_into(&grad, &weight, NULL, 0, 1, out);
         } else if (i == 1 && out != NULL) {
             multiply_into(&across, &x, NULL, 0, 1, out);
