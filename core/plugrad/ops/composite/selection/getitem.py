@@ -23,7 +23,7 @@ from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.graph.history import check_inplace
 from plugrad.tensor.aliasing.array_log import note_selected, note_stored
 from plugrad.tensor.aliasing.overlap import check_overlap
-from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
+from plugrad.tensor.base import TensorBase, ndim_of, needs_grad, sizes_of
 from plugrad.tensor.calls.arguments import type_name
 from plugrad.tensor.calls.overridable import OVERRIDES, find_tensor_like
 from plugrad.tensor.calls.promotion import check_scalar_fits, is_scalar, to_dtype
@@ -247,8 +247,9 @@ def _converted(self: Tensor, index: tuple[Any, ...]) -> list[Any]:
 def _count_named(self: Tensor, indices: list[Any]) -> int:
     """How many dimensions the indices take up; IndexError if there are not so many."""
     named = _named_dimensions(indices)
-    if named > self.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
+    ndim = ndim_of(self)
+    if named > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
     return named
 
 
@@ -329,12 +330,14 @@ def _assign_at(self: Tensor, indices: list[Any], place: int, value: object) -> N
 def _basic(self: Tensor, indices: list[Any]) -> tuple[Tensor, list[Any]]:
     """The view that the basic indices give, and the advanced ones by its dimensions."""
     named = _count_named(self, indices)
-    ndim = self.ndim
+    ndim = ndim_of(self)
     view = self
     advanced: list[Any] = []
     dim = 0
     for place, entry in enumerate(indices):
-        if entry is Ellipsis:
+        if type(entry) is int:
+            view = _select(view, dim, place, entry)
+        elif entry is Ellipsis:
             dim += ndim - named
         elif entry is None:
             view = F.unsqueeze(view, dim)
