@@ -43,6 +43,15 @@ def _row_blocks(count: int, size: int) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
+def _reciprocal_root(rows: Array, size: int, eps: float, out: Array) -> None:
+    """1 / the root of each row's mean square and eps, in a column."""
+    np.vecdot(rows, rows, out[:, 0])
+    out /= rows.dtype.type(size)
+    out += rows.dtype.type(eps)
+    np.sqrt(out, out)
+    np.reciprocal(out, out)
+
+
 def layer_norm(
     x: Array, shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Any, Any, Any]:
@@ -64,11 +73,7 @@ def layer_norm(
     for part in _row_blocks(count, size):
         centered = np.subtract(rows[part], mean[part], out[part])
         deviation = rstd[part]
-        np.vecdot(centered, centered, deviation[:, 0])
-        deviation /= divisor
-        deviation += x.dtype.type(eps)
-        np.sqrt(deviation, deviation)
-        np.reciprocal(deviation, deviation)
+        _reciprocal_root(centered, size, eps, deviation)
         centered *= deviation
         if weight is not None:
             centered *= weight.reshape(-1)
@@ -121,6 +126,138 @@ def layer_norm_backward(
         to_input.reshape(x.shape) if mask[0] else None,
         to_weight.reshape(shape) if mask[1] else None,
         _total(grads, 0).reshape(shape) if mask[2] else None,
+    )
+
+
+def rms_norm(
+    x: Array, shape: tuple[int, ...], weight: Array | None, eps: float
+) -> tuple[Any, Any]:
+    """The input over the root of its mean square, and the reciprocal of that root with the
+    normalised dimensions kept as 1. It stays in float32 for 16-bit inputs."""
+    if is_narrow(x):
+        out, rstd = rms_norm(widen(x), shape, _wide(weight), eps)
+        return out.astype(x.dtype), rstd
+    leading = x.shape[: x.ndim - len(shape)]
+    count, size = math.prod(leading), math.prod(shape)
+    rows = x.reshape(count, size)
+    out = np.empty((count, size), x.dtype)
+    rstd = np.empty((count, 1), x.dtype)
+    for part in _row_blocks(count, size):
+        _reciprocal_root(rows[part], size, eps, rstd[part])
+        normalized = np.multiply(rows[part], rstd[part], out[part])
+        if weight is not None:
+            normalized *= weight.reshape(-1)
+    return out.reshape(x.shape), rstd.reshape(leading + (1,) * len(shape))
+
+
+def rms_norm_backward(
+    grad: Array,
+    x: Array,
+    shape: tuple[int, ...],
+    rstd: Array,
+    weight: Array | None,
+    mask: tuple[bool, bool],
+) -> tuple[Any, Any]:
+    if is_narrow(x):
+        wide = rms_norm_backward(widen(grad), widen(x), shape, rstd, _wide(weight), mask)
+        return _narrowed(wide, (x, x if weight is None else weight))  # type: ignore[no-any-return]  # two in, two out
+    size = math.prod(shape)
+    count = math.prod(x.shape[: x.ndim - len(shape)])
+    grads, inputs = grad.reshape(count, size), x.reshape(count, size)
+    deviation = rstd.reshape(count, 1)
+    factor = None if weight is None else weight.reshape(-1)
+    to_input = np.empty((count, size), x.dtype)
+    to_weight = np.zeros(size, x.dtype)
+    for part in _row_blocks(count, size):
+        normalized = np.multiply(inputs[part], deviation[part], to_input[part])
+        if mask[1]:
+            to_weight += np.einsum("ij,ij->j", grads[part], normalized)
+        if mask[0]:
+            weighted = grads[part] if factor is None else grads[part] * factor
+            along = np.vecdot(weighted, normalized)[:, None]
+            along /= x.dtype.type(size)
+            normalized *= along
+            np.subtract(weighted, normalized, normalized)
+            normalized *= deviation[part]
+    return (
+        to_input.reshape(x.shape) if mask[0] else None,
+        to_weight.reshape(shape) if mask[1] else None,
+    )
+
+
+def group_norm(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    samples: int,
+    channels: int,
+    size: int,
+    groups: int,
+    eps: float,
+) -> tuple[Any, Any, Any]:
+    """The normalised input, and mean and 1 / deviation of each group (samples, groups).
+
+    Those have the dtype of the parameters.
+    """
+    if is_narrow(x):
+        wide = (widen(x), _wide(weight), _wide(bias))
+        out, mean, rstd = group_norm(*wide, samples, channels, size, groups, eps)
+        kept = np.result_type(*(a for a in (x, weight, bias) if a is not None))
+        return out.astype(x.dtype), mean.astype(kept), rstd.astype(kept)
+    rows = x.reshape(samples, groups, channels // groups * size)
+    normalized, mean, rstd = layer_norm(rows, rows.shape[2:], None, None, eps)
+    out = normalized.reshape(samples, channels, size)
+    if weight is not None:
+        out *= weight.reshape(channels, 1)
+    if bias is not None:
+        out += bias.reshape(channels, 1)
+    return out.reshape(x.shape), mean.reshape(samples, groups), rstd.reshape(samples, groups)
+
+
+def group_norm_backward(
+    grad: Array,
+    x: Array,
+    mean: Array,
+    rstd: Array,
+    weight: Array | None,
+    samples: int,
+    channels: int,
+    size: int,
+    groups: int,
+    mask: Mask,
+) -> tuple[Any, Any, Any]:
+    sizes = (samples, channels, size, groups)
+    if is_narrow(x):
+        given = (widen(grad), widen(x), widen(mean), widen(rstd), _wide(weight))
+        found = group_norm_backward(*given, *sizes, mask)
+        return _narrowed(found, (x, mean, mean))  # type: ignore[no-any-return]  # three in, three out
+    rows = (samples, groups, channels // groups * size)
+    by_channel = (samples, channels, size)
+    grads = grad.reshape(by_channel)
+    center, deviation = mean.reshape(*rows[:2], 1), rstd.reshape(*rows[:2], 1)
+    normalized = x.reshape(rows) - center
+    normalized *= deviation
+    to_bias = _total(grads, 2) if mask[0] or mask[2] else None
+    to_weight = np.vecdot(grads, normalized.reshape(by_channel)) if mask[0] or mask[1] else None
+    to_input = None
+    if mask[0]:
+        # What each channel adds to the sums over its group.
+        factor = 1 if weight is None else weight
+        along, shift = (
+            _total((part * factor).reshape(samples, groups, -1), 2, None, None, True)
+            / x.dtype.type(max(rows[2], 1))
+            for part in (to_weight, to_bias)
+        )
+        normalized *= along
+        normalized += shift
+        weighted = grads if weight is None else grads * weight.reshape(channels, 1)
+        to_input = np.subtract(weighted.reshape(rows), normalized, normalized)
+        to_input *= deviation
+        to_input = to_input.reshape(x.shape)
+    return (
+        to_input,
+        _total(to_weight, 0) if mask[1] else None,
+        _total(to_bias, 0) if mask[2] else None,
     )
 
 
@@ -307,6 +444,10 @@ def one_hot(indices: Array, classes: int) -> Any:
 
 
 KERNELS: Final[dict[str, Kernel]] = {
+    "_fused_rms_norm": rms_norm,
+    "_fused_rms_norm_backward": rms_norm_backward,
+    "native_group_norm": group_norm,
+    "native_group_norm_backward": group_norm_backward,
     "native_layer_norm": layer_norm,
     "native_layer_norm_backward": layer_norm_backward,
     "native_batch_norm": batch_norm,

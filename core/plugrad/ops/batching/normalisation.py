@@ -1,4 +1,4 @@
-"""Rules of layer and batch normalisation, and of their gradients."""
+"""Rules of layer, group and batch normalisation, and of their gradients."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad._generated.settings import GATHERED, LayerNorm
+from plugrad._generated.settings import GATHERED, GroupNorm, LayerNorm
 from plugrad.ops.batching.dims import cast, first_of, logical_rank, moved, padded, spread, to_front
 from plugrad.ops.batching.folding import merged, split
 from plugrad.ops.batching.table import with_settings
@@ -86,6 +86,120 @@ def native_layer_norm_backward(
     if output_mask[2]:
         found[2] = cast(_summed(grad, over), like.dtype)
     return tuple(found), tuple([None if item is None else 0 for item in found])
+
+
+def _fused_rms_norm(
+    info: VmapInfo, dims: Dims, input: Tensor, settings: LayerNorm, eps: float | None
+) -> tuple[Any, Any]:
+    weight, shape = settings.weight, settings.normalized_shape
+    front = to_front(input, dims[0])
+    place = None if dims[0] is None else 0
+    first = LayerNorm(shape, first_of(weight, dims[2]), None)
+    prepare.fused_rms_norm(first_of(input, dims[0]), first, eps)
+    if weight is None or dims[2] is None:
+        return C.call__fused_rms_norm_with(front, settings, eps), (place, place)
+    out, rstd = F._fused_rms_norm(front, shape, None, eps)
+    out = out * padded(weight, dims[2], logical_rank(input, dims[0]))
+    return (cast(out, input.dtype), rstd), (0, place)
+
+
+def _fused_rms_norm_backward(
+    info: VmapInfo,
+    dims: Dims,
+    grad_out: Tensor,
+    input: Tensor,
+    settings: LayerNorm,
+    rstd: Tensor,
+    output_mask: tuple[bool, bool],
+) -> tuple[Any, Any]:
+    shape, weight = settings.normalized_shape, settings.weight
+    size = info.batch_size
+    rank = logical_rank(input, dims[1])
+    grad, x = spread(grad_out, dims[0], size), spread(input, dims[1], size)
+    deviation = spread(rstd, dims[3], size)
+    found: list[Any] = [None, None]
+    if output_mask[0]:
+        through: Any = grad
+        factor: Any = weight
+        if dims[4] is not None:
+            through, factor = cast(grad * padded(factor, dims[4], rank), grad.dtype), None
+        found[0] = F._fused_rms_norm_backward(
+            through, x, shape, deviation, factor, (True, False)
+        )[0]
+    if output_mask[1]:
+        like = input if weight is None else weight
+        over = tuple(range(1, 1 + rank - len(shape)))
+        found[1] = cast(_summed(grad * (x * deviation), over), like.dtype)
+    return tuple(found), tuple([None if item is None else 0 for item in found])
+
+
+def native_group_norm(
+    info: VmapInfo, dims: Dims, input: Tensor, settings: GroupNorm, eps: float
+) -> tuple[Any, Any]:
+    weight, bias = settings.weight, settings.bias
+    sizes = (settings.N, settings.C, settings.HxW, settings.group)
+    first = GroupNorm(first_of(weight, dims[1]), first_of(bias, dims[2]), *sizes)
+    prepare.native_group_norm(first_of(input, dims[0]), first, eps)
+    size, mapped = info.batch_size, dims[1] is not None or dims[2] is not None
+    parameters = (None, None) if mapped else (weight, bias)
+    samples = _samples(info, input, dims[0])
+    found = F.native_group_norm(samples, *parameters, size * settings.N, *sizes[1:], eps)
+    out, mean, rstd = (split(item, 0, size, settings.N) for item in found)
+    if mapped:
+        apart = F.reshape(out, (size, *sizes[:3]))
+        for parameter, dim, combined in ((weight, dims[1], F.mul), (bias, dims[2], F.add)):
+            if parameter is not None:
+                front = F.reshape(spread(parameter, dim, size), (size, 1, settings.C, 1))
+                apart = combined(apart, front)
+        out = cast(F.reshape(apart, sizes_of(out)), input.dtype)
+    return (out, mean, rstd), (0, 0, 0)
+
+
+def native_group_norm_backward(
+    info: VmapInfo,
+    dims: Dims,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    settings: GroupNorm,
+    output_mask: Mask,
+) -> tuple[Any, Any]:
+    size, weight = info.batch_size, settings.weight
+    sizes = (settings.N, settings.C, settings.HxW, settings.group)
+    grad, x = spread(grad_out, dims[0], size), spread(input, dims[1], size)
+    center, deviation = spread(mean, dims[2], size), spread(rstd, dims[3], size)
+    shape = (size, *prepare.by_group(settings))
+    apart = F.reshape(grad, shape)
+    found: list[Any] = [None, None, None]
+    if output_mask[0]:
+        through: Any = grad
+        factor: Any = weight
+        if factor is not None and dims[4] is not None:
+            beside = (size, *prepare.beside_groups(settings))
+            through = apart * F.reshape(spread(factor, dims[4], size), beside)
+            through, factor = cast(F.reshape(through, sizes_of(grad)), grad.dtype), None
+        parts = [merged(part, 0, 0) for part in (through, x, center, deviation)]
+        wanted = (True, False, False)
+        rest = (factor, size * settings.N, *sizes[1:], wanted)
+        to_input = F.native_group_norm_backward(*parts, *rest)[0]
+        found[0] = split(to_input, 0, size, sizes_of(x)[1])
+    # What the operator adds up over is the batch as well.
+    kept = (*shape[:3], 1, 1)
+    if output_mask[1]:
+        normalized = (F.reshape(x, shape) - F.reshape(center, kept)) * F.reshape(deviation, kept)
+        found[1] = F.sum(apart * normalized, (1, 4))
+    if output_mask[2]:
+        found[2] = F.sum(apart, (1, 4))
+    for place in (1, 2):
+        if found[place] is not None:
+            found[place] = cast(F.reshape(found[place], (size, settings.C)), mean.dtype)
+    return tuple(found), tuple([None if item is None else 0 for item in found])
+
+
+def _samples(info: VmapInfo, x: Tensor, dim: int | None) -> Tensor:
+    """(B * N, ...): the samples of all elements of the batch."""
+    return merged(spread(x, dim, info.batch_size), 0, 0)
 
 
 def _summed(x: Tensor, over: Sizes) -> Tensor:
@@ -181,9 +295,13 @@ def native_batch_norm_backward(
 
 
 RULES: Final[dict[str, Rule]] = {
+    "_fused_rms_norm": with_settings(_fused_rms_norm),
+    "_fused_rms_norm_backward": with_settings(_fused_rms_norm_backward),
     "_native_batch_norm_legit_functional": native_batch_norm_functional,
     "native_batch_norm": native_batch_norm,
     "native_batch_norm_backward": native_batch_norm_backward,
+    "native_group_norm": with_settings(native_group_norm),
+    "native_group_norm_backward": with_settings(native_group_norm_backward),
     "native_layer_norm": with_settings(native_layer_norm),
     "native_layer_norm_backward": with_settings(native_layer_norm_backward),
 }

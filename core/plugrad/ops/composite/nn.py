@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad._generated.settings import BatchNorm, LayerNorm, Pooling
-from plugrad.dispatch.backends.kernel_errors import not_implemented
-from plugrad.dtype import FLOATING, finfo
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.ops.composite.layers.adaptive_pooling import (
     adaptive_avg_pool2d as adaptive_avg_pool2d,
@@ -35,24 +33,28 @@ from plugrad.ops.composite.layers.embedding import (
 )
 from plugrad.ops.composite.layers.embedding import native_dropout as native_dropout
 from plugrad.ops.composite.layers.embedding import one_hot as one_hot
+from plugrad.ops.composite.layers.group_norm import group_norm as group_norm
+from plugrad.ops.composite.layers.group_norm import native_group_norm as native_group_norm
+from plugrad.ops.composite.layers.group_norm import (
+    native_group_norm_backward as native_group_norm_backward,
+)
 from plugrad.ops.composite.layers.pooling import avg_pool2d as avg_pool2d
 from plugrad.ops.composite.layers.pooling import avg_pool2d_backward as avg_pool2d_backward
 from plugrad.ops.composite.layers.pooling import max_pool2d_with_indices as max_pool2d_with_indices
 from plugrad.ops.composite.layers.pooling import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
-from plugrad.ops.composite.layers.signals import avg_pool1d as avg_pool1d
-from plugrad.ops.prepare.normalisation import (
-    check_normalized_shape,
-    check_parameter_dtypes,
-    native_layer_norm,
+from plugrad.ops.composite.layers.rms_norm import (
+    fused_rms_norm_backward_by_mean as fused_rms_norm_backward_by_mean,
 )
-from plugrad.tensor.base import sizes_of
+from plugrad.ops.composite.layers.rms_norm import fused_rms_norm_by_mean as fused_rms_norm_by_mean
+from plugrad.ops.composite.layers.rms_norm import normalised_dims
+from plugrad.ops.composite.layers.rms_norm import rms_norm as rms_norm
+from plugrad.ops.composite.layers.signals import avg_pool1d as avg_pool1d
+from plugrad.ops.prepare.normalisation import native_layer_norm
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
-
-Ints = tuple[int, ...]
 
 
 def layer_norm(input: Tensor, settings: LayerNorm, eps: float, cudnn_enable: bool) -> Tensor:
@@ -63,7 +65,7 @@ def native_layer_norm_by_mean(
     input: Tensor, settings: LayerNorm, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     native_layer_norm(input, settings, eps)
-    dims = _normalised_dims(input, settings)
+    dims = normalised_dims(input, settings)
     weight, bias = settings.weight, settings.bias
     x = widened(input)
     mean = x.mean(dim=dims, keepdim=True)
@@ -85,7 +87,7 @@ def native_layer_norm_backward_by_mean(
     rstd: Tensor,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    dims = _normalised_dims(input, settings)
+    dims = normalised_dims(input, settings)
     first = dims[0]
     weight, bias = settings.weight, settings.bias
     leading = tuple(range(first))
@@ -106,72 +108,6 @@ def native_layer_norm_backward_by_mean(
         summed = grad.clone() if not leading else wide.sum(dim=leading)
         to_bias = in_dtype_of(summed, input if bias is None else bias)
     return to_input, to_weight, to_bias
-
-
-def _normalised_dims(input: Tensor, settings: LayerNorm) -> Ints:
-    return tuple(range(input.ndim - len(settings.normalized_shape), input.ndim))
-
-
-def rms_norm(input: Tensor, settings: LayerNorm, eps: float | None) -> Tensor:
-    count = len(settings.normalized_shape)
-    if input.ndim < count:
-        raise ValueError(
-            f"Input tensor must have at least {count} dimensions, but got {input.ndim}"
-        )
-    check_normalized_shape(input, settings)
-    weight = settings.weight
-    if input.dtype.category < FLOATING:
-        raise not_implemented("rms_norm", input.dtype)
-    dims = _normalised_dims(input, settings)
-    x = widened(input)
-    small = finfo(x.dtype).eps if eps is None else eps
-    out = x * ((x * x).mean(dim=dims, keepdim=True) + small).rsqrt()
-    if weight is not None:
-        out = out * widened(weight)
-    return in_dtype_of(out, input)
-
-
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    cudnn_enabled: bool,
-) -> Tensor:
-    shape = sizes_of(input)
-    if len(shape) < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
-        )
-    channels = shape[1]
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if channels % num_groups != 0:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {list(shape)} and num_groups={num_groups}"
-        )
-    for name, parameter in (("weight", weight), ("bias", bias)):
-        if parameter is not None and sizes_of(parameter) != (channels,):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, "
-                f"but got {name} of shape {list(sizes_of(parameter))} and input of shape "
-                f"{list(shape)}"
-            )
-    size = channels // num_groups
-    for extent in shape[2:]:
-        size *= extent
-    check_parameter_dtypes(input.dtype, weight, bias)
-    flat = widened(input).reshape((shape[0], num_groups, size))
-    normed = C.call_native_layer_norm(flat, (size,), None, None, eps)[0]
-    out = C.call__unsafe_view(normed.contiguous(), shape)
-    along = (1, channels) + (1,) * (len(shape) - 2)
-    if weight is not None:
-        out = out * widened(weight).reshape(along)
-    if bias is not None:
-        out = out + widened(bias).reshape(along)
-    return in_dtype_of(out, input)
 
 
 def batch_norm(

@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
-from plugrad._generated.settings import BatchNorm, Convolution, LayerNorm, Pooling
+from plugrad._generated.settings import BatchNorm, Convolution, GroupNorm, LayerNorm, Pooling
 from plugrad.ops.composite.layers.maxima import at_places
+from plugrad.ops.prepare.normalisation import beside_groups, by_group
 from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,23 @@ def layer_norm_gradients(
     return C.call_native_layer_norm_backward_with(grad, input, settings, mean, rstd, mask)
 
 
+def rms_norm_gradients(
+    grad: Tensor, input: Tensor, settings: LayerNorm, rstd: Tensor, mask: tuple[bool, bool]
+) -> Any:
+    return C.call__fused_rms_norm_backward_with(grad, input, settings, rstd, mask)
+
+
+def group_norm_gradients(
+    grad: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    settings: GroupNorm,
+    mask: tuple[bool, bool, bool],
+) -> Any:
+    return C.call_native_group_norm_backward_with(grad, input, mean, rstd, settings, mask)
+
+
 def batch_norm_gradients(
     grad: Tensor,
     input: Tensor,
@@ -57,15 +75,68 @@ def layer_norm_double_backward(
     first = ndim - len(settings.normalized_shape)
     dims = tuple(range(first, ndim))
     weight = settings.weight
-    # The reciprocal deviation that was used tells eps, up to rounding; in float64 that is exact
-    # enough, and a graph through mean and variance is needed for derivatives of third order.
     centered = input - input.mean(dim=dims, keepdim=True)
-    variance = (centered * centered).mean(dim=dims, keepdim=True)
-    eps = ((rstd * rstd).reciprocal() - variance).detach()
-    invstd = (variance + eps).rsqrt()
+    normalized, invstd = again_normalised(centered, rstd, dims)
     return _normalisation_double_backward(
-        grads, grad_out, centered * invstd, invstd, dims, weight, tuple(range(first)), mask
+        grads, grad_out, normalized, invstd, dims, weight, tuple(range(first)), mask
     )
+
+
+def again_normalised(x: Tensor, rstd: Tensor, dims: Ints) -> tuple[Tensor, Tensor]:
+    """x over the root of its mean square and eps, and the reciprocal of that.
+
+    The reciprocal deviation that was used tells eps, up to rounding; in float64 that is exact
+    enough, and a graph through it is needed for derivatives of higher order.
+    """
+    square = (x * x).mean(dim=dims, keepdim=True)
+    eps = ((rstd * rstd).reciprocal() - square).detach()
+    invstd = (square + eps).rsqrt()
+    return x * invstd, invstd
+
+
+def rms_norm_double_backward(
+    grads: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    settings: LayerNorm,
+    rstd: Tensor,
+    mask: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    first = input.ndim - len(settings.normalized_shape)
+    dims, leading = tuple(range(first, input.ndim)), tuple(range(first))
+    normalized, invstd = again_normalised(input, rstd, dims)
+    rest = (settings.weight, leading, mask)
+    cotangents = (grads[0], grads[1], None)
+    return _normalisation_double_backward(
+        cotangents, grad_out, normalized, invstd, dims, *rest, centered=False
+    )
+
+
+def group_norm_double_backward(
+    grads: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    rstd: Tensor,
+    settings: GroupNorm,
+    mask: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    shape, beside, dims = by_group(settings), beside_groups(settings), (2, 3)
+    x = input.reshape(shape)
+    centered = x - x.mean(dim=dims, keepdim=True)
+    normalized, invstd = again_normalised(centered, rstd.reshape((*shape[:2], 1, 1)), dims)
+    weight = None if settings.weight is None else settings.weight.reshape(beside)
+    to_result: Tensor | None = grads[0]
+    if to_result is not None:
+        to_result = to_result.reshape(shape)
+    cotangents = (to_result, grads[1], grads[2])
+    to_grad_out, to_input, to_weight = _normalisation_double_backward(
+        cotangents, grad_out.reshape(shape), normalized, invstd, dims, weight, (0, 3), mask, beside
+    )
+    if to_grad_out is not None:
+        to_grad_out = to_grad_out.reshape(sizes_of(grad_out))
+    if to_input is not None:
+        to_input = to_input.reshape(sizes_of(input))
+    return to_grad_out, to_input, to_weight
 
 
 def batch_norm_double_backward(
@@ -106,12 +177,14 @@ def _normalisation_double_backward(
     parameter_dims: Ints,
     mask: tuple[bool, ...],
     parameter_shape: Ints | None = None,
+    centered: bool = True,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Gradients of a normalisation's gradients toward grad_out, input and weight.
 
     With x the normalised input, v = grad_out * weight and the symmetric projection
     P(v) = invstd * (v - mean(v) - x * mean(v * x)), the gradients are P(v), sum(grad_out * x) and
-    sum(grad_out). `a`, `b` and `c` are their cotangents.
+    sum(grad_out). `a`, `b` and `c` are their cotangents. What is not centered, as in rms_norm, has
+    no mean(v) in P.
     """
     a, b, c = _cotangents(grads, parameter_shape)
     to_grad_out: Tensor | None = None
@@ -119,9 +192,8 @@ def _normalisation_double_backward(
     to_weight: Tensor | None = None
     along: Tensor | None = None
     if a is not None:
-        mean_a = a.mean(dim=dims, keepdim=True)
         mean_ax = (a * normalized).mean(dim=dims, keepdim=True)
-        along = (a - mean_a - normalized * mean_ax) * invstd
+        along = _projected(a, normalized, mean_ax, invstd, dims, centered)
         if mask[2]:
             to_weight = _sum_over(grad_out * along, parameter_dims)
     if mask[0]:
@@ -134,20 +206,29 @@ def _normalisation_double_backward(
         stretched: Tensor | None = None
         if a is not None:
             v = grad_out if weight is None else grad_out * weight
-            mean_v = v.mean(dim=dims, keepdim=True)
             mean_vx = (v * normalized).mean(dim=dims, keepdim=True)
             toward = _plus(toward, (a * mean_vx + v * mean_ax) * -invstd)
-            overlap = (a * v).mean(dim=dims, keepdim=True) - mean_a * mean_v - mean_ax * mean_vx
+            overlap = (a * v).mean(dim=dims, keepdim=True) - mean_ax * mean_vx
+            if centered:
+                mean_a, mean_v = a.mean(dim=dims, keepdim=True), v.mean(dim=dims, keepdim=True)
+                overlap = overlap - mean_a * mean_v
             stretched = overlap * invstd * invstd * normalized
         if toward is not None:
-            mean_q = toward.mean(dim=dims, keepdim=True)
             mean_qx = (toward * normalized).mean(dim=dims, keepdim=True)
-            to_input = (toward - mean_q - normalized * mean_qx) * invstd
+            to_input = _projected(toward, normalized, mean_qx, invstd, dims, centered)
             if stretched is not None:
                 to_input = to_input - stretched
     if to_weight is not None and parameter_shape is not None:
         to_weight = to_weight.reshape((-1,))
     return (to_grad_out, to_input, to_weight)
+
+
+def _projected(
+    v: Tensor, normalized: Tensor, mean_vx: Tensor, invstd: Tensor, dims: Ints, centered: bool
+) -> Tensor:
+    """P(v), with mean(v * x)."""
+    rest = v - v.mean(dim=dims, keepdim=True) if centered else v
+    return (rest - normalized * mean_vx) * invstd
 
 
 def _cotangents(

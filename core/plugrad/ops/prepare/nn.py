@@ -8,7 +8,12 @@ from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dtype import FLOATING, bool_, int32, int64
 from plugrad.ops.prepare.convolution import convolution as convolution
 from plugrad.ops.prepare.convolution import convolution_backward as convolution_backward
+from plugrad.ops.prepare.normalisation import fused_rms_norm as fused_rms_norm
 from plugrad.ops.prepare.normalisation import native_batch_norm as native_batch_norm
+from plugrad.ops.prepare.normalisation import native_group_norm as native_group_norm
+from plugrad.ops.prepare.normalisation import (
+    native_group_norm_backward as native_group_norm_backward,
+)
 from plugrad.ops.prepare.normalisation import native_layer_norm as native_layer_norm
 from plugrad.ops.prepare.pooling import avg_pool2d as avg_pool2d
 from plugrad.ops.prepare.pooling import avg_pool2d_backward as avg_pool2d_backward

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from plugrad._generated.settings import BatchNorm, LayerNorm
-from plugrad.dtype import DType, float32
+from plugrad._generated.settings import BatchNorm, GroupNorm, LayerNorm
+from plugrad.dispatch.backends.kernel_sources import DECLINED
+from plugrad.dtype import DType, finfo, float32
 from plugrad.ops.prepare.activation import check_real_floating
+from plugrad.tensor.aliasing.layout import is_contiguous
 from plugrad.tensor.base import TensorBase, numel_of, sizes_of
 
 
@@ -41,6 +43,93 @@ def _check_shape(name: str, parameter: TensorBase | None, shape: tuple[int, ...]
             f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
             f"{list(sizes_of(parameter))} and normalized_shape = {list(shape)}"
         )
+
+
+def fused_rms_norm(input: TensorBase, settings: LayerNorm, eps: float | None) -> object:
+    """Declines what is not contiguous: its result lies in memory in an order of its own."""
+    check_normalized_shape(input, settings)
+    check_real_floating("rms_norm", input.dtype)
+    check_parameter_dtypes(input.dtype, settings.weight)
+    if not is_contiguous(input):
+        return DECLINED
+    small = rms_norm_eps(input.dtype, eps)
+    return (input, settings.normalized_shape, settings.weight, small)
+
+
+def rms_norm_eps(dtype: DType, eps: float | None) -> float:
+    """Without one, that of the dtype in which the norm is computed."""
+    if eps is not None:
+        return eps
+    return finfo(float32 if dtype.itemsize == 2 else dtype).eps
+
+
+def native_group_norm(input: TensorBase, settings: GroupNorm, eps: float) -> object:
+    """Declines what is not contiguous: its result lies in memory in an order of its own."""
+    _check_groups(input, settings)
+    check_parameter_dtypes(input.dtype, settings.weight, settings.bias)
+    check_real_floating("GroupNormKernelImpl", input.dtype)
+    _check_count("X", input, settings)
+    if not is_contiguous(input):
+        return DECLINED
+    weight, bias = settings.weight, settings.bias
+    return (input, weight, bias, settings.N, settings.C, settings.HxW, settings.group, eps)
+
+
+def native_group_norm_backward(
+    grad_out: TensorBase,
+    input: TensorBase,
+    mean: TensorBase,
+    rstd: TensorBase,
+    settings: GroupNorm,
+    output_mask: tuple[bool, bool, bool],
+) -> tuple[object, ...]:
+    _check_groups(input, settings)
+    _check_count("dY", grad_out, settings)
+    _check_count("X", input, settings)
+    sizes = (settings.N, settings.C, settings.HxW, settings.group)
+    return (grad_out, input, mean, rstd, settings.weight, *sizes, output_mask)
+
+
+def by_group(settings: GroupNorm) -> tuple[int, int, int, int]:
+    """The shape in which groups are dimensions: samples, groups, channels of one, elements."""
+    size = settings.C // settings.group
+    return (settings.N, settings.group, size, settings.HxW)
+
+
+def beside_groups(settings: GroupNorm) -> tuple[int, int, int, int]:
+    """The shape in which a channel's parameter broadcasts with that."""
+    return (1, settings.group, settings.C // settings.group, 1)
+
+
+def _check_groups(input: TensorBase, settings: GroupNorm) -> None:
+    shape, channels, groups = sizes_of(input), settings.C, settings.group
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    if channels % groups != 0:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(shape)} and num_groups={groups}"
+        )
+    for name, parameter in (("weight", settings.weight), ("bias", settings.bias)):
+        if parameter is not None and sizes_of(parameter) != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(sizes_of(parameter))} and input of shape "
+                f"{list(shape)}"
+            )
+
+
+def _check_count(name: str, tensor: TensorBase, settings: GroupNorm) -> None:
+    if numel_of(tensor) != settings.N * settings.C * settings.HxW:
+        raise RuntimeError(
+            f"Expected {name}.numel() == N * C * HxW to be true, but got false: N={settings.N}, "
+            f"C={settings.C}, HxW={settings.HxW}, and the shape is {list(sizes_of(tensor))}"
+        )
+
+
+def is_parameter_dtype(dtype: DType, other: DType) -> bool:
+    """Whether a parameter of a dtype goes with an input of another one."""
+    return dtype is other or (dtype is float32 and other.itemsize == 2)
 
 
 def check_parameter_dtypes(dtype: DType, *parameters: TensorBase | None) -> None:

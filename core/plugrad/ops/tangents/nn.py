@@ -2,7 +2,8 @@
 
 A normalisation is y = x * weight + bias with x = (input - mean) * rstd, the normalised input. Along
 a tangent t of the input, x changes by P(t) = rstd * (t - mean(t) - x * mean(x * t)), and by
-rstd * t where mean and deviation are given.
+rstd * t where mean and deviation are given. What is not centered, as in rms_norm, is
+x = input * rstd, and has no mean(t) in P.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
-from plugrad._generated.settings import BatchNorm, Convolution, LayerNorm
+from plugrad._generated.settings import BatchNorm, Convolution, GroupNorm, LayerNorm
 from plugrad.graph.forward_rule import plus
+from plugrad.ops.formulas.nn import again_normalised
+from plugrad.ops.prepare.normalisation import beside_groups, by_group
+from plugrad.tensor.base import sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -30,11 +34,13 @@ class _Normalised:
         x: the normalised input.
         rstd: the reciprocal deviation.
         dims: what is normalised over; None if mean and deviation are given.
+        centered: whether the mean was subtracted.
     """
 
     x: Tensor
     rstd: Tensor
     dims: Ints | None
+    centered: bool = True
 
     def mean(self, t: Tensor) -> Any:
         return t.mean(dim=self.dims, keepdim=True)
@@ -43,11 +49,15 @@ class _Normalised:
         """P(t): how x changes along a tangent of the input."""
         if self.dims is None:
             return t * self.rstd
-        return (t - self.mean(t) - self.x * self.mean(self.x * t)) * self.rstd
+        rest = t - self.mean(t) if self.centered else t
+        return (rest - self.x * self.mean(self.x * t)) * self.rstd
 
     def change_of_rstd(self, t: Tensor) -> Any:
-        """How the reciprocal deviation changes, by itself."""
+        """How the reciprocal deviation changes, in units of itself."""
         return None if self.dims is None else -(self.rstd * self.mean(self.x * t))
+
+    def tangent_of_rstd(self, t: Tensor) -> Any:
+        return self.change_of_rstd(t) * self.rstd
 
     def backward_tangent(self, v: Tensor, v_t: Any, t: Any) -> Any:
         """The tangent of P(v), the gradient toward the input, along v_t and the input's t."""
@@ -66,15 +76,22 @@ def _by_input(input: Tensor, dims: Ints, eps: Any) -> _Normalised:
     return _Normalised(centered * rstd, rstd, dims)
 
 
-def _layer_norm(input: Tensor, normalized_shape: Ints, rstd: Tensor) -> _Normalised:
+def _layer_norm(
+    input: Tensor, normalized_shape: Ints, rstd: Tensor, centered: bool = True
+) -> _Normalised:
     ndim = input.ndim
-    dims = tuple(range(ndim - len(normalized_shape), ndim))
-    # The reciprocal deviation that was used tells eps, up to rounding.
-    centered = input - input.mean(dim=dims, keepdim=True)
-    variance = (centered * centered).mean(dim=dims, keepdim=True)
-    eps = ((rstd * rstd).reciprocal() - variance).detach()
-    fresh = (variance + eps).rsqrt()
-    return _Normalised(centered * fresh, fresh, dims)
+    return _again(input, rstd, tuple(range(ndim - len(normalized_shape), ndim)), centered)
+
+
+def _again(input: Tensor, rstd: Tensor, dims: Ints, centered: bool) -> _Normalised:
+    x = input - input.mean(dim=dims, keepdim=True) if centered else input
+    return _Normalised(*again_normalised(x, rstd, dims), dims, centered)
+
+
+def _group_norm(input: Tensor, rstd: Tensor, settings: GroupNorm) -> _Normalised:
+    """Of the input as (N, groups, channels of one, elements)."""
+    shape = by_group(settings)
+    return _again(input.reshape(shape), rstd.reshape((*shape[:2], 1, 1)), (2, 3), True)
 
 
 def _batch_norm(input: Tensor, settings: BatchNorm) -> tuple[_Normalised, Ints, Ints]:
@@ -112,7 +129,38 @@ def layer_norm_tangents(
     total = _affine_tangent(form, t, settings.weight, weight_t, bias_t)
     if t is None:
         return total, F.zeros_like(mean), F.zeros_like(rstd)
-    return total, form.mean(t), form.change_of_rstd(t)
+    return total, form.mean(t), form.tangent_of_rstd(t)
+
+
+def rms_norm_tangents(
+    t: Any, weight_t: Any, input: Tensor, settings: LayerNorm, rstd: Tensor
+) -> tuple[Any, Any]:
+    form = _layer_norm(input, settings.normalized_shape, rstd, centered=False)
+    total = _affine_tangent(form, t, settings.weight, weight_t, None)
+    return total, F.zeros_like(rstd) if t is None else form.tangent_of_rstd(t)
+
+
+def group_norm_tangents(
+    t: Any,
+    weight_t: Any,
+    bias_t: Any,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    settings: GroupNorm,
+) -> tuple[Any, Any, Any]:
+    shape, beside = by_group(settings), beside_groups(settings)
+    form = _group_norm(input, rstd, settings)
+    t = _shaped(t, shape)
+    affine = (settings.weight, weight_t, bias_t)
+    total = _affine_tangent(form, t, *(_shaped(x, beside) for x in affine))
+    if t is None:
+        total = total.expand(shape)
+    total = total.reshape(sizes_of(input))
+    if t is None:
+        return total, F.zeros_like(mean), F.zeros_like(rstd)
+    statistics = (form.mean(t), form.tangent_of_rstd(t))
+    return total, *(_shaped(x, sizes_of(mean)) for x in statistics)
 
 
 def batch_norm_tangent(
@@ -142,6 +190,43 @@ def layer_norm_backward_tangents(
     over = tuple(range(input.ndim - len(shape)))
     weights = (weight_t, grad, settings.weight)
     return _backward_tangents(form, grad_t, t, *weights, over, shape, mask)
+
+
+def rms_norm_backward_tangents(
+    grad_t: Any,
+    t: Any,
+    weight_t: Any,
+    grad: Tensor,
+    input: Tensor,
+    settings: LayerNorm,
+    rstd: Tensor,
+    mask: tuple[bool, ...],
+) -> tuple[Any, Any]:
+    shape = settings.normalized_shape
+    form = _layer_norm(input, shape, rstd, centered=False)
+    over = tuple(range(input.ndim - len(shape)))
+    weights = (weight_t, grad, settings.weight)
+    wanted = (*mask, False)
+    return _backward_tangents(form, grad_t, t, *weights, over, shape, wanted)[:2]
+
+
+def group_norm_backward_tangents(
+    grad_t: Any,
+    t: Any,
+    weight_t: Any,
+    grad: Tensor,
+    input: Tensor,
+    rstd: Tensor,
+    settings: GroupNorm,
+    mask: tuple[bool, ...],
+) -> tuple[Any, Any, Any]:
+    shape, beside = by_group(settings), beside_groups(settings)
+    form = _group_norm(input, rstd, settings)
+    grad_t, t, grad = (_shaped(x, shape) for x in (grad_t, t, grad))
+    weights = (_shaped(weight_t, beside), grad, _shaped(settings.weight, beside))
+    over, channels = (0, 3), (settings.C,)
+    found = _backward_tangents(form, grad_t, t, *weights, over, channels, mask)
+    return _shaped(found[0], sizes_of(input)), found[1], found[2]
 
 
 def batch_norm_backward_tangents(

@@ -129,26 +129,3 @@ def instance_norm(
                 new: Any = moved.reshape((batch, channels)).mean(dim=(0,))
                 running.detach().copy_(new)
     return out.reshape(sizes)
-
-
-def native_group_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-) -> tuple[Any, Any, Any]:
-    sizes = sizes_of(input)
-    if input.numel() != N * C * HxW or len(sizes) < 2 or sizes[:2] != (N, C):
-        raise RuntimeError(
-            f"native_group_norm: expected input of N={N}, C={C} and HxW={HxW}, but got "
-            f"{list(sizes)}"
-        )
-    out = F.group_norm(input, group, weight, bias, eps)
-    flat: Any = widened(input.reshape((N, group, C // group * HxW)))
-    mean = flat.mean(dim=(2,))
-    rstd = F.rsqrt(F.var(flat, (2,), correction=0) + eps)
-    return out, in_dtype_of(mean, input), in_dtype_of(rstd, input)
