@@ -20,6 +20,10 @@ FUNCTIONS = {
     "_log_softmax_backward_data": "log_softmax_backward",
     "native_layer_norm": "layer_norm",
     "native_layer_norm_backward": "layer_norm_backward",
+    "_fused_rms_norm": "rms_norm",
+    "_fused_rms_norm_backward": "rms_norm_backward",
+    "native_group_norm": "group_norm",
+    "native_group_norm_backward": "group_norm_backward",
     "max.dim": "max_dim",
     "nll_loss_forward": "nll_loss",
 }
@@ -187,6 +191,69 @@ def test_layer_norm_of_rows_with_one_value_or_nan(check: Any, draw: Any) -> None
     x[0], x[1, 2], x[2, 3] = 7, np.nan, np.inf
     check("native_layer_norm", x, (16,), None, None, 1e-5, atol=5)
     check("native_layer_norm", x[:1], (16,), None, None, 0.0, atol=5)
+
+
+@pytest.mark.parametrize("with_weight", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "last"), [((8, 16), 1), ((5,), 1), ((3, 4, 5), 2), ((70, 200), 1), ((2, 1500), 1)]
+)
+def test_rms_norm_and_its_gradients(
+    check: Any, plain: Any, draw: Any, shape: tuple[int, ...], last: int, with_weight: bool
+) -> None:
+    x, sizes = 2 * draw(*shape) + 1, shape[len(shape) - last :]
+    weight = draw(*sizes) if with_weight else None
+    check("_fused_rms_norm", x, sizes, weight, 1e-5, atol=3)
+    rstd = plain["_fused_rms_norm"](x, sizes, weight, 1e-5)[1]
+    grad = draw(*shape)
+    for mask in ((True, True), (True, False), (False, True), [False] * 2):
+        arguments = (grad, x, sizes, rstd, weight, mask)
+        check("_fused_rms_norm_backward", *arguments, rtol=5, atol=20)
+
+
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("with_weight", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "groups"),
+    [
+        ((8, 16), 4),
+        ((1, 1), 1),
+        ((3, 6, 5), 3),
+        ((2, 4, 3, 7), 1),
+        ((2, 4, 33, 33), 4),
+        ((70, 8, 2, 3), 2),
+        ((2, 3, 1500), 3),
+    ],
+)
+def test_group_norm_and_its_gradients(
+    check: Any,
+    plain: Any,
+    draw: Any,
+    shape: tuple[int, ...],
+    groups: int,
+    with_weight: bool,
+    with_bias: bool,
+) -> None:
+    x = 2 * draw(*shape) + 1
+    sizes = (*shape[:2], x.size // (shape[0] * shape[1]), groups)
+    weight = draw(shape[1]) if with_weight else None
+    bias = draw(shape[1]) if with_bias else None
+    arguments = (x, weight, bias, *sizes, 1e-5)
+    check("native_group_norm", *arguments, rtol=3, atol=3)
+    _, mean, rstd = plain["native_group_norm"](*arguments)
+    grad = draw(*shape)
+    for mask in ((True, True, True), (True, False, False), (False, True, True), [False] * 3):
+        arguments = (grad, x, mean, rstd, weight, *sizes, mask)
+        check("native_group_norm_backward", *arguments, rtol=10, atol=50)
+
+
+def test_group_norm_and_rms_norm_of_one_value_infinities_and_nan(check: Any, draw: Any) -> None:
+    x = draw(4, 16)
+    x[0], x[1, 2], x[2, 3] = 7, np.nan, np.inf
+    weight, bias = draw(16), draw(16)
+    check("native_group_norm", x, weight, bias, 4, 16, 1, 2, 1e-5, atol=5)
+    check("native_group_norm", x[:1], None, None, 1, 4, 4, 2, 0.0, atol=5)
+    check("_fused_rms_norm", x, (16,), weight, 1e-5, atol=5)
+    check("_fused_rms_norm", 0 * x[:1], (16,), None, 0.0)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean"])

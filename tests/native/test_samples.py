@@ -18,6 +18,7 @@ variants = pytest.importorskip("plugrad_native.variants")
 OPERATORS = {one.operator for one in variants.VARIANTS}
 WORDS = ("gelu", "silu", "sigmoid", "softmax", "layer_norm", "tanh", "erf", "sum", "mean", "max")
 WORDS += ("cross_entropy", "nll_loss", "mse_loss", "cat", "stack", "relu", "threshold")
+WORDS += ("group_norm", "rms_norm")
 WORDS += ("clamp", "exp", "index_select", "sqrt", "mm", "matmul", "linear", "batch_norm", "pool")
 NAMES = {operator.partition(".")[0] for operator in OPERATORS}
 CASES = [

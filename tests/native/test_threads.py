@@ -43,6 +43,13 @@ def calls(x: Any) -> dict[str, tuple[Any, ...]]:
         "log_softmax_backward": (x, x, 1, FLOAT32),
         "layer_norm": (x, (COLUMNS,), row, row, 1e-5),
         "layer_norm_backward": (x, x, (COLUMNS,), *stats, row, row, (True, True, True)),
+        "rms_norm": (x, (COLUMNS,), row, 1e-5),
+        "rms_norm_backward": (x, x, (COLUMNS,), stats[1], row, (True, True)),
+        "group_norm": (x, None, None, ROWS, COLUMNS, 1, 1, 1e-5),
+        "group_norm_backward": (
+            *(x, x, *stats, None, ROWS, COLUMNS, 1, 1),
+            (True, True, True),
+        ),
         "cumsum": (x, 1, FLOAT32),
         "sum": (flat, (0,), False, FLOAT32),
         "mean": (x, (1,), False, FLOAT32),

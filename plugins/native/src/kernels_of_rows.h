@@ -130,13 +130,19 @@ static int normalized_dims(PyObject *shape, PyArrayObject *x)
     return (int)last;
 }
 
-/* What the loops of layer_norm read and write; `made` is what `part` of its gradient is for. */
+/* What the loops of layer_norm read and write; `made` is what `part` of its gradient is for. The
+   means are NULL for rms_norm. */
 typedef struct {
     PyArrayObject *x, *grad, *mean, *rstd, *made;
     const void *weights, *biases;
     npy_intp rows, n;
     double eps;
 } LayerNorm;
+
+static void *of_rows(PyArrayObject *means, npy_intp first)
+{
+    return means == NULL ? NULL : at(DATA(means), means, first);
+}
 
 static void do_layer_norm(const void *given, Py_ssize_t from, Py_ssize_t to)
 {
@@ -145,7 +151,7 @@ static void do_layer_norm(const void *given, Py_ssize_t from, Py_ssize_t to)
     npy_intp n = work->n, first = from * n;
     OF_TYPE(x, layer_norm)
     (at(DATA(x), x, first), work->weights, work->biases, at(DATA(work->made), x, first),
-     at(DATA(work->mean), x, from), at(DATA(work->rstd), x, from), to - from, n, work->eps);
+     of_rows(work->mean, from), at(DATA(work->rstd), x, from), to - from, n, work->eps);
 }
 
 static void do_layer_norm_to_input(const void *given, Py_ssize_t from, Py_ssize_t to)
@@ -154,7 +160,7 @@ static void do_layer_norm_to_input(const void *given, Py_ssize_t from, Py_ssize_
     PyArrayObject *x = work->x;
     npy_intp n = work->n, first = from * n;
     OF_TYPE(x, layer_norm_to_input)
-    (at(DATA(work->grad), x, first), at(DATA(x), x, first), at(DATA(work->mean), x, from),
+    (at(DATA(work->grad), x, first), at(DATA(x), x, first), of_rows(work->mean, from),
      at(DATA(work->rstd), x, from), work->weights, at(DATA(work->made), x, first), to - from, n);
 }
 
@@ -162,21 +168,22 @@ static void do_layer_norm_to_weight(const void *given, Py_ssize_t from, Py_ssize
 {
     const LayerNorm *work = given;
     OF_TYPE(work->x, layer_norm_to_weight)
-    (DATA(work->grad), DATA(work->x), DATA(work->mean), DATA(work->rstd), DATA(work->made),
+    (DATA(work->grad), DATA(work->x), of_rows(work->mean, 0), DATA(work->rstd), DATA(work->made),
      work->rows, work->n, from, to);
 }
 
-/* x, shape, weight, bias, eps */
-static PyObject *layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* The input, the shape, weight and bias; `centered` tells layer_norm from rms_norm. */
+static PyObject *normalized(PyObject *const *args, PyObject *bias_given, PyObject *eps,
+                            int centered)
 {
-    PyArrayObject *weight, *bias, *x = count == 5 ? served(args[0]) : NULL;
+    PyArrayObject *weight, *bias, *x = served(args[0]);
     int last = x == NULL ? 0 : normalized_dims(args[1], x);
-    if (last == 0 || PyArray_SIZE(x) == 0 || !PyFloat_Check(args[4])) {
+    if (last == 0 || PyArray_SIZE(x) == 0 || !PyFloat_Check(eps)) {
         return declined();
     }
     int ndim = PyArray_NDIM(x);
     npy_intp n = product(x, ndim - last, ndim), rows = PyArray_SIZE(x) / n;
-    if (!optional_flat(args[2], x, n, &weight) || !optional_flat(args[3], x, n, &bias)) {
+    if (!optional_flat(args[2], x, n, &weight) || !optional_flat(bias_given, x, n, &bias)) {
         return declined();
     }
     npy_intp kept[NPY_MAXDIMS];
@@ -184,9 +191,9 @@ static PyObject *layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t 
         kept[d] = d < ndim - last ? PyArray_DIM(x, d) : 1;
     }
     PyArrayObject *out = new_like(x);
-    PyArrayObject *mean = new_array(ndim, kept, PyArray_TYPE(x));
+    PyArrayObject *mean = centered ? new_array(ndim, kept, PyArray_TYPE(x)) : NULL;
     PyArrayObject *rstd = new_array(ndim, kept, PyArray_TYPE(x));
-    if (out != NULL && mean != NULL && rstd != NULL) {
+    if (out != NULL && rstd != NULL && (mean != NULL || !centered)) {
         LayerNorm work = {.x = x,
                           .mean = mean,
                           .rstd = rstd,
@@ -195,28 +202,45 @@ static PyObject *layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t 
                           .biases = bias == NULL ? NULL : DATA(bias),
                           .rows = rows,
                           .n = n,
-                          .eps = PyFloat_AS_DOUBLE(args[4])};
+                          .eps = PyFloat_AS_DOUBLE(eps)};
         SHARING(rows * n, SHARED, do_layer_norm, &work, rows, rows_of_part(n));
     }
-    PyObject *parts[] = {(PyObject *)out, (PyObject *)mean, (PyObject *)rstd};
-    return results(3, parts);
+    PyObject *parts[] = {(PyObject *)out, (PyObject *)rstd, (PyObject *)mean};
+    if (centered) {
+        parts[1] = (PyObject *)mean;
+        parts[2] = (PyObject *)rstd;
+    }
+    return results(centered ? 3 : 2, parts);
 }
 
-/* grad, x, shape, mean, rstd, weight, bias, mask of the gradients that are wanted */
-static PyObject *layer_norm_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* x, shape, weight, bias, eps */
+static PyObject *layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    PyArrayObject *mean, *rstd, *weight, *x = count == 8 ? served(args[1]) : NULL;
+    return count == 5 ? normalized(args, args[3], args[4], 1) : declined();
+}
+
+/* x, shape, weight, eps */
+static PyObject *rms_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return count == 4 ? normalized(args, Py_None, args[3], 0) : declined();
+}
+
+/* The gradient, the input and the shape; a mask of `count` gradients that are wanted. Means are
+   NULL for rms_norm. */
+static PyObject *normalized_backward(PyObject *const *args, PyObject *means, PyObject *rstds,
+                                     PyObject *weights, PyObject *mask, int count)
+{
+    PyArrayObject *mean = NULL, *rstd, *weight, *x = served(args[1]);
     int last = x == NULL ? 0 : normalized_dims(args[2], x);
-    if (last == 0 || PyArray_SIZE(x) == 0 ||
-        !(PyTuple_Check(args[7]) || PyList_Check(args[7])) ||
-        PySequence_Fast_GET_SIZE(args[7]) != 3) {
+    if (last == 0 || PyArray_SIZE(x) == 0 || !(PyTuple_Check(mask) || PyList_Check(mask)) ||
+        PySequence_Fast_GET_SIZE(mask) != count) {
         return declined();
     }
     int ndim = PyArray_NDIM(x);
     npy_intp n = product(x, ndim - last, ndim), rows = PyArray_SIZE(x) / n;
-    if (!optional_flat(args[3], x, rows, &mean) || mean == NULL ||
-        !optional_flat(args[4], x, rows, &rstd) || rstd == NULL ||
-        !optional_flat(args[5], x, n, &weight)) {
+    if ((means != NULL && (!optional_flat(means, x, rows, &mean) || mean == NULL)) ||
+        !optional_flat(rstds, x, rows, &rstd) || rstd == NULL ||
+        !optional_flat(weights, x, n, &weight)) {
         return declined();
     }
     PyArrayObject *grad = gradient_like(args[0], x);
@@ -224,8 +248,8 @@ static PyObject *layer_norm_backward(PyObject *module, PyObject *const *args, Py
         return failed();
     }
     PyObject *parts[3];
-    for (int part = 0; part < 3; part++) {
-        if (PySequence_Fast_GET_ITEM(args[7], part) != Py_True) {
+    for (int part = 0; part < count; part++) {
+        if (PySequence_Fast_GET_ITEM(mask, part) != Py_True) {
             parts[part] = Py_NewRef(Py_None);
             continue;
         }
@@ -255,7 +279,21 @@ static PyObject *layer_norm_backward(PyObject *module, PyObject *const *args, Py
         }
     }
     Py_DECREF(grad);
-    return results(3, parts);
+    return results(count, parts);
+}
+
+/* grad, x, shape, mean, rstd, weight, bias, mask of the gradients that are wanted */
+static PyObject *layer_norm_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return count == 8 ? normalized_backward(args, args[3], args[4], args[5], args[7], 3)
+                      : declined();
+}
+
+/* grad, x, shape, rstd, weight, mask of the gradients that are wanted */
+static PyObject *rms_norm_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    return count == 6 ? normalized_backward(args, NULL, args[3], args[4], args[5], 2)
+                      : declined();
 }
 
 /* The shape of a reduction along a dimension, in `made`; how many dimensions it has. */

@@ -9,6 +9,7 @@
 #include "kernels_of_attention.h"
 #include "kernels_of_channels.h"
 #include "kernels_of_elements.h"
+#include "kernels_of_groups.h"
 #include "kernels_of_indices.h"
 #include "kernels_of_joins.h"
 #include "kernels_of_losses.h"
@@ -53,6 +54,15 @@ static PyMethodDef methods[] = {
             "The normalised input, the means, and 1 / the deviations."),
     SEVERAL("layer_norm_backward", layer_norm_backward,
             "grad, x, shape, mean, rstd, weight, bias, mask",
+            "The gradients in input, weight and bias; None for those that `mask` leaves out."),
+    SEVERAL("rms_norm", rms_norm, "x, shape, weight, eps",
+            "The input over the root of its mean square, and 1 / that root."),
+    SEVERAL("rms_norm_backward", rms_norm_backward, "grad, x, shape, rstd, weight, mask",
+            "The gradients in input and weight; None for those that `mask` leaves out."),
+    SEVERAL("group_norm", group_norm, "x, weight, bias, samples, channels, size, groups, eps",
+            "The normalised input, the means of groups, and 1 / their deviations."),
+    SEVERAL("group_norm_backward", group_norm_backward,
+            "grad, x, mean, rstd, weight, samples, channels, size, groups, mask",
             "The gradients in input, weight and bias; None for those that `mask` leaves out."),
     SEVERAL("max_dim", max_dim, "a, dim, keepdim", "Largest elements and their positions."),
     SEVERAL("argmax", argmax, "a, dim, keepdim", "Positions of the largest elements."),

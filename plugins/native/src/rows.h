@@ -156,7 +156,8 @@ static void F(log_softmax_backward)(const void *grads, const void *results, void
     }
 }
 
-/* The normalised rows, their means, and 1 / their deviations; weight and bias may be NULL. */
+/* The normalised rows, their means, and 1 / their deviations; weight and bias may be NULL. Without
+   means, nothing is subtracted, as in rms_norm. */
 static void F(layer_norm)(const void *given, const void *weights, const void *biases, void *made,
                           void *means, void *rstds, npy_intp rows, npy_intp n, double eps)
 {
@@ -165,10 +166,12 @@ static void F(layer_norm)(const void *given, const void *weights, const void *bi
         const REAL *restrict weight = weights;
         const REAL *restrict bias = biases;
         REAL *restrict out = (REAL *)made + r * n;
-        REAL mean = (REAL)(F(sum)(x, n) / (double)n);
+        REAL mean = means == NULL ? (REAL)0 : (REAL)(F(sum)(x, n) / (double)n);
         double variance = F(sum_squares)(x, mean, n) / (double)n;
         REAL rstd = (REAL)(1.0 / sqrt(variance + eps));
-        ((REAL *)means)[r] = mean;
+        if (means != NULL) {
+            ((REAL *)means)[r] = mean;
+        }
         ((REAL *)rstds)[r] = rstd;
         if (weight != NULL && bias != NULL) {
 #pragma omp simd
@@ -190,11 +193,12 @@ static void F(layer_norm)(const void *given, const void *weights, const void *bi
     }
 }
 
-/* The gradient in one row of the input of layer_norm; `weighted` is known where it is called, so
-   that loops have no branches. */
+/* The gradient in one row of the input of layer_norm; `weighted` and `centered` are known where it
+   is called, so that loops have no branches. */
 static inline void F(layer_norm_row_to_input)(const REAL *restrict grad, const REAL *restrict x,
                                               const REAL *restrict weight, REAL *restrict out,
-                                              REAL mean, REAL rstd, npy_intp n, int weighted)
+                                              REAL mean, REAL rstd, npy_intp n, int weighted,
+                                              int centered)
 {
     double shift = 0, along = 0;
     for (npy_intp first = 0; first < n; first += BLOCK) {
@@ -209,7 +213,7 @@ static inline void F(layer_norm_row_to_input)(const REAL *restrict grad, const R
         shift += a;
         along += b;
     }
-    REAL mean_shift = (REAL)(shift / (double)n);
+    REAL mean_shift = centered ? (REAL)(shift / (double)n) : (REAL)0;
     REAL slope = (REAL)(along / (double)n) * rstd * rstd;
 #pragma omp simd
     for (npy_intp i = 0; i < n; i++) {
@@ -227,10 +231,14 @@ static void F(layer_norm_to_input)(const void *grads, const void *given, const v
     for (npy_intp r = 0; r < rows; r++) {
         const REAL *grad = (const REAL *)grads + r * n, *x = (const REAL *)given + r * n;
         REAL *out = (REAL *)made + r * n;
-        if (weight != NULL) {
-            F(layer_norm_row_to_input)(grad, x, weight, out, mean[r], rstd[r], n, 1);
+        if (mean == NULL && weight != NULL) {
+            F(layer_norm_row_to_input)(grad, x, weight, out, (REAL)0, rstd[r], n, 1, 0);
+        } else if (mean == NULL) {
+            F(layer_norm_row_to_input)(grad, x, NULL, out, (REAL)0, rstd[r], n, 0, 0);
+        } else if (weight != NULL) {
+            F(layer_norm_row_to_input)(grad, x, weight, out, mean[r], rstd[r], n, 1, 1);
         } else {
-            F(layer_norm_row_to_input)(grad, x, NULL, out, mean[r], rstd[r], n, 0);
+            F(layer_norm_row_to_input)(grad, x, NULL, out, mean[r], rstd[r], n, 0, 1);
         }
     }
 }
@@ -250,7 +258,8 @@ static void F(layer_norm_to_weight)(const void *grads, const void *given, const 
             REAL part[COLUMNS] = {0};
             npy_intp end = rows - r < ROWS ? rows : r + ROWS;
             for (npy_intp k = r; k < end; k++) {
-                REAL mean = ((const REAL *)means)[k], rstd = ((const REAL *)rstds)[k];
+                REAL mean = means == NULL ? (REAL)0 : ((const REAL *)means)[k];
+                REAL rstd = ((const REAL *)rstds)[k];
 #pragma omp simd
                 for (npy_intp i = 0; i < width; i++) {
                     part[i] += grad[k * n + i] * ((x[k * n + i] - mean) * rstd);

@@ -232,7 +232,7 @@ def group_norm_backward(
         found = group_norm_backward(*given, *sizes, mask)
         return _narrowed(found, (x, mean, mean))  # type: ignore[no-any-return]  # three in, three out
     rows = (samples, groups, channels // groups * size)
-    by_channel = (samples, channels, size)
+    by_group, by_channel = (samples, groups, channels // groups), (samples, channels, size)
     grads = grad.reshape(by_channel)
     center, deviation = mean.reshape(*rows[:2], 1), rstd.reshape(*rows[:2], 1)
     normalized = x.reshape(rows) - center
@@ -244,7 +244,7 @@ def group_norm_backward(
         # What each channel adds to the sums over its group.
         factor = 1 if weight is None else weight
         along, shift = (
-            _total((part * factor).reshape(samples, groups, -1), 2, None, None, True)
+            _total((part * factor).reshape(by_group), 2, None, None, True)
             / x.dtype.type(max(rows[2], 1))
             for part in (to_weight, to_bias)
         )

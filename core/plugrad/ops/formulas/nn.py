@@ -36,20 +36,54 @@ def layer_norm_gradients(
 
 
 def rms_norm_gradients(
-    grad: Tensor, input: Tensor, settings: LayerNorm, rstd: Tensor, mask: tuple[bool, bool]
+    grads: Any, input: Tensor, settings: LayerNorm, rstd: Tensor, mask: tuple[bool, bool]
 ) -> Any:
-    return C.call__fused_rms_norm_backward_with(grad, input, settings, rstd, mask)
+    found: Any = (None, None)
+    if grads[0] is not None:
+        found = C.call__fused_rms_norm_backward_with(grads[0], input, settings, rstd, mask)
+    if grads[1] is None or not mask[0]:
+        return found
+    first = input.ndim - len(settings.normalized_shape)
+    dims = tuple(range(first, input.ndim))
+    return (_plus(found[0], _through_rstd(grads[1], input, rstd, dims)), found[1])
 
 
 def group_norm_gradients(
-    grad: Tensor,
+    grads: Any,
     input: Tensor,
     mean: Tensor,
     rstd: Tensor,
     settings: GroupNorm,
     mask: tuple[bool, bool, bool],
 ) -> Any:
-    return C.call_native_group_norm_backward_with(grad, input, mean, rstd, settings, mask)
+    found: Any = (None, None, None)
+    if grads[0] is not None:
+        found = C.call_native_group_norm_backward_with(
+            grads[0], input, mean, rstd, settings, mask
+        )
+    to_mean: Tensor | None = grads[1]
+    to_rstd: Tensor | None = grads[2]
+    if (to_mean is None and to_rstd is None) or not mask[0]:
+        return found
+    shape = by_group(settings)
+    kept = (*shape[:2], 1, 1)
+    more: Tensor | None = None
+    if to_mean is not None:
+        more = (to_mean / (shape[2] * shape[3])).reshape(kept).expand(shape)
+    if to_rstd is not None:
+        centered = input.reshape(shape) - mean.reshape(kept)
+        part = _through_rstd(to_rstd.reshape(kept), centered, rstd.reshape(kept), (2, 3))
+        more = _plus(more, part)
+    assert more is not None
+    return (_plus(found[0], more.reshape(sizes_of(input))), found[1], found[2])
+
+
+def _through_rstd(grad: Tensor, centered: Tensor, rstd: Tensor, dims: Ints) -> Tensor:
+    """The gradient of the reciprocal deviation toward what was centered before."""
+    size = 1
+    for dim in dims:
+        size *= sizes_of(centered)[dim]
+    return centered * (grad * rstd * rstd * rstd / -size)
 
 
 def batch_norm_gradients(

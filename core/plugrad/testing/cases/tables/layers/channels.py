@@ -68,20 +68,4 @@ CASES = [
         rtol=1e-6,
         low_precision=8.0,
     ),
-    OpCase(
-        "native_group_norm",
-        [
-            call(T((2, 4, 3)), T((4,)), T((4,)), 2, 4, 3, 2, 1e-5),
-            call(T((1, 4)), None, None, 1, 4, 1, 1, 1e-3),
-        ],
-        dtypes=("float32",),
-        errors=[
-            wrong(
-                RuntimeError,
-                r"input of shape \[1, 4\] and num_groups=3",
-                *(T((1, 4)), None, None, 1, 4, 1, 3, 1e-5),
-            ),
-        ],
-        rtol=1e-6,
-    ),
 ]

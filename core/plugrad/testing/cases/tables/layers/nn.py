@@ -126,7 +126,18 @@ NORMALISATION = [
             call(T((2, 4, 3)), 2, T((4,)), T((4,))),
             call(T((2, 4)), 4),
             call(T((2, 4, 2, 2)), 1, T((4,))),
+            call(T((2, 6, 3)), 3, T((6,)), None, 0.1),
+            call(T((2, 4, 3), strides="transposed"), 2, T((4,)), T((4,))),
+            call(T((0, 4, 3)), 2, T((4,)), T((4,))),
+            call(fixed(2, 4, 3), 2, T((4,)), T((4,))),
         ],
+        wrong(RuntimeError, "Expected num groups to be greater than 0, got 0", T((2, 4)), 0),
+        wrong(
+            RuntimeError,
+            "Expected weight to be a vector of size equal to the number of channels in input, but "
+            r"got weight of shape \[3\] and input of shape \[2, 4\]",
+            *(T((2, 4)), 2, T((3,))),
+        ),
         wrong(
             RuntimeError,
             "Expected number of channels in input to be divisible by num_groups, but got input of "
@@ -138,8 +149,47 @@ NORMALISATION = [
         low_precision=8.0,
     ),
     case(
+        "native_group_norm",
+        [
+            call(T((2, 4, 3)), T((4,)), T((4,)), 2, 4, 3, 2, 1e-5),
+            call(T((1, 4)), None, None, 1, 4, 1, 1, 1e-3),
+        ],
+        wrong(
+            RuntimeError,
+            r"input of shape \[1, 4\] and num_groups=3",
+            *(T((1, 4)), None, None, 1, 4, 1, 3, 1e-5),
+        ),
+        wrong(
+            RuntimeError,
+            r"Expected X.numel\(\) == N \* C \* HxW to be true, but got false",
+            *(T((1, 4)), None, None, 2, 4, 1, 2, 1e-5),
+        ),
+        dtypes=("float32", "float64", "bfloat16"),
+        rtol=1e-6,
+        low_precision=8.0,
+    ),
+    case(
         "rms_norm",
-        [call(T((4, 3)), (3,), T((3,))), call(T((4, 3)), (3,)), call(T((2, 3)), (3,), None, 0.1)],
+        [
+            call(T((4, 3)), (3,), T((3,))),
+            call(T((4, 3)), (3,)),
+            call(T((2, 3)), (3,), None, 0.1),
+            call(T((2, 3, 4)), (3, 4), T((3, 4))),
+            call(T((3,)), (3,), T((3,))),
+            call(T((0, 3)), (3,), T((3,))),
+            call(T((4, 3), strides="transposed"), (3,), T((3,))),
+            call(fixed(4, 3), (3,), T((3,))),
+        ],
+        wrong(
+            RuntimeError,
+            r"Given normalized_shape=\[4\], expected input with shape",
+            *(T((2, 3)), (4,)),
+        ),
+        wrong(
+            ValueError,
+            "Input tensor must have at least 2 dimensions, but got 1",
+            *(T((3,)), (2, 3)),
+        ),
         low_precision=8.0,
     ),
 ]
