@@ -32,10 +32,16 @@ static void F(normalize_group)(const Groups *w, npy_intp g)
     REAL rstd = (REAL)(1.0 / sqrt(variance + w->eps));
     ((REAL *)w->mean)[g] = mean;
     ((REAL *)w->rstd)[g] = rstd;
-    if (weight == NULL && bias == NULL) {
+    if (n == 1 || (weight == NULL && bias == NULL)) {
 #pragma omp simd
         for (npy_intp i = 0; i < channels * n; i++) {
             out[i] = (x[i] - mean) * rstd;
+        }
+        for (npy_intp i = 0; weight != NULL && i < channels; i++) {
+            out[i] *= weight[i];
+        }
+        for (npy_intp i = 0; bias != NULL && i < channels; i++) {
+            out[i] += bias[i];
         }
         return;
     }
@@ -54,50 +60,77 @@ static void F(normalize_group)(const Groups *w, npy_intp g)
 static void F(sum_group)(const Groups *w, npy_intp g)
 {
     npy_intp channels = w->channels, n = w->size;
+    const REAL *grads = (const REAL *)w->grad + g * channels * n;
+    const REAL *inputs = (const REAL *)w->x + g * channels * n;
+    REAL *restrict along = (REAL *)w->along + g * channels;
+    REAL *restrict shift = (REAL *)w->shift + g * channels;
     REAL mean = ((const REAL *)w->mean)[g], rstd = ((const REAL *)w->rstd)[g];
-    for (npy_intp c = g * channels; c < (g + 1) * channels; c++) {
-        double along = 0, shift = 0;
+    if (n == 1) {
+#pragma omp simd
+        for (npy_intp c = 0; c < channels; c++) {
+            along[c] = grads[c] * ((inputs[c] - mean) * rstd);
+            shift[c] = grads[c];
+        }
+        return;
+    }
+    for (npy_intp c = 0; c < channels; c++) {
+        double total_along = 0, total_shift = 0;
         for (npy_intp from = 0; from < n; from += BLOCK) {
             npy_intp width = n - from < BLOCK ? n - from : BLOCK;
-            const REAL *restrict grad = (const REAL *)w->grad + c * n + from;
-            const REAL *restrict x = (const REAL *)w->x + c * n + from;
+            const REAL *restrict grad = grads + c * n + from;
+            const REAL *restrict x = inputs + c * n + from;
             REAL a = 0, b = 0;
 #pragma omp simd reduction(+ : a, b)
             for (npy_intp i = 0; i < width; i++) {
                 a += grad[i];
                 b += grad[i] * (x[i] - mean);
             }
-            shift += a;
-            along += b;
+            total_shift += a;
+            total_along += b;
         }
-        ((REAL *)w->along)[c] = (REAL)(along * (double)rstd);
-        ((REAL *)w->shift)[c] = (REAL)shift;
+        along[c] = (REAL)(total_along * (double)rstd);
+        shift[c] = (REAL)total_shift;
     }
 }
 
 static void F(group_to_input)(const Groups *w, npy_intp g)
 {
     npy_intp channels = w->channels, n = w->size, first = (g % w->groups) * channels;
-    const REAL *weight = w->weight == NULL ? NULL : (const REAL *)w->weight + first;
+    const REAL *restrict grad = (const REAL *)w->grad + g * channels * n;
+    const REAL *restrict x = (const REAL *)w->x + g * channels * n;
+    REAL *restrict out = (REAL *)w->out + g * channels * n;
     const REAL *along = (const REAL *)w->along + g * channels;
     const REAL *shift = (const REAL *)w->shift + g * channels;
     REAL mean = ((const REAL *)w->mean)[g], rstd = ((const REAL *)w->rstd)[g];
-    double total_along = 0, total_shift = 0, count = (double)(channels * n);
-    for (npy_intp c = 0; c < channels; c++) {
-        double factor = weight == NULL ? 1 : weight[c];
-        total_along += factor * along[c];
-        total_shift += factor * shift[c];
+    double total_along, total_shift, count = (double)(channels * n);
+    const REAL *restrict weight = w->weight == NULL ? NULL : (const REAL *)w->weight + first;
+    if (weight == NULL) {
+        total_along = F(sum)(along, channels);
+        total_shift = F(sum)(shift, channels);
+    } else {
+        total_along = F(sum_products)(along, weight, channels);
+        total_shift = F(sum_products)(shift, weight, channels);
     }
     REAL slope = (REAL)(total_along / count) * rstd * rstd;
     REAL mean_shift = (REAL)(total_shift / count) * rstd;
-    for (npy_intp c = 0; c < channels; c++) {
-        npy_intp from = (g * channels + c) * n;
-        const REAL *restrict grad = (const REAL *)w->grad + from;
-        const REAL *restrict x = (const REAL *)w->x + from;
-        REAL *restrict out = (REAL *)w->out + from;
-        REAL scale = weight == NULL ? rstd : rstd * weight[c];
+    if (weight == NULL) {
 #pragma omp simd
-        for (npy_intp i = 0; i < n; i++) {
+        for (npy_intp i = 0; i < channels * n; i++) {
+            out[i] = grad[i] * rstd - mean_shift - (x[i] - mean) * slope;
+        }
+        return;
+    }
+    if (n == 1) {
+#pragma omp simd
+        for (npy_intp c = 0; c < channels; c++) {
+            out[c] = grad[c] * weight[c] * rstd - mean_shift - (x[c] - mean) * slope;
+        }
+        return;
+    }
+    for (npy_intp c = 0; c < channels; c++) {
+        REAL scale = rstd * weight[c];
+#pragma omp simd
+        for (npy_intp i = c * n; i < (c + 1) * n; i++) {
             out[i] = grad[i] * scale - mean_shift - (x[i] - mean) * slope;
         }
     }

@@ -180,12 +180,16 @@ static void F(layer_norm)(const void *given, const void *weights, const void *bi
             }
             continue;
         }
+        if (weight != NULL) {
+#pragma omp simd
+            for (npy_intp i = 0; i < n; i++) {
+                out[i] = (x[i] - mean) * rstd * weight[i];
+            }
+            continue;
+        }
 #pragma omp simd
         for (npy_intp i = 0; i < n; i++) {
             out[i] = (x[i] - mean) * rstd;
-        }
-        for (npy_intp i = 0; weight != NULL && i < n; i++) {
-            out[i] *= weight[i];
         }
         for (npy_intp i = 0; bias != NULL && i < n; i++) {
             out[i] += bias[i];

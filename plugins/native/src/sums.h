@@ -48,19 +48,37 @@ static double F(sum)(const void *given, npy_intp n)
     return total_of(sum);
 }
 
-/* The sum of an expression in `i`. */
+/* The sum of an expression in `i`. Long blocks have many sums at once, as in sum_block. */
 #define SUM(name, parameters, expression)                                                          \
     static double F(name) parameters                                                               \
     {                                                                                              \
         Total sum = {0, 0};                                                                        \
         for (npy_intp first = 0; first < n; first += BLOCK) {                                      \
-            npy_intp end = n - first < BLOCK ? n : first + BLOCK;                                  \
-            REAL part = 0;                                                                         \
-            _Pragma("omp simd reduction(+ : part)") for (npy_intp i = first; i < end; i++)         \
-            {                                                                                      \
-                part += expression;                                                                \
+            npy_intp end = n - first < BLOCK ? n : first + BLOCK, whole = first;                   \
+            REAL part = 0, rest = 0;                                                               \
+            if (end - first >= 4 * LANES) {                                                        \
+                REAL sums[LANES] = {0};                                                            \
+                whole = end - (end - first) % LANES;                                               \
+                for (npy_intp start = first; start < whole; start += LANES) {                      \
+                    _Pragma("omp simd") for (int k = 0; k < LANES; k++)                            \
+                    {                                                                              \
+                        npy_intp i = start + k;                                                    \
+                        sums[k] += expression;                                                     \
+                    }                                                                              \
+                }                                                                                  \
+                _Pragma("omp simd reduction(+ : part)") for (int k = 0; k < LANES; k++)            \
+                {                                                                                  \
+                    part += sums[k];                                                               \
+                }                                                                                  \
             }                                                                                      \
-            add(&sum, part);                                                                       \
+            _Pragma("omp simd reduction(+ : rest)") for (npy_intp i = whole; i < end; i++)         \
+            {                                                                                      \
+                rest += expression;                                                                \
+            }                                                                                      \
+            if (n <= BLOCK) {                                                                      \
+                return (double)part + (double)rest;                                                \
+            }                                                                                      \
+            add(&sum, (double)part + (double)rest);                                                \
         }                                                                                          \
         return total_of(sum);                                                                      \
     }
