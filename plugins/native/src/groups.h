@@ -111,27 +111,27 @@ static void F(group_to_input)(const Groups *w, npy_intp g)
         total_along = F(sum_products)(along, weight, channels);
         total_shift = F(sum_products)(shift, weight, channels);
     }
-    REAL slope = (REAL)(total_along / count) * rstd * rstd;
-    REAL mean_shift = (REAL)(total_shift / count) * rstd;
+    REAL slope = (REAL)(total_along / count) * rstd;
+    REAL mean_shift = (REAL)(total_shift / count);
     if (weight == NULL) {
 #pragma omp simd
         for (npy_intp i = 0; i < channels * n; i++) {
-            out[i] = grad[i] * rstd - mean_shift - (x[i] - mean) * slope;
+            out[i] = (grad[i] - mean_shift - (x[i] - mean) * slope) * rstd;
         }
         return;
     }
     if (n == 1) {
 #pragma omp simd
         for (npy_intp c = 0; c < channels; c++) {
-            out[c] = grad[c] * weight[c] * rstd - mean_shift - (x[c] - mean) * slope;
+            out[c] = (grad[c] * weight[c] - mean_shift - (x[c] - mean) * slope) * rstd;
         }
         return;
     }
     for (npy_intp c = 0; c < channels; c++) {
-        REAL scale = rstd * weight[c];
+        REAL factor = weight[c];
 #pragma omp simd
         for (npy_intp i = c * n; i < (c + 1) * n; i++) {
-            out[i] = grad[i] * scale - mean_shift - (x[i] - mean) * slope;
+            out[i] = (grad[i] * factor - mean_shift - (x[i] - mean) * slope) * rstd;
         }
     }
 }

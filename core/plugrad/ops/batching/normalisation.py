@@ -123,9 +123,9 @@ def _fused_rms_norm_backward(
         factor: Any = weight
         if dims[4] is not None:
             through, factor = cast(grad * padded(factor, dims[4], rank), grad.dtype), None
-        found[0] = F._fused_rms_norm_backward(
-            through, x, shape, deviation, factor, (True, False)
-        )[0]
+        found[0] = F._fused_rms_norm_backward(through, x, shape, deviation, factor, (True, False))[
+            0
+        ]
     if output_mask[1]:
         like = input if weight is None else weight
         over = tuple(range(1, 1 + rank - len(shape)))

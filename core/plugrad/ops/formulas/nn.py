@@ -58,9 +58,7 @@ def group_norm_gradients(
 ) -> Any:
     found: Any = (None, None, None)
     if grads[0] is not None:
-        found = C.call_native_group_norm_backward_with(
-            grads[0], input, mean, rstd, settings, mask
-        )
+        found = C.call_native_group_norm_backward_with(grads[0], input, mean, rstd, settings, mask)
     to_mean: Tensor | None = grads[1]
     to_rstd: Tensor | None = grads[2]
     if (to_mean is None and to_rstd is None) or not mask[0]:

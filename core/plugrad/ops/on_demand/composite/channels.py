@@ -13,7 +13,6 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING
 from plugrad.memory_format import contiguous_format
-from plugrad.ops.composite.elementwise.precision import in_dtype_of, widened
 from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
