@@ -211,8 +211,7 @@ UNTOUCHED: Final = _names(
     """
     avg_pool3d_backward col2im im2col max_pool3d_with_indices max_pool3d_with_indices_backward
     _as_strided _as_strided_scatter _conj _fused_lists _fused_rms_norm _fused_rms_norm_backward
-    _linalg_solve _log_softmax
-    _log_softmax_backward_data
+    _linalg_solve _log_softmax _log_softmax_backward_data
     _native_batch_norm_legit_functional _neg_view _softmax _softmax_backward_data _strided_sum
     _to_copy _to_device _unsafe_view abs acosh add.Scalar add.Tensor alias all amax amin aminmax
     angle any arange argmax argmin asinh atan atanh avg_pool2d avg_pool2d_backward bernoulli
@@ -237,8 +236,9 @@ UNTOUCHED: Final = _names(
     max_pool2d_with_indices_backward maximum mean median median.dim min min.dim minimum
     mse_loss_backward mul.Scalar mul.Tensor multinomial nan_to_num nansum native_batch_norm
     native_batch_norm_backward native_dropout native_dropout_backward native_group_norm
-    native_group_norm_backward native_layer_norm_backward ne.Scalar ne.Tensor neg new_empty new_full new_ones new_zeros nll_loss_backward
-    nll_loss_forward nonzero one_hot ones ones_like permute rand rand_like randint randint.low
+    native_group_norm_backward native_layer_norm_backward ne.Scalar ne.Tensor neg new_empty
+    new_full new_ones new_zeros nll_loss_backward nll_loss_forward nonzero one_hot ones
+    ones_like permute rand rand_like randint randint.low
     randint_like randint_like.low_dtype randn randn_like randperm range relu remainder.Scalar
     remainder.Scalar_Tensor remainder.Tensor repeat repeat_interleave.Tensor roll round
     round.decimals rsub.Scalar scatter.src scatter.value select.int select_backward

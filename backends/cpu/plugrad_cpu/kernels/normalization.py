@@ -230,8 +230,8 @@ def group_norm_backward(
     grads, inputs = grad.reshape(by_channel), x.reshape(rows)
     center, deviation = mean.reshape(samples, groups, 1), rstd.reshape(samples, groups, 1)
     if size == 1:
-        given = (grads[:, :, 0], inputs, center, deviation, weight, mask)
-        to_input, to_weight, to_bias = _group_norm_backward_of_rows(*given)
+        each = (grads[:, :, 0], inputs, center, deviation, weight, mask)
+        to_input, to_weight, to_bias = _group_norm_backward_of_rows(*each)
         return to_input if to_input is None else to_input.reshape(x.shape), to_weight, to_bias
     factor = None if weight is None else weight.reshape(channels, 1)
     if factor is None and mask == (True, False, False):
@@ -242,7 +242,7 @@ def group_norm_backward(
     for part in _row_blocks(samples, channels * size):
         normalized = np.subtract(inputs[part], center[part], to_input[part])
         normalized *= deviation[part]
-        along = np.vecdot(grads[part], normalized.reshape(-1, channels, size))
+        along = np.vecdot(grads[part], normalized.reshape(grads[part].shape))
         shift = _total(grads[part], 2)
         to_weight += _total(along, 0)
         to_bias += _total(shift, 0)

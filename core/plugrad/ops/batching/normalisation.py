@@ -26,6 +26,7 @@ Sizes = tuple[int, ...]
 Mask = tuple[bool, bool, bool]
 
 _BACKWARD: Final[Any] = F.native_batch_norm_backward
+_GROUP_BACKWARD: Final[Any] = F.native_group_norm_backward
 
 
 def native_layer_norm(
@@ -179,10 +180,9 @@ def native_group_norm_backward(
             beside = (size, *prepare.beside_groups(settings))
             through = apart * F.reshape(spread(factor, dims[4], size), beside)
             through, factor = cast(F.reshape(through, sizes_of(grad)), grad.dtype), None
-        parts = [merged(part, 0, 0) for part in (through, x, center, deviation)]
-        wanted = (True, False, False)
-        rest = (factor, size * settings.N, *sizes[1:], wanted)
-        to_input = F.native_group_norm_backward(*parts, *rest)[0]
+        parts = (merged(part, 0, 0) for part in (through, x, center, deviation))
+        rest = (factor, size * settings.N, *sizes[1:], (True, False, False))
+        to_input = _GROUP_BACKWARD(*parts, *rest)[0]
         found[0] = split(to_input, 0, size, sizes_of(x)[1])
     # What the operator adds up over is the batch as well.
     kept = (*shape[:3], 1, 1)

@@ -76,10 +76,17 @@ def _batch_norm(
 
 def _normalized(b: Builder, x: Value, axes: Sequence[int], eps: float) -> Value:
     """Elements less their mean, over their standard deviation."""
+    off, _, deviation = _centered(b, x, axes, eps)
+    return b.op("Div", off, deviation)
+
+
+def _centered(b: Builder, x: Value, axes: Sequence[int], eps: float) -> tuple[Value, Value, Value]:
+    """Elements less their mean, that mean, and the standard deviation."""
     over = b.constant(list(axes))
-    off = b.op("Sub", x, b.op("ReduceMean", x, over, keepdims=1))
+    mean = b.op("ReduceMean", x, over, keepdims=1)
+    off = b.op("Sub", x, mean)
     var = b.op("ReduceMean", b.op("Mul", off, off), over, keepdims=1)
-    return b.op("Div", off, b.op("Sqrt", b.op("Add", var, b.number(eps, x.dtype))))
+    return off, mean, b.op("Sqrt", b.op("Add", var, b.number(eps, x.dtype)))
 
 
 def _scaled(
@@ -148,10 +155,35 @@ def group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Value:
+    return _group_norm(b, x, num_groups, weight, bias, eps)[0]
+
+
+@lowers("native_group_norm")
+def native_group_norm(
+    b: Builder,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Value, Value, Value]:
+    out, mean, deviation = _group_norm(b, x, group, weight, bias, eps)
+    rstd = b.op("Reciprocal", deviation)
+    return out, b.reshape(mean, [N, group]), b.reshape(rstd, [N, group])
+
+
+def _group_norm(
+    b: Builder, x: Value, groups: int, weight: Value | None, bias: Value | None, eps: float
+) -> tuple[Value, Value, Value]:
+    """The result, and the means and standard deviations of groups, (N, groups, 1)."""
     batch, channels = x.sizes[:2]
-    grouped = b.reshape(x, [batch, num_groups, -1])
-    normal = b.reshape(_normalized(b, grouped, [2], eps), x.sizes)
-    return _scaled(b, normal, weight, bias, [channels, *[1] * (x.ndim - 2)])
+    off, mean, deviation = _centered(b, b.reshape(x, [batch, groups, -1]), [2], eps)
+    normal = b.reshape(b.op("Div", off, deviation), x.sizes)
+    shape = [channels, *[1] * (x.ndim - 2)]
+    return _scaled(b, normal, weight, bias, shape), mean, deviation
 
 
 @lowers("instance_norm")
