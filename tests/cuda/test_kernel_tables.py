@@ -22,12 +22,13 @@ from tests.cuda.host_namespace import (
 # The core computes these otherwise: CuPy has no LDL and no running extrema, one kernel has all
 # overloads of `random_`, resampling is made of products and sums, least squares of decompositions,
 # and histograms of `bincount`. It walks over the steps of recurrent layers, and calls the operators
-# of an optimizer's step one by one.
+# of an optimizer's step one by one. Groups are normalised as rows, by `native_layer_norm`.
 ON_HOST = {
     *("_linalg_ldl_factor", "random_.from", "random_.to"),
     *("_resample", "_resample_backward", "_linalg_lstsq", "cummax", "cummin", "histc"),
     *("_lstm_layer", "_lstm_layer_backward", "_gru_layer", "_gru_layer_backward"),
-    *("_update_sgd", "_update_adam"),
+    *("_update_sgd", "_update_adam", "_fused_rms_norm", "_fused_rms_norm_backward"),
+    *("native_group_norm", "native_group_norm_backward"),
     # Called on the CPU only.
     "_max_pool1d",
 }
