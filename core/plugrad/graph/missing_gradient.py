@@ -83,7 +83,7 @@ class UndefinedGradNode(Node):
         return [None] * self.inputs
 
 
-def require_grad_together(results: list[TensorBase], args: tuple[Any, ...]) -> None:
+def require_grad_together(results: Any, args: tuple[Any, ...]) -> None:
     """Make all results require grad if any argument does, as those of one node do in PyTorch; the
     gradients of those that do not depend on it are lost."""
     if not current_state().grad_enabled:
