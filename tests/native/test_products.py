@@ -9,8 +9,17 @@ import pytest
 
 pytest.importorskip("plugrad_native.compiled")
 
-# Rows, inner, columns: around the four rows and the 8 or 16 columns that are computed at once.
-SIZES = [(1, 1, 1), (8, 16, 16), (5, 7, 3), (3, 2, 33), (17, 4, 16), (4, 16, 40), (2, 9, 8)]
+# Rows, inner, columns: around the six rows and the 8 or 16 columns that are computed at once.
+SIZES = [
+    (1, 1, 1),
+    (8, 16, 16),
+    (5, 7, 3),
+    (3, 2, 33),
+    (17, 4, 16),
+    (4, 16, 40),
+    (2, 9, 8),
+    (6, 5, 17),
+]
 RTOL = {"float32": 2e-6, "float64": 1e-14}
 
 

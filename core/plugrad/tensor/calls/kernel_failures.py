@@ -1,7 +1,8 @@
 """What an operator says when a kernel has failed in an array library's words: PyTorch's.
 
 Arguments are checked before a kernel runs; this is for what only the array library has noticed.
-Errors that are nobody's words but the kernel's are left as they are.
+Errors that are nobody's words but the kernel's are left as they are. A kernel whose context was
+busy has not failed: it runs again.
 """
 
 from __future__ import annotations
