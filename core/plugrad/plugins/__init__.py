@@ -24,7 +24,7 @@ from plugrad.dispatch.backends.kernel_table import (
     kernel_table,
     package_kernels,
 )
-from plugrad.dispatch.backends.variants import Variant
+from plugrad.dispatch.backends.variants import Link, Operand, Variant
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
 from plugrad.errors import (
@@ -60,6 +60,8 @@ __all__ = [
     "InContext",
     "Kernel",
     "KernelSource",
+    "Link",
+    "Operand",
     "OperatorNotFoundError",
     "PluginConflictError",
     "PluginDeprecationWarning",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from plugrad.plugins import Variant
-from plugrad_native import compiled
+from plugrad_native import chains, compiled
 
 # The largest arrays on which our gradient of gelu comes before plugrad-onednn's.
 _MOST: Final = 1 << 15
@@ -112,6 +112,7 @@ def _variant(
         most=most,
         priority=priority,
         takes_out=takes_out,
+        joins=chains.join if function in chains.LINKS else None,
         problem=compiled.problem,
     )
 

@@ -7,6 +7,7 @@
    once for those with certain instructions. */
 
 #include "kernels_of_attention.h"
+#include "kernels_of_chains.h"
 #include "kernels_of_channels.h"
 #include "kernels_of_elements.h"
 #include "kernels_of_groups.h"
@@ -119,6 +120,11 @@ static PyMethodDef methods[] = {
     PAIR_INTO(sub, "a -= b"),
     PAIR_INTO(mul, "a *= b"),
     PAIR_INTO(div, "a /= b"),
+    SEVERAL("make_chain", make_chain, "inputs, links",
+            "What run_chain computes: of each link its name, its sources and its register."),
+    {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL | METH_KEYWORDS,
+     "run_chain($module, chain, /, *inputs, out=None)\n--\n\n"
+     "The last link of a chain, computed block by block."},
     SEVERAL("attention", attention, "query, key, value, mask, causal, scale",
             "softmax(scale * query @ key.T + mask) @ value, and the logarithms of the sums."),
     SEVERAL("attention_backward", attention_backward,

@@ -46,6 +46,10 @@ class Candidate:
         """Whether it may run with so many elements."""
         return count >= self.least and (self.most < 0 or count <= self.most)
 
+    def joins(self) -> Any:
+        """What makes one function of several calls of it; None if nothing does."""
+        return None if self.variant is None else self.variant.joins
+
     def called(self) -> str:
         """Whose it is, and which of its owner's kernels for the operator."""
         return self.owner if self.variant is None else f"{self.owner}: {self.variant.name}"
@@ -107,15 +111,22 @@ class Lowered:
         arguments: what it is called with.
         otherwise: what serves the calls that it declines; None if it declines none.
         takes_out: whether it writes its result into an array that it is given as `out`.
+        joins: what makes one function of several such calls: see `Variant`; None if nothing does.
     """
 
     def __init__(
-        self, function: Any, arguments: tuple[Any, ...], otherwise: Any, takes_out: bool
+        self,
+        function: Any,
+        arguments: tuple[Any, ...],
+        otherwise: Any,
+        takes_out: bool,
+        joins: Any = None,
     ) -> None:
         self.function: Any = function
         self.arguments = arguments
         self.otherwise: Any = otherwise
         self.takes_out = takes_out
+        self.joins: Any = joins
 
 
 @final
@@ -235,11 +246,11 @@ class VariantChoice:
                 continue
             if first is not None:
                 # Who serves what the first one declines, being asked again, is found at each call.
-                return Lowered(first.kernel, args, self, False)
+                return Lowered(first.kernel, args, self, False, first.joins())
             first = candidate
         if first is None:
             return Lowered(self.rest, args, None, False)
-        return Lowered(first.kernel, args, self.rest, first.takes_out)
+        return Lowered(first.kernel, args, self.rest, first.takes_out, first.joins())
 
     def _note(self, candidate: Candidate) -> None:
         self.ran = candidate

@@ -8,10 +8,34 @@ from __future__ import annotations
 
 # Interpreted: it runs once for a declaration, and says in words of its own what is wrong with it.
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from plugrad.dtype import ALL_DTYPES, DType
 from plugrad.errors import PluginError
+
+
+class Operand(NamedTuple):
+    """Among the arguments of a `Link`: an array, or a number that may be another one in each run.
+
+    Attributes:
+        of_link: whether it is a link's result, and no input of the whole.
+        number: which link or input it is, from 0.
+    """
+
+    of_link: bool
+    number: int
+
+
+class Link(NamedTuple):
+    """One of several calls that a function may compute at once: see `Variant.joins`.
+
+    Attributes:
+        kernel: the variant's.
+        arguments: what it is called with: an `Operand` for each array, other values as they are.
+    """
+
+    kernel: Any
+    arguments: tuple[Any, ...]
 
 
 @final
@@ -35,6 +59,11 @@ class Variant:
         takes_out: whether `kernel` takes as `out` an array of its result's shape, strides and
             dtype, writes to that and returns it; compiled steps reuse memory so. It declines before
             it writes.
+        joins: makes one function of several calls that work by elements, of variants with the same
+            `joins`; compiled steps ask it. It gets a list of `Link` and returns a function of their
+            inputs, which gives the last link's result and takes `out`, or None. All arrays are
+            contiguous and of one shape and dtype, and the results of the links before the last one
+            are not needed. The bits have to be those of the calls one by one.
         problem: says why it cannot be used here, say because a library is not installed; empty if
             it can. It is asked once for each operator and dtype, at the first call that is large
             enough.
@@ -63,6 +92,7 @@ class Variant:
         most: int | None = None,
         priority: int = 0,
         takes_out: bool = False,
+        joins: Callable[[list[Link]], Callable[..., Any] | None] | None = None,
         problem: Callable[[], str] | None = None,
     ) -> None:
         given: dict[str, Any] = {"operator": operator, "name": name}
@@ -74,8 +104,9 @@ class Variant:
         who = f"the variant {name!r} of {operator!r}"
         if not callable(kernel):
             raise TypeError(f"{who}: kernel must be callable, got {_type(kernel)}")
-        if problem is not None and not callable(problem):
-            raise TypeError(f"{who}: problem must be callable, got {_type(problem)}")
+        for what, function in {"problem": problem, "joins": joins}.items():
+            if function is not None and not callable(function):
+                raise TypeError(f"{who}: {what} must be callable, got {_type(function)}")
         numbers: dict[str, Any] = {"least": least, "priority": priority}
         if most is not None:
             numbers["most"] = most
@@ -104,6 +135,7 @@ class Variant:
         self.most = most
         self.priority = priority
         self.takes_out = takes_out
+        self.joins: Any = joins
         self.problem: Any = problem
 
     def missing(self, features: Mapping[str, bool]) -> list[str]:

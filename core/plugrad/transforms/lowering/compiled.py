@@ -234,6 +234,8 @@ class Compiled:
                     f", {lowered.direct} kernels called directly, {lowered.wrapped} through "
                     f"tensors, {lowered.arena} bytes of arena"
                 )
+                if lowered.joined:
+                    about += f", {lowered.joined} operators joined"
             lines.append(about)
         lines += self._reasons
         return "\n".join(lines)

@@ -49,6 +49,7 @@ class Call:
         into: whether the last argument is given as `out`.
         otherwise: the call that is made where the function declines, or None.
         takes_out: whether the function is known to take `out`.
+        joins: what makes one function of several such calls: see `Variant`; None if nothing does.
     """
 
     function: Any
@@ -58,6 +59,7 @@ class Call:
     into: bool = False
     otherwise: Call | None = None
     takes_out: bool = False
+    joins: Any = None
 
 
 TEMPORARY: Final = Ref("temporary")
@@ -153,8 +155,10 @@ class Lowerer:
                 raise Unlowered
         else:
             number = b if first is a else a
-            if kernel.check is not None or type(number) not in (int, float, Followed):
+            if type(number) not in (int, float, Followed):
                 raise Unlowered
+            if kernel.check is not None:
+                self._check_ahead(kernel, a, b, alpha, number)
             if promote_with_scalar(first, number) is not dtype:
                 raise Unlowered
             if kernel.result == FLOAT_RESULT and float_result(dtype) is not dtype:
@@ -162,6 +166,20 @@ class Lowerer:
         if _is_one(alpha):
             return [self._call(kernel.raw, refs[0], refs[1])]
         return self._scaled(kernel.raw, kernel.scale, refs, values, factor, False)
+
+    @staticmethod
+    def _check_ahead(kernel: BinaryKernel, a: Any, b: Any, alpha: Any, number: Any) -> None:
+        """Call the operator's `prepare`, which only checks; a number that is followed it must see."""
+        if type(number) is Followed or type(alpha) is Followed:
+            raise Unlowered
+        ears = _Ears()
+        with listening(ears):
+            try:
+                kernel.check(a, b, alpha)
+            except Exception as error:
+                raise Unlowered from error
+        if ears.heard:
+            raise Unlowered
 
     def _scaled(
         self, raw: Any, scale: Any, refs: Any, values: Any, factor: Any, writes: bool
@@ -301,8 +319,8 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
                 otherwise = replace(call, function=found.otherwise)
                 if found.otherwise is not call.function:
                     otherwise, _ = simplest(otherwise, arrays, numbers)
-                call = replace(call, function=found.function, takes_out=found.takes_out)
-                return replace(call, otherwise=otherwise), arrays
+                made = replace(call, function=found.function, takes_out=found.takes_out)
+                return replace(made, otherwise=otherwise, joins=found.joins), arrays
             found = found.function, found.arguments
         function, given = found
         known = {id(a): v for a, v in zip(arrays, call.arguments, strict=True) if _is_ref(v)}

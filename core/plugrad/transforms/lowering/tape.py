@@ -21,9 +21,11 @@ from plugrad.dispatch.scope import Scope, Undone
 from plugrad.tensor.base import TensorBase, make_tensor, sizes_of
 from plugrad.tensor.interop.arrays import host_array
 from plugrad.transforms.capture.errors import CaptureError
+from plugrad.transforms.capture.graph import Graph
 from plugrad.transforms.capture.node import Node, Ref
 from plugrad.transforms.capture.undo import copied, silently
 from plugrad.transforms.lowering.arena import Plan, takes_out
+from plugrad.transforms.lowering.joining import Groups, with_joined
 from plugrad.transforms.lowering.kernel_calls import (
     TEMPORARY,
     Call,
@@ -59,6 +61,7 @@ class Tape:
         source: the Python that runs.
         direct: how many calls are kernels' own; `wrapped`: how many go through tensors; `elided`:
             how many copies were not needed, since nobody asks for what they are copies of.
+        joined: how many operators one call computes together with others.
         arena: how many bytes of memory one run has for what it makes; `unplanned`: how many it
             would take if each value had its own.
     """
@@ -68,9 +71,11 @@ class Tape:
         self.direct = 0
         self.wrapped = 0
         self.elided = 0
-        self._names: dict[str, Any] = {"DECLINED": DECLINED}
+        self.joined = 0
+        self._joined: dict[str, tuple[Node, Call]] = {}
         self._dense = step.active.tensor_keyset & ONLY_DENSE
         self._lowerer = Lowerer(step.active, self._dense)
+        self._names: dict[str, Any] = {}
         self._contexts: list[Any] = []
         self._pool: list[Callable[..., Any]] = []
         self._lock = threading.Lock()
@@ -78,7 +83,7 @@ class Tape:
         with silently(), below_autograd(), Undone(self._restore_generators):
             self._lower()
         # What belongs to the call that was captured does not live on.
-        del self.step, self._generators, self._metas, self._lowerer
+        del self.step, self._generators, self._metas, self._lowerer, self._joined
 
     def _restore_generators(self) -> None:
         for generator, state in self._generators:
@@ -107,8 +112,26 @@ class Tape:
 
     def _lower(self) -> None:
         step = self.step
-        graph = step.graph
         self._metas = _known_metas(step)
+        lines, values = self._walk(step.graph)
+        found = self._groups([calls for _, calls, _ in lines], values)
+        if found is not None:
+            try:
+                self._lower_joined(*found, values)
+                return
+            except CaptureError:  # not the same bits
+                self.joined, self._joined = 0, {}
+                lines, values = self._walk(step.graph)
+        self._write(lines)
+        self._check(values)
+
+    def _walk(self, graph: Graph) -> tuple[list[tuple[Node, Any, list[str]]], dict[str, Any]]:
+        """Run all nodes; for each its calls or lines, and what all values are then."""
+        step = self.step
+        self.direct = self.wrapped = self.elided = 0
+        self._names = {"DECLINED": DECLINED}
+        self._contexts = []
+        self._restore_generators()
         scratch = {name: copied(each) for name, each in step.examples.items()}
         values: dict[str, Any] = dict(graph.constants) | scratch
         for name, value in graph.constants.items():
@@ -119,11 +142,36 @@ class Tape:
         for number, node in enumerate(graph.nodes):
             lines.append((node, *self._node(number, node, values)))
         self._plan.finish()
+        return lines, values
+
+    def _groups(
+        self, calls: list[Any], values: dict[str, Any]
+    ) -> tuple[dict[str, tuple[Node, Call]], set[str]] | None:
+        """Calls to be joined, by the names of their last nodes, and the names of the others."""
+        groups = Groups(self.step, calls, values)
+        nodes = self.step.graph.nodes
+        joined: dict[str, tuple[Node, Call]] = {}
+        gone: set[str] = set()
+        for numbers in groups.found():
+            made = groups.joined(numbers)
+            if made is not None:
+                joined[made[0].name] = made
+                gone.update([nodes[number].name for number in numbers[:-1]])
+        return (joined, gone) if joined else None
+
+    def _lower_joined(
+        self, joined: dict[str, tuple[Node, Call]], gone: set[str], values: dict[str, Any]
+    ) -> None:
+        self._joined = joined
+        lines, _ = self._walk(with_joined(self.step.graph, joined, gone))
+        self.joined = len(gone) + len(joined)
         self._write(lines)
-        self._check({name: copied(each) for name, each in step.examples.items()}, values)
+        self._check(values)
 
     def _node(self, number: int, node: Node, values: dict[str, Any]) -> Any:
         """The calls of a node; None and lines where it is called on tensors."""
+        if node.name in self._joined:
+            return self._joined_call(number, node, values)
         source = self._copied_last(number, node, values)
         if source is not None:
             self.elided += 1
@@ -150,6 +198,18 @@ class Tape:
         if planned and node.results[0] in node.defines():
             self._plan.add(number, str(node.results[0]), results[0].array, last.function)
         return calls, []
+
+    def _joined_call(self, number: int, node: Node, values: dict[str, Any]) -> Any:
+        call = self._joined[node.name][1]
+        found = call.function(*[self._array(value, values, None) for value in call.arguments])
+        meta, name = node.metas[0], str(node.results[0])
+        if found is DECLINED or meta is None:
+            raise CaptureError(f"{node.op.op.name}() and what is joined with it were declined")
+        active = self.step.active
+        values[name] = make_tensor(found, meta.dtype, meta.device, active.tensor_keyset)
+        self._plan.add(number, name, found, call.function)
+        self.direct += 1
+        return [call], []
 
     @staticmethod
     def _fits_target(node: Node, values: dict[str, Any]) -> bool:
@@ -419,9 +479,10 @@ class Tape:
             return in_context
         return run
 
-    def _check(self, scratch: dict[str, Any], values: dict[str, Any]) -> None:
+    def _check(self, values: dict[str, Any]) -> None:
         """Run the tape as it is; it must give what the nodes gave one by one."""
         self._restore_generators()
+        scratch = {name: copied(each) for name, each in self.step.examples.items()}
         inputs = [each.array for each in scratch.values()]
         inputs += [float.__pos__(values[name]) for name in self.step.numbers]
         self._pool.append(self._instance())
