@@ -169,7 +169,7 @@ class Lowerer:
 
     @staticmethod
     def _check_ahead(kernel: BinaryKernel, a: Any, b: Any, alpha: Any, number: Any) -> None:
-        """Call the operator's `prepare`, which only checks; a number that is followed it must see."""
+        """Call `prepare`, which only checks. It has to see each value of a followed number."""
         if type(number) is Followed or type(alpha) is Followed:
             raise Unlowered
         ears = _Ears()
