@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import plugrad
 from plugrad.ops.on_demand.composite import optimizers as by_operators
 from plugrad.plugins.lists import runs_at_once
+from tests.core.drawing import drawn
 
 SHAPES = [(), (0,), (3,), (2, 3), (3, 1, 2), (200, 90)]
 NUMBERS = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
@@ -48,6 +49,7 @@ def _check(
             assert a._version == version + 1
 
 
+@drawn(100)
 @given(
     lists(3), st.booleans(), NUMBERS, NUMBERS, NUMBERS, st.booleans(), st.booleans(), st.booleans()
 )
@@ -76,6 +78,7 @@ def test_sgd(
     _check(plugrad._update_sgd, by_operators.update_sgd, written, g, rest)
 
 
+@drawn(100)
 @given(lists(5), st.booleans(), NUMBERS, NUMBERS, NUMBERS, st.booleans(), st.booleans())
 def test_adam(
     tensors: list[list[Any]],

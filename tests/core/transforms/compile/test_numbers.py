@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugrad.transforms.lowering.numbers import Followed, Formulas
+from tests.core.drawing import drawn
 
 NUMBERS = st.floats(0.125, 8.0)
 OPERATIONS = st.sampled_from(["+", "-", "*", "/", "**"])
@@ -34,6 +35,7 @@ def evaluate(start: Any, program: list[tuple[str, float, bool]]) -> Any:
     return value
 
 
+@drawn(100)
 @given(NUMBERS, NUMBERS, st.lists(st.tuples(OPERATIONS, NUMBERS, st.booleans()), max_size=4))
 def test_formulas_give_what_python_gives(
     first: float, second: float, program: list[tuple[str, float, bool]]
