@@ -58,7 +58,9 @@ NOT_WORTH_IT = (
     *("ipa-icf", "ipa-cp", "tree-tail-merge", "crossjumping", "schedule-insns2"),
 )
 
-# Our C file, and what it has in place of mypyc's functions: those get other names.
+# Our C file in place of those that mypyc writes one by one, for modules to be found in the library.
+MODULES = "modules.c"
+# Another one, and what it has in place of mypyc's functions: those get other names.
 TRACEBACKS = "tracebacks.c"
 REPLACED = {
     "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),
@@ -203,6 +205,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         if Path(source).name.startswith("__native"):
             correct_classes(source)
     complete(sources, modules)
+    found = [library(found), *module_files(found)]
     for extension in found:
         # A warning of a compiler that mypyc has not met is no reason to fail an installation.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
@@ -212,8 +215,35 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
             *([] if os.name == "nt" else ["-fvisibility=hidden"]),
             *(f"-fno-{name}" for name in NOT_WORTH_IT if is_gcc()),
         ]
+        if not is_library(extension) and is_gcc() and sys.platform.startswith("linux"):
+            extension.extra_link_args = [*extension.extra_link_args, "-s"]
         if any(Path(source).name in REPLACED for source in extension.sources):
             extension.sources.append(TRACEBACKS)
+    return found
+
+
+def library(extensions: Iterable[Extension]) -> Extension:
+    """Of what mypyc has to be built: the library, with the code of all modules."""
+    (found,) = [extension for extension in extensions if is_library(extension)]
+    return found
+
+
+def is_library(extension: Extension) -> bool:
+    """Whether it is that one."""
+    return str(extension.name).endswith("__mypyc")
+
+
+def module_files(extensions: Iterable[Extension]) -> list[Extension]:
+    """The others, the files of modules: all are to be built of one source."""
+    found = [extension for extension in extensions if not is_library(extension)]
+    names = {
+        str(extension.name).removesuffix(".__init__").rpartition(".")[2] for extension in found
+    }
+    source = BUILD / "mypyc" / MODULES
+    lines = [f"MODULE({name})\n" for name in sorted(names)]
+    source.write_text((ROOT / MODULES).read_text() + "".join(lines))
+    for extension in found:
+        extension.sources = [str(source.relative_to(ROOT))]
     return found
 
 
@@ -316,8 +346,23 @@ class BuildExt(build_ext):
         objects = self.compile_all()
         # Linking asks the compiler for the object files of an extension: they are all there.
         self.compiler.compile = lambda sources, **_: [objects[source] for source in sources]
-        super().build_extensions()
+        self.linked_module: str | None = None
+        for extension in self.extensions:
+            self.build_extension(extension)
         say(f"compiled and linked in {time.perf_counter() - start:.0f} s")
+
+    def build_extension(self, ext: Extension) -> None:
+        """Link the library, and the file of a module once: that of the others is the same."""
+        if is_library(ext):
+            super().build_extension(ext)
+            return
+        target = self.get_ext_fullpath(ext.name)
+        if self.linked_module is None:
+            super().build_extension(ext)
+            self.linked_module = target
+            return
+        self.mkpath(os.path.dirname(target))
+        self.copy_file(self.linked_module, target)
 
     def compile_all(self) -> dict[str, str]:
         """Object file by C file, longest first, so that no core idles at the end."""

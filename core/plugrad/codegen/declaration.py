@@ -12,16 +12,16 @@ from plugrad.dispatch.schema import Argument
 def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
     """`OP_mul_Tensor`, without kernels: see `emit_registrations`."""
     prepare = function_of(entry, "prepare") if entry.prepare else "None"
-    out.line(f"OP_{entry.identifier}: Final = declare(")
+    out.line(f"OP_{entry.identifier}: Final = declare_new(")
     out.line(
-        f"    Operator({namespace!r}, {entry.schema.name!r}, {entry.schema.overload!r}, "
-        f"{str(entry.schema)!r}, "
+        f"    {namespace!r}, {entry.schema.name!r}, {entry.schema.overload!r}, "
+        f"{str(entry.schema)!r},"
     )
     out.line(
-        f"        {entry.structure!r}, {entry.result!r}, {prepare}, "
-        f"{bool(entry.derivatives) or bool(entry.composite)}, {entry.level!r}, "
+        f"    {entry.structure!r}, {entry.result!r}, {prepare}, "
+        f"{bool(entry.derivatives) or bool(entry.composite)}, {entry.level!r},"
     )
-    out.line(f"        {_one_line(entry.doc)!r})")
+    out.line(f"    {_one_line(entry.doc)!r},")
     out.line(")")
 
 

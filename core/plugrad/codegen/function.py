@@ -273,21 +273,8 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
     if has_out:
         # What is given has its dtype already.
         with out.block("if out is not None:"):
-            _emit_overlap_check(out, entry, group)
-            out.line("former = pause_autocast()")
-            with out.block("try:"):
-                _emit_call(out, entry, group, module)
-            with out.block("finally:"):
-                out.line("resume_autocast(former)")
-            if returns_one_tensor(entry):
-                out.line(f'return cast("Tensor", write_out({group.name!r}, out, result))')
-            elif returns_tensors(entry):
-                # As in PyTorch, whose operators of this kind return nothing then.
-                out.line(f"write_outs({group.name!r}, out, result)")
-                out.line("return None")
-            else:
-                out.line(f"return write_outs({group.name!r}, out, result)")
-    _emit_call(out, entry, group, module)
+            _emit_call(out, entry, group, _call_into(entry, group))
+    _emit_call(out, entry, group, f"result = {module}call_{{}}({{}})")
     if entry.takes_requires_grad:
         with out.block("if requires_grad:"):
             out.line("require_grad(result)")
@@ -295,34 +282,32 @@ def emit_result(out: Source, entry: Entry, group: Group, has_out: bool, module: 
     out.line("return tuple(result)" if returns_tensors(entry) else "return result")
 
 
-def _emit_overlap_check(out: Source, entry: Entry, group: Group) -> None:
-    """Whether `out` is apart from what is read, as far as the function asks for that."""
-    values = [
+def _call_into(entry: Entry, group: Group) -> str:
+    """The line that calls an overload, `{}`, with arguments, `{}`, for a tensor given as `out`."""
+    read = [
         parameter.name if index == group.position else f"a{index}"
         for index, parameter in enumerate(parameters(entry))
         if parameter.argument.type.base == "Tensor"
     ]
-    if values:
-        elementwise = bool(entry.structure)
-        out.line(f"check_out({group.name!r}, out, ({', '.join(values)},), {elementwise})")
+    apart = f"({', '.join(read)},)" if read else "()"
+    call = f"{group.name!r}, out, call_{{}}, ({{}},), {apart}, {bool(entry.structure)}"
+    if returns_one_tensor(entry):
+        return f'return cast("Tensor", compute_into({call}))'
+    return f"return compute_into({call})"
 
 
-def _emit_call(out: Source, entry: Entry, group: Group, module: str) -> None:
-    count = len(entry.schema.arguments)
-    names = [f"a{index}" for index in range(count)]
-    if group.kind == "scalar_or_tensor":
-        position = group.position
-        parameter = parameters(entry)[position]
-        tensor_first = ", ".join(
-            "tensor_value" if index == position else name for index, name in enumerate(names)
-        )
-        scalar = ", ".join(
-            "scalar_value" if index == position else name for index, name in enumerate(names)
-        )
-        with out.block(f"if isinstance({parameter.name}, TensorBase):"):
-            out.line(f"tensor_value = {parameter.name}")
-            out.line(f"result = {module}call_{group.by_type('Tensor').identifier}({tensor_first})")
-        with out.block("else:"):
-            out.line(f"result = {module}call_{group.by_type('Scalar').identifier}({scalar})")
-    else:
-        out.line(f"result = {module}call_{entry.identifier}({', '.join(names)})")
+def _emit_call(out: Source, entry: Entry, group: Group, line: str) -> None:
+    """Emit the line with what is called, and its arguments; twice where that depends on a type."""
+    names = [f"a{index}" for index in range(len(entry.schema.arguments))]
+    if group.kind != "scalar_or_tensor":
+        out.line(line.format(entry.identifier, ", ".join(names)))
+        return
+    position = group.position
+    parameter = parameters(entry)[position].name
+    with out.block(f"if isinstance({parameter}, TensorBase):"):
+        out.line(f"tensor_value = {parameter}")
+        names[position] = "tensor_value"
+        out.line(line.format(group.by_type("Tensor").identifier, ", ".join(names)))
+    with out.block("else:"):
+        names[position] = "scalar_value"
+        out.line(line.format(group.by_type("Scalar").identifier, ", ".join(names)))

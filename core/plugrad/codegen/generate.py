@@ -36,13 +36,12 @@ IMPORTS = """from typing import TYPE_CHECKING, Any, Final, cast, final, overload
 from mypy_extensions import i64
 
 from plugrad._generated import settings
-from plugrad.dispatch.autocast import pause_autocast, resume_autocast
 from plugrad.dispatch.keys import AFTER_AUTOGRAD, BACKEND_SELECT_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import FLOATING, DType, dtype_by_name
 from plugrad.errors import OperatorNotFoundError
 from plugrad.dispatch.adapters import BelowAutograd, CompositeKernel, needed_by
-from plugrad.dispatch.operator import Operator, declare
+from plugrad.dispatch.operator import Operator, declare_new
 from plugrad.graph.history import (
     any_needs_grad,
     check_inplace,
@@ -117,14 +116,13 @@ from plugrad.tensor.calls.arguments import (
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.ops.declaration import name_nodes, register_kernels
 from plugrad.tensor.aliasing.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
-from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.calls.elementwise import operands
 from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
 from plugrad.tensor.calls.foreign_operands import foreign_operand, operand_of_array
 from plugrad.tensor.calls.elementwise_kernels import BinaryKernel, UnaryKernel
 from plugrad.tensor.calls.kernels import RawKernel
 from plugrad.tensor.calls.memory_options import check_memory
-from plugrad.tensor.calls.outputs import accumulated_dtype, like_out, write_out, write_outs
+from plugrad.tensor.calls.outputs import accumulated_dtype, compute_into, like_out
 from plugrad.tensor.creation.from_data import tensor_first
 from plugrad.tensor.calls.overloads import call_overload
 from plugrad.tensor.calls.overridable import (

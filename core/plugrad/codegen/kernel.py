@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from plugrad.codegen.formula import Formula, analyse, local_name
 from plugrad.codegen.model import ELEMENTWISE, INPLACE_VIEW, Entry
 from plugrad.codegen.signature import default_source, native_type, returns_one_tensor
@@ -313,9 +315,7 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
         out.line("below = keyset & AFTER_AUTOGRAD")
         tuple_of = "(" + ", ".join(names) + ",)"
         with out.block("if state.trace is not None:"):
-            out.line(
-                f'out: {returned} = state.trace.dispatch("redispatch", {op}, below, {tuple_of})'
-            )
+            out.line(f"out: {returned} = state.redispatch_traced({op}, below, {tuple_of})")
         with out.block("else:"):
             out.line(f"kernel: Any = {op}.lookup_below(below)")
             kind, call = _direct_kernel(entry, "below")
@@ -467,42 +467,56 @@ def emit_call(out: Source, entry: Entry) -> None:
         out.line("state = current_state()")
         out.line(f"keyset = ({_keyset(entry)} | state.included) & state.kept")
         tuple_of = "(" + ", ".join(names) + ("," if names else "") + ")"
+        call = _Call(entry, op, "".join(f", {name}" for name in names), tuple_of)
         with out.block("if state.trace is not None:"):
-            traced = f'state.trace.dispatch("call", {op}, keyset, {tuple_of})'
-            out.line(f'return cast("{returned}", {traced})')
-        passed = "".join(f", {name}" for name in names)
-        if entry.is_factory:
-            out.line(f"kernel: Any = {op}.lookup(keyset)")
-            with out.block("if isinstance(kernel, BackendSelectKernel):"):
-                out.line(f'return cast("{returned}", kernel.compute(state, {tuple_of}))')
-            out.line(f'return cast("{returned}", kernel(keyset{passed}))')
-            return
-        if entry.composite and entry.functional is None:
-            # A function of the core, unless something else has taken its place in the table.
-            given = ", ".join(
-                f'cast("Any", {a.name})' if a.type.base == "Tensor" else a.name for a in arguments
-            )
-            out.line(f"kernel: Any = {op}.lookup(keyset)")
-            with out.block("if isinstance(kernel, CompositeKernel):"):
-                with out.block("try:"):
-                    function = function_of(entry, "composite")
-                    out.line(f'return cast("{returned}", {function}({given}))')
-                with out.block("except OperatorNotFoundError as error:"):
-                    out.line(f"raise needed_by({op}, error) from None")
-            out.line(f'return cast("{returned}", kernel(keyset{passed}))')
-            return
-        if not entry.derivatives:
-            out.line(f"kernel: Any = {op}.lookup(keyset)")
-            kind, call = _direct_kernel(entry, "keyset")
-            with out.block(f"if isinstance(kernel, {kind}):"):
-                out.line(f'return cast("{returned}", kernel.{call})')
-            out.line(f'return cast("{returned}", kernel(keyset{passed}))')
-            return
+            out.line(f"result: Any = state.call_traced({op}, keyset, {tuple_of})")
+        with out.block("else:"):
+            _emit_lookup(out, call)
+        out.line(f'return cast("{returned}", result)' if returned != "Any" else "return result")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is called: the operator, and its arguments behind the key set and as a tuple."""
+
+    entry: Entry
+    op: str
+    passed: str
+    tuple_of: str
+
+
+def _emit_lookup(out: Source, call: _Call) -> None:
+    """Look the kernel up and call it, natively if it is of the class that mostly is there."""
+    entry, op = call.entry, call.op
+    unknown = f"result = kernel(keyset{call.passed})"
+    if entry.derivatives:
         # The generated kernel is called natively; any other has taken its place in the table.
-        out.line(f"kernel = {op}.lookup(keyset)")
-        with out.block(f"if kernel is {op}.autograd_kernel:"):
-            out.line(f'return cast("{returned}", record_{entry.identifier}(state, keyset{passed}))')
-        out.line(f'return cast("{returned}", kernel(keyset{passed}))')
+        out.line(f"kernel: Any = {op}.lookup_unless_recorded(keyset)")
+        with out.block("if kernel is None:"):
+            out.line(f"result = record_{entry.identifier}(state, keyset{call.passed})")
+    elif entry.is_factory:
+        out.line(f"kernel: Any = {op}.lookup(keyset)")
+        with out.block("if isinstance(kernel, BackendSelectKernel):"):
+            out.line(f"result = kernel.compute(state, {call.tuple_of})")
+    elif entry.composite and entry.functional is None:
+        # A function of the core, unless something else has taken its place in the table.
+        given = ", ".join(
+            f'cast("Any", {a.name})' if a.type.base == "Tensor" else a.name
+            for a in entry.schema.arguments
+        )
+        out.line(f"kernel: Any = {op}.lookup(keyset)")
+        with out.block("if isinstance(kernel, CompositeKernel):"):
+            with out.block("try:"):
+                out.line(f"result = {function_of(entry, 'composite')}({given})")
+            with out.block("except OperatorNotFoundError as error:"):
+                out.line(f"raise needed_by({op}, error) from None")
+    else:
+        out.line(f"kernel: Any = {op}.lookup(keyset)")
+        kind, compute = _direct_kernel(entry, "keyset")
+        with out.block(f"if isinstance(kernel, {kind}):"):
+            out.line(f"result = kernel.{compute}")
+    with out.block("else:"):
+        out.line(unknown)
 
 
 def _trails(arguments: tuple[Argument, ...], index: int) -> bool:

@@ -151,6 +151,13 @@ class Operator:
             return last.kernel
         return self._look_up(keyset, 0)
 
+    def lookup_unless_recorded(self, keyset: i64) -> Any:
+        """`lookup` for generated code, which calls the kernel that records natively: None for
+        that."""
+        last = self._last_call
+        kernel = last.kernel if last.keyset == keyset else self._look_up(keyset, 0)
+        return None if kernel is self.autograd_kernel else kernel
+
     def lookup_below(self, keyset: i64) -> Any:
         """`lookup` for a redispatch from autograd, which asks for other key sets than calls do."""
         last = self._last_below
@@ -453,6 +460,35 @@ def declare(op: Operator) -> Operator:
             )
         _operators[op.qualified_name] = op
     return op
+
+
+def declare_new(
+    namespace: str,
+    name: str,
+    overload: str,
+    schema_text: str,
+    structure: str,
+    result: str,
+    prepare: Any,
+    differentiable: bool,
+    level: str,
+    doc: str,
+) -> Operator:
+    """Make an operator of what `Operator` takes, and make it known: one call in generated code."""
+    return declare(
+        Operator(
+            namespace,
+            name,
+            overload,
+            schema_text,
+            structure,
+            result,
+            prepare,
+            differentiable,
+            level,
+            doc,
+        )
+    )
 
 
 def declare_again(op: Operator) -> None:

@@ -10,10 +10,12 @@ import warnings
 from typing import Any, Final, NoReturn
 
 from plugrad.device import Device, as_device
+from plugrad.dispatch.autocast import pause_autocast, resume_autocast
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import INTEGER, DType, bool_, uint8
 from plugrad.tensor.aliasing.functionalize import take_over
+from plugrad.tensor.aliasing.overlap import check_out
 from plugrad.tensor.base import TensorBase, bump_version, needs_grad, numel_of, sizes_of
 from plugrad.tensor.calls.arguments import dtype_argument, type_name
 from plugrad.tensor.calls.cpp_names import CPP_NAMES
@@ -308,6 +310,40 @@ def write_outs(function: str, out: Any, results: Any) -> Any:
     pairs = zip(out, results, strict=True)
     written = [write_out(function, item, result, True) for item, result in pairs]
     return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
+
+
+def compute_into(
+    function: str,
+    out: Any,
+    call: Any,
+    args: tuple[Any, ...],
+    read: tuple[Any, ...],
+    elementwise: bool = False,
+) -> Any:
+    """Call an operator and put what it gives into what is given as `out=`.
+
+    Args:
+        call: takes `args`, which have been checked.
+        read: those that `out` has to be apart from, as far as the function asks for that; empty if
+            somebody has looked.
+
+    Returns:
+        `out`, see `write_out` and `write_outs`; None for an operator that gives a list, as in
+        PyTorch.
+    """
+    if read:
+        check_out(function, out, read, elementwise)
+    former = pause_autocast()
+    try:
+        result = call(*args)
+    finally:
+        resume_autocast(former)
+    if isinstance(result, list):
+        write_outs(function, out, result)
+        return None
+    if isinstance(result, tuple):
+        return write_outs(function, out, result)
+    return write_out(function, out, result)
 
 
 def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:

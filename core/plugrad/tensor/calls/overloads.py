@@ -10,7 +10,6 @@ import operator
 from typing import Any, Final
 
 from plugrad.device import Device, as_device
-from plugrad.dispatch.autocast import pause_autocast, resume_autocast
 from plugrad.dispatch.binding import default_of
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.schema import Argument, FunctionSchema, SchemaType
@@ -31,7 +30,7 @@ from plugrad.tensor.calls.arguments import (
     type_name,
 )
 from plugrad.tensor.calls.memory_options import check_memory
-from plugrad.tensor.calls.outputs import write_out, write_outs
+from plugrad.tensor.calls.outputs import compute_into
 from plugrad.tensor.calls.overridable import (
     OVERRIDES,
     PROCEED,
@@ -150,15 +149,9 @@ def _call(
         if not isinstance(out, TensorBase):
             raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type_name(out)}")
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-    check_out(op.full_name, out, tuple(values), op.structure != "")
-    former = pause_autocast()
-    try:
-        result = call(*values)
-    finally:
-        resume_autocast(former)
-    if isinstance(result, tuple):
-        return write_outs(name, out, result)
-    return write_out(name, out, result)
+    given = tuple(values)
+    check_out(op.full_name, out, given, op.structure != "")
+    return compute_into(name, out, call, given, ())
 
 
 # PyTorch's names of the types, where they are not the schema's.
