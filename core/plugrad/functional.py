@@ -11,11 +11,11 @@ tensor([1, 3])
 from __future__ import annotations
 
 # Interpreted: loaded on demand.
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.return_types import result_type
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explains
@@ -90,10 +90,9 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     >>> plugrad.chain_matmul(plugrad.ones(2, 3), plugrad.ones(3, 1)).tolist()
     [[3.0], [3.0]]
     """
-    warnings.warn(
+    warn_at_caller(
         "plugrad.chain_matmul is deprecated: use plugrad.linalg.multi_dot, which accepts a list of "
         "two or more tensors",
-        stacklevel=2,
     )
     found: Tensor = _of_tensors(chain_matmul, F._chain_matmul, matrices)
     if out is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # Interpreted: it is mixed into an interpreted class.
 import importlib
-import warnings
 from typing import Any
 
 from plugrad._generated import functions as F
@@ -18,6 +17,7 @@ from plugrad._torch_names.typed_tensors import dtype_of, type_of, typed_tensor
 from plugrad.autograd.variable.resizing import resize_, set_
 from plugrad.device import as_device
 from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.memory_format import (
     MemoryFormat,
     channels_last,
@@ -74,7 +74,7 @@ class TensorAttributes:
     @property
     def volatile(self) -> bool:
         """False; grad modes took its place."""
-        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        warn_at_caller("volatile was removed (Variable.volatile is always False)")
         return False
 
     def is_conj(self: Any) -> bool:
@@ -239,12 +239,11 @@ class TensorAttributes:
     ) -> Any:
         """A leaf that copies `data`, of this dtype and on this device unless others are given."""
         if isinstance(data, TensorBase):
-            warnings.warn(
+            warn_at_caller(
                 "To copy construct from a tensor, it is recommended to use "
                 "sourceTensor.detach().clone() or "
                 "sourceTensor.detach().clone().requires_grad_(True), rather than "
                 "tensor.new_tensor(sourceTensor).",
-                stacklevel=2,
             )
             public: Any = data
             made = (

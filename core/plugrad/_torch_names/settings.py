@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 # Interpreted: loaded on demand.
-import warnings
 from typing import Final
 
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.settings import settings
 
 _MODES: Final = {"default": 0, "warn": 1, "error": 2}
@@ -102,10 +102,9 @@ def set_float32_matmul_precision(precision: str) -> None:
             f"set_float32_matmul_precision expects a str, but got {type(given).__name__}"
         )
     if given not in _PRECISIONS:
-        warnings.warn(
+        warn_at_caller(
             f"{given} is not one of 'highest', 'high', or 'medium'; the current "
             "set_float32_matmul_precision call has no effect.",
-            stacklevel=2,
         )
         return
     settings.matmul_precision = given

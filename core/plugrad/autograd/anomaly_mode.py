@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 # Interpreted: it warns at its caller's line, and compiled code has no frames to count.
-import warnings
 from typing import Any
 
 from plugrad.autograd.engine import anomaly
@@ -12,6 +11,7 @@ from plugrad.autograd.engine.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
 )
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.prepared_signature import PreparedSignature
 from plugrad.dispatch.scope import SetAtOnce
@@ -67,10 +67,9 @@ class detect_anomaly(AnomalyScope):
     def __init__(self, check_nan: bool = True) -> None:
         self.note_former()
         self.check_nan = _checked("check_nan", 2, check_nan)
-        warnings.warn(
+        warn_at_caller(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should "
             "only be enabled for debugging.",
-            stacklevel=2,
         )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 # Interpreted: users subclass and decorate with what is in it.
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import AUTOGRAD_BIT, FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state, set_inference_mode
 from plugrad.dispatch.prepared_signature import PreparedSignature
@@ -46,13 +46,12 @@ class _Decorates:
     def __call__(self, function: _F) -> _F:
         """Decorate a function or a generator function."""
         if inspect.isclass(function):
-            warnings.warn(
+            warn_at_caller(
                 "Decorating classes is deprecated and will be disabled in future versions. You "
                 "should only decorate functions or methods. To preserve the current behavior of "
                 "class decoration, you can directly decorate the `__init__` method and nothing "
                 "else.",
                 FutureWarning,
-                stacklevel=2,
             )
         decorated: _F = decorate(function, self)
         return decorated

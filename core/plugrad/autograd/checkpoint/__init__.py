@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # Interpreted: it runs seldom next to what it calls.
 import contextlib
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,6 +26,7 @@ from plugrad.autograd.checkpoint.selective import (
 )
 from plugrad.autograd.grad_mode import is_grad_enabled
 from plugrad.dispatch.autocast import AutocastAsBefore
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
 from plugrad.tensor.calls.annotations import explains
@@ -166,13 +166,12 @@ def checkpoint(
     tensor([1.4174, 1.2534])
     """
     if use_reentrant is None:
-        warnings.warn(
+        warn_at_caller(
             "plugrad.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
             "Calling checkpoint without use_reentrant will raise an exception in the future. "
             "use_reentrant=False is recommended, but if you need to preserve the current default "
             "behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
             "differences between the two variants.",
-            stacklevel=3,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -217,13 +216,12 @@ def checkpoint_sequential(
     tensor([0.5577, 0.4115])
     """
     if use_reentrant is None:
-        warnings.warn(
+        warn_at_caller(
             "plugrad.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
             "passed explicitly. In the future we will raise an exception if use_reentrant is not "
             "passed. use_reentrant=False is recommended, but if you need to preserve the current "
             "default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
             "the differences between the two variants.",
-            stacklevel=3,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 # Interpreted: it runs seldom next to what it calls.
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ from plugrad.autograd.grad_mode import enable_grad, no_grad
 from plugrad.autograd.run_backward import backward
 from plugrad.autograd.variable.properties import grad_of
 from plugrad.dispatch.autocast import AutocastAsBefore
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import current_state
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.calls.annotations import explains
@@ -64,8 +64,8 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     """
     tensors: list[Any] = [value for value in inputs if isinstance(value, TensorBase)]
     if not any(tensor.requires_grad for tensor in tensors):
-        warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3
+        warn_at_caller(
+            "None of the inputs have requires_grad=True. Gradients will be None",
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 # Interpreted: users subclass its classes and give `ctx` attributes of their own.
 import functools
 import itertools
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -16,6 +15,7 @@ from plugrad.autograd.function.node import (
     set_default_backward,
 )
 from plugrad.autograd.grad_mode import is_grad_enabled, no_grad
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.calls.arguments import raise_argument_error
 
@@ -52,11 +52,10 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Deprecated: shared memory is tracked without being told."""
-        warnings.warn(
+        warn_at_caller(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically "
             "tracked. Note that calls to `set_()` are not tracked",
             FutureWarning,
-            stacklevel=2,
         )
 
     def mark_non_differentiable(self, *args: Any) -> None:
@@ -131,12 +130,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     boxed_grads_call = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn_at_caller(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all "
             "static, so you should invoke them on the class itself. Instantiating an autograd "
             "function will raise an error in a future version of plugrad.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import types
-import warnings
 from typing import Any, Final
 
 from mypy_extensions import i64
@@ -18,6 +17,7 @@ from plugrad.autograd.function.levels import (
     node_class_at_level,
 )
 from plugrad.autograd.function.node import Error, FunctionNode
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.graph.history import (
@@ -371,7 +371,7 @@ def _tie_modified(ctx: FunctionNode, output: TensorBase, args: tuple[Any, ...], 
     if not _is_one_of(output, args):
         if output._view_info is not None:
             raise RuntimeError(NOT_AN_INPUT)
-        warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=2)
+        warn_at_caller(NOT_AN_INPUT)
     if output._view_info is not None and count > 1:
         raise RuntimeError(SEVERAL_OUTPUTS)
     check_inplace(output)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from plugrad._generated import functions as F
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import COMPLEX
 from plugrad.graph.history import next_sequence_nr
@@ -149,8 +149,9 @@ class FunctionNode(Node):
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """Former name of `saved_tensors`."""
-        warnings.warn(
-            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        warn_at_caller(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
         )
         if self._was_read:
             raise RuntimeError(READ_ONCE)

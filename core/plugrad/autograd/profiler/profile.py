@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 # Interpreted: it warns at its caller's line, and compiled code has no frames to count.
-import warnings
 from typing import Any
 
 from plugrad.autograd.profiler.convert import events_of
 from plugrad.autograd.profiler.event_list import EventList
 from plugrad.autograd.profiler.events import FunctionEventAvg
 from plugrad.autograd.profiler.recorder import Recorder
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
 
@@ -65,7 +65,7 @@ class profile(Scope):
             )
         device = "cuda" if use_cuda else use_device
         if enabled and device is not None:
-            warnings.warn(f"The {device} is not a valid device option.", stacklevel=2)
+            warn_at_caller(f"The {device} is not a valid device option.")
         self.enabled = enabled
         self.record_shapes = record_shapes or with_flops
         self.with_flops = with_flops

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 # Interpreted: its class has a metaclass.
-import warnings
 from typing import Any
 
 from plugrad.autograd.variable.properties import data_of, set_requires_grad
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.tensor.base import TensorBase, tensor_class
 from plugrad.tensor.calls.arguments import type_name
 from plugrad.tensor.creation.from_data import tensor
@@ -42,10 +42,9 @@ class Variable(metaclass=VariableMeta):
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         if volatile:
-            warnings.warn(
+            warn_at_caller(
                 "volatile was removed and now has no effect. Use `with plugrad.no_grad():` "
                 "instead.",
-                stacklevel=2,
             )
         if data is None:
             data = tensor([])

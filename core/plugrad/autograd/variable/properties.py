@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, DType
@@ -248,15 +249,12 @@ def grad_of(tensor: TensorBase) -> Any:
     if meta is None:
         return None
     if meta.grad is None and meta.grad_fn is not None and not meta.retains_grad:
-        import warnings
-
-        warnings.warn(
+        warn_at_caller(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
             ".grad attribute won't be populated during autograd.backward(). If you indeed want "
             "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
             "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
             "the leaf Tensor instead.",
-            stacklevel=3,
         )
     return meta.grad
 

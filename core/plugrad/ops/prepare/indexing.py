@@ -5,9 +5,9 @@ Whether the indices themselves are in range only the kernels can see.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dtype import DType, bool_, int32, int64, uint8
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
@@ -237,11 +237,9 @@ def check_indices(self: TensorBase, indices: list[TensorBase | None]) -> list[Te
             place += 1
         elif index.dtype is bool_ or index.dtype is uint8:
             if index.dtype is uint8:
-                warnings.warn(
+                warn_at_caller(
                     "indexing with dtype plugrad.uint8 is now deprecated, please use a dtype "
-                    "plugrad.bool instead.",
-                    UserWarning,
-                    stacklevel=2,
+                    "plugrad.bool instead."
                 )
                 index = to_dtype(index, bool_)
             shape = sizes_of(index)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 
@@ -11,7 +10,7 @@ import numpy as np
 from mypy_extensions import i64
 
 from plugrad.device import Device, as_device
-from plugrad.dispatch.caller import is_given_by_keyword
+from plugrad.dispatch.caller import is_given_by_keyword, warn_at_caller
 from plugrad.dtype import BOOL, INTEGER, DType, bool_, complex128, float64, int64
 from plugrad.memory_format import MemoryFormat
 from plugrad.tensor.base import TensorBase, materialize_meta, ndim_of, numel_of
@@ -489,11 +488,9 @@ def deprecated_order(
     for order in orders:
         if len(order) == len(found):
             by_name: dict[str, Any] = dict(zip(order, found, strict=True))
-            warnings.warn(
+            warn_at_caller(
                 f"This overload of {function} is deprecated: {function}({', '.join(order)}). "
-                "Give numbers by keyword, behind the tensors",
-                UserWarning,
-                stacklevel=2,
+                "Give numbers by keyword, behind the tensors"
             )
             return tuple(
                 [by_name.get(name, value) for name, value in zip(names, values, strict=True)]

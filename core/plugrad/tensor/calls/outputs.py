@@ -6,11 +6,11 @@ resized if its shape differs.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final, NoReturn
 
 from plugrad.device import Device, as_device
 from plugrad.dispatch.autocast import pause_autocast, resume_autocast
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import FORWARD_AD_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import INTEGER, DType, bool_, uint8
@@ -265,14 +265,13 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
         result = sequence.reshape(sizes_of(out))
     if sizes_of(out) != sizes_of(result):
         if numel_of(out) != 0 and function not in FACTORIES:
-            warnings.warn(
+            warn_at_caller(
                 "An output with one or more elements was resized since it had shape "
                 f"{list(sizes_of(out))}, which does not match the required output shape "
                 f"{list(sizes_of(result))}. This behavior is deprecated, and in a future plugrad "
                 "release outputs will not be resized unless they have zero elements. You can "
                 "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
                 "t.resize_(0).",
-                stacklevel=3,
             )
         converted: Any = result
         if result._view_info is not None:

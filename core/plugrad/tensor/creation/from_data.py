@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 import numpy as np
 
 from plugrad.dispatch.backends.active import canonical_device
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dtype import (
     FLOATING,
     DType,
@@ -144,12 +144,10 @@ def tensor(
             return handled
     wanted = dtype_argument(dtype, "tensor")
     if isinstance(data, TensorBase):
-        warnings.warn(
+        warn_at_caller(
             "To copy construct from a tensor, it is recommended to use "
             "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
-            "rather than plugrad.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
+            "rather than plugrad.tensor(sourceTensor)."
         )
         target = data.device if device is None else canonical_device(device)
         kind = data.dtype if wanted is None else wanted

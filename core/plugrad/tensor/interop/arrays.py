@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT, TRANSFORMS_BIT
 from plugrad.dispatch.local_state import WATCH, current_state
 from plugrad.dtype import ALL_DTYPES, DType
@@ -89,12 +89,10 @@ def share_numpy(array: Any, device: Device) -> TensorBase:
     """A tensor on `device` that shares an array's memory if its backend lives on the host."""
     dtype = numpy_dtype(array)
     if not array.flags.writeable:
-        warnings.warn(
+        warn_at_caller(
             "The given NumPy array is not writable, and plugrad does not support non-writable "
             "tensors: writing to this tensor will fail. You may want to copy the array to protect "
-            "its data or make it writable before converting it to a tensor.",
-            UserWarning,
-            stacklevel=3,
+            "its data or make it writable before converting it to a tensor."
         )
     return from_host(plain_view(array), dtype, device)
 

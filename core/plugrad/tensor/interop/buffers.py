@@ -4,12 +4,12 @@ from __future__ import annotations
 
 # Interpreted: loaded on demand.
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plugrad.device import CPU
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dtype import FLOATING
 from plugrad.tensor.calls.annotations import explains
 from plugrad.tensor.calls.arguments import dtype_argument
@@ -67,12 +67,10 @@ def frombuffer(
             f"not be greater than actual buffer length ({length} bytes)"
         )
     if view.readonly:
-        warnings.warn(
+        warn_at_caller(
             "The given buffer is not writable, and plugrad does not support non-writable tensors: "
             "writing to this tensor will fail. You may want to copy the buffer to protect its data "
-            "or make it writable before converting it to a tensor.",
-            UserWarning,
-            stacklevel=3,
+            "or make it writable before converting it to a tensor."
         )
     array = np.frombuffer(view, kind.numpy, count, offset)
     made: Any = from_host(array, kind, CPU)

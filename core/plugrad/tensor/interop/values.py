@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import INTEGER, bfloat16
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of, tensor_class
@@ -57,11 +57,9 @@ def _single(self: TensorBase) -> Any:
     if host.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if needs_grad(self):
-        warnings.warn(
+        warn_at_caller(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
-            "behavior.\nConsider using tensor.detach() first.",
-            UserWarning,
-            stacklevel=3,
+            "behavior.\nConsider using tensor.detach() first."
         )
     return _number(host)
 

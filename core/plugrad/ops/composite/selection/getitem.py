@@ -9,7 +9,6 @@ a batch its value may be unknown, and what it selects is then a copy, which an a
 from __future__ import annotations
 
 import operator
-import warnings
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +17,7 @@ import numpy as np
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import INTEGER, bool_, int64, uint8
 from plugrad.graph.history import check_inplace
@@ -190,13 +190,11 @@ def _as_tuple(index: object) -> tuple[Any, ...]:
             if element is None or isinstance(
                 element, (list, tuple, slice, EllipsisType, TensorBase, np.ndarray)
             ):
-                warnings.warn(
+                warn_at_caller(
                     "Using a non-tuple sequence for multidimensional indexing is deprecated; use "
                     "x[tuple(seq)] instead of x[seq]. In the future this will be interpreted as "
                     "tensor index, x[plugrad.tensor(seq)], which will result either in an error "
-                    "or a different result",
-                    UserWarning,
-                    stacklevel=4,
+                    "or a different result"
                 )
                 return tuple(index)
     return (index,)
@@ -207,11 +205,9 @@ def _index_tensor(index: Any, device: object) -> Any:
     if isinstance(index, TensorBase):
         if index.dtype is not uint8:
             return index
-        warnings.warn(
+        warn_at_caller(
             "indexing with dtype plugrad.uint8 is now deprecated, please use a dtype plugrad.bool "
-            "instead.",
-            UserWarning,
-            stacklevel=5,
+            "instead."
         )
         public: Any = index
         return public.to(bool_)
