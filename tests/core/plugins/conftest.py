@@ -95,6 +95,12 @@ class FakeSite:
         (folder / f"{stem}.py").write_text(dedent(source))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cpu_of_process() -> None:
+    """Later, with nothing configured, it would have the kernels that the environment disables."""
+    find_backend("cpu")
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
     # The real CPU backend names its dispatch key first; a fake called "cpu" would otherwise.
@@ -116,7 +122,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
             if before.get(name) is not module and str(folder) in origin:
                 del sys.modules[name]
         # Now and not last: the backends that come back ask the real manager for what plugins bring.
+        # They read the configuration, too: what the environment disables stays so.
         monkeypatch.undo()
+        config.reset()
 
 
 @contextmanager
