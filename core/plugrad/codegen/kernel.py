@@ -515,6 +515,9 @@ def _emit_lookup(out: Source, call: _Call) -> None:
         kind, compute = _direct_kernel(entry, "keyset")
         with out.block(f"if isinstance(kernel, {kind}):"):
             out.line(f"result = kernel.{compute}")
+        if entry.explicit and kind == "RawKernel":
+            with out.block("elif isinstance(kernel, BelowAutograd):"):
+                out.line(f"result = kernel.compute({call.tuple_of})")
     with out.block("else:"):
         out.line(unknown)
 
