@@ -1,64 +1,68 @@
-/* The file of every compiled module: takes the place of one C file of mypyc's for each of them.
+/* How Python comes to the modules in the library, which have no files of their own: mypyc would write,
+   for each, a C file and link a second library that finds the module in the first.
 
-   The code of all modules is in one library. mypyc writes, for each module, a file of its own whose
-   function finds the module's there. Here one binary does so for all; the build compiles it once and
-   copies it under each module's name. Python tells by that name what to call, PyInit_keys say, and by
-   the module's specification which module is meant: several packages may have a module `keys`. */
+   The library has a function `create`, which makes and runs a module: plugrad/_library.py calls it.
+   And it asks there what a module says of itself, `__file__` and such, where mypyc would name the
+   files that are not there. */
 
 #include <Python.h>
+#include "CPy.h"
 
 #define LIBRARY "plugrad__mypyc"
+#define FINDER "plugrad._library"
 
-/* The name of the capsule with a module's function, init_plugrad___dispatch___keys. */
+/* The name of the capsule with a module's function: init_plugrad___dispatch___keys. */
 static PyObject *capsule_name(PyObject *module_name) {
     PyObject *dot = PyUnicode_FromString("."), *bar = PyUnicode_FromString("___");
-    PyObject *name = NULL;
     PyObject *joined = dot && bar ? PyUnicode_Replace(module_name, dot, bar, -1) : NULL;
-    if (joined != NULL) {
-        name = PyUnicode_FromFormat("init_%U", joined);
-        Py_DECREF(joined);
-    }
+    PyObject *name = joined ? PyUnicode_FromFormat("init_%U", joined) : NULL;
+    Py_XDECREF(joined);
     Py_XDECREF(dot);
     Py_XDECREF(bar);
     return name;
 }
 
-/* The module that mypyc's function makes, and runs. */
-static PyObject *create(PyObject *spec, PyModuleDef *definition) {
-    (void)definition;
+/* create(spec): the module of that specification, which has run. */
+static PyObject *create(PyObject *library, PyObject *spec) {
     typedef PyObject *(*Function)(void);
     Function function = NULL;
     PyObject *module_name = PyObject_GetAttrString(spec, "name");
     PyObject *name = module_name ? capsule_name(module_name) : NULL;
-    PyObject *library = name ? PyImport_ImportModule(LIBRARY) : NULL;
-    PyObject *capsule = library ? PyObject_GetAttr(library, name) : NULL;
+    PyObject *capsule = name ? PyObject_GetAttr(library, name) : NULL;
     PyObject *full = capsule ? PyUnicode_FromFormat(LIBRARY ".%U", name) : NULL;
     const char *text = full ? PyUnicode_AsUTF8(full) : NULL;
     if (text != NULL) {
         function = (Function)PyCapsule_GetPointer(capsule, text);
     }
+    PyObject *module = function ? function() : NULL;
+    Py_XINCREF(module); /* mypyc keeps the reference that its function returns */
     Py_XDECREF(full);
     Py_XDECREF(capsule);
-    Py_XDECREF(library);
     Py_XDECREF(name);
     Py_XDECREF(module_name);
-    return function ? function() : NULL;
+    return module;
 }
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_create, (void *)create},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-    {0, NULL},
+static PyMethodDef functions[] = {
+    {"create", create, METH_O, "Make and run the module of a specification."},
+    {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "plugrad", .m_slots = slots};
+/* Called where the library is made: core/setup.py puts the call there. */
+int plugrad_add_functions(PyObject *library) {
+    return PyModule_AddFunctions(library, functions);
+}
 
-#define MODULE(name) \
-    PyMODINIT_FUNC PyInit_##name(void) { return PyModuleDef_Init(&definition); }
-
-/* For MSVC's linker, which setuptools may tell so of a package. */
-MODULE(__init__)
-
-/* The build adds a line for each name that a module has in its package. */
+/* Tells a new module its file, package and specification; in place of mypyc's own function. */
+int CPyImport_SetDunderAttrs(PyObject *module, PyObject *module_name, PyObject *library_file,
+                             PyObject *suffix, Py_ssize_t is_package) {
+    (void)library_file;
+    (void)suffix;
+    PyObject *finder = PyImport_ImportModule(FINDER);
+    PyObject *done = finder ? PyObject_CallMethod(finder, "describe", "OOO", module, module_name,
+                                                  is_package ? Py_True : Py_False)
+                            : NULL;
+    Py_XDECREF(finder);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}

@@ -35,6 +35,8 @@ from setuptools.errors import CompileError, ExecError, PlatformError
 ROOT = Path(__file__).resolve().parent
 PACKAGE = ROOT / "plugrad"
 BUILD = ROOT / "build"
+# What mypyc calls the library with the code of all modules: plugrad/_library.py finds it.
+LIBRARY = "plugrad__mypyc"
 
 # Commands that install the package. Metadata alone needs neither the generator nor the compiler. An
 # editable install stays interpreted, because its source is meant to change.
@@ -58,12 +60,11 @@ NOT_WORTH_IT = (
     *("ipa-icf", "ipa-cp", "tree-tail-merge", "crossjumping", "schedule-insns2"),
 )
 
-# Our C file in place of those that mypyc writes one by one, for modules to be found in the library.
-MODULES = "modules.c"
-# Another one, and what it has in place of mypyc's functions: those get other names.
-TRACEBACKS = "tracebacks.c"
+# Our C files in the library, and the functions of mypyc that they replace: those get other names.
+ADDED = ("tracebacks.c", "modules.c")
 REPLACED = {
     "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),
+    "misc_ops.c": ("CPyImport_SetDunderAttrs",),
 }
 
 
@@ -204,47 +205,20 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     for source in sources:
         if Path(source).name.startswith("__native"):
             correct_classes(source)
+        if Path(source).name == f"__native_{PACKAGE.name}.c":
+            add_functions(source)
     complete(sources, modules)
-    found = [library(found), *module_files(found)]
-    for extension in found:
-        # A warning of a compiler that mypyc has not met is no reason to fail an installation.
-        flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
-        # Modules live in one library: calls between them need not be open to interposition.
-        extension.extra_compile_args = [
-            *flags,
-            *([] if os.name == "nt" else ["-fvisibility=hidden"]),
-            *(f"-fno-{name}" for name in NOT_WORTH_IT if is_gcc()),
-        ]
-        if not is_library(extension) and is_gcc() and sys.platform.startswith("linux"):
-            extension.extra_link_args = [*extension.extra_link_args, "-s"]
-        if any(Path(source).name in REPLACED for source in extension.sources):
-            extension.sources.append(TRACEBACKS)
-    return found
-
-
-def library(extensions: Iterable[Extension]) -> Extension:
-    """Of what mypyc has to be built: the library, with the code of all modules."""
-    (found,) = [extension for extension in extensions if is_library(extension)]
-    return found
-
-
-def is_library(extension: Extension) -> bool:
-    """Whether it is that one."""
-    return str(extension.name).endswith("__mypyc")
-
-
-def module_files(extensions: Iterable[Extension]) -> list[Extension]:
-    """The others, the files of modules: all are to be built of one source."""
-    found = [extension for extension in extensions if not is_library(extension)]
-    names = {
-        str(extension.name).removesuffix(".__init__").rpartition(".")[2] for extension in found
-    }
-    source = BUILD / "mypyc" / MODULES
-    lines = [f"MODULE({name})\n" for name in sorted(names)]
-    source.write_text((ROOT / MODULES).read_text() + "".join(lines))
-    for extension in found:
-        extension.sources = [str(source.relative_to(ROOT))]
-    return found
+    (library,) = [extension for extension in found if extension.name == LIBRARY]
+    # A warning of a compiler that mypyc has not met is no reason to fail an installation.
+    flags = [flag for flag in library.extra_compile_args if flag != "-Werror"]
+    # Modules live in one library: calls between them need not be open to interposition.
+    library.extra_compile_args = [
+        *flags,
+        *([] if os.name == "nt" else ["-fvisibility=hidden"]),
+        *(f"-fno-{name}" for name in NOT_WORTH_IT if is_gcc()),
+    ]
+    library.sources += ADDED
+    return [library]
 
 
 def type_checking() -> Path:
@@ -310,6 +284,18 @@ def replaced_within(text: str, function: str, old: str, new: str) -> str:
     return text[:start] + text[start:end].replace(old, new) + text[end:]
 
 
+def add_functions(path: str) -> None:
+    """Have the library, where mypyc's C makes it, take in the functions of modules.c."""
+    text = Path(path).read_text()
+    declared = "int plugrad_add_functions(PyObject *library);\n"
+    start = "    PyObject *tmp;\n"
+    call = f"{start}    if (plugrad_add_functions(module) < 0) return -1;\n"
+    text = replaced_within(text, f"\nstatic int exec_{LIBRARY}(", start, call)
+    Path(path).write_text(
+        text.replace(f"static int exec_{LIBRARY}(", f"{declared}static int exec_{LIBRARY}(", 1)
+    )
+
+
 class Generate(Command):
     """`setup.py generate`: write plugrad/_generated, so that the source tree runs as it is."""
 
@@ -346,23 +332,9 @@ class BuildExt(build_ext):
         objects = self.compile_all()
         # Linking asks the compiler for the object files of an extension: they are all there.
         self.compiler.compile = lambda sources, **_: [objects[source] for source in sources]
-        self.linked_module: str | None = None
         for extension in self.extensions:
             self.build_extension(extension)
         say(f"compiled and linked in {time.perf_counter() - start:.0f} s")
-
-    def build_extension(self, ext: Extension) -> None:
-        """Link the library, and the file of a module once: that of the others is the same."""
-        if is_library(ext):
-            super().build_extension(ext)
-            return
-        target = self.get_ext_fullpath(ext.name)
-        if self.linked_module is None:
-            super().build_extension(ext)
-            self.linked_module = target
-            return
-        self.mkpath(os.path.dirname(target))
-        self.copy_file(self.linked_module, target)
 
     def compile_all(self) -> dict[str, str]:
         """Object file by C file, longest first, so that no core idles at the end."""

@@ -22,6 +22,9 @@ from typing import Any as _Any
 from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
 
 # isort: split
+from plugrad import _library as _library  # finds the compiled modules
+
+# isort: split
 from plugrad import graph as _graph  # before the layers that build on it
 
 # isort: split

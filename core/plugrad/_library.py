@@ -1,0 +1,95 @@
+"""Finds the modules of the compiled core: all are in one library, which lies beside the package.
+
+Where there is no library the core is interpreted, and Python finds its modules by itself.
+"""
+
+from __future__ import annotations
+
+# Interpreted: compiled modules are found by what is here.
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import module_from_spec
+from types import ModuleType
+from typing import Any
+
+NAME = "plugrad__mypyc"
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def load() -> ModuleType | None:
+    """The library beside the package; None if there is none."""
+    if (loaded := sys.modules.get(NAME)) is not None:
+        return loaded
+    spec = PathFinder.find_spec(NAME, [FOLDER])
+    if spec is None or spec.loader is None:
+        return None
+    library = module_from_spec(spec)
+    sys.modules[NAME] = library  # where mypyc's code looks for it
+    spec.loader.exec_module(library)
+    return library
+
+
+class Loader(SourceFileLoader):
+    """Takes one module from the library; about its source it answers like any other loader."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module: ModuleType = library.create(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do: what the library creates has run."""
+
+
+class Finder:
+    """Finds modules in the library; asked before Python looks for files."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not name.startswith("plugrad.") or not hasattr(library, f"init_{mangled(name)}"):
+            return None
+        return specification(name, os.path.isdir(stem(name)))
+
+
+def mangled(name: str) -> str:
+    """A module's name as a part of C names."""
+    return name.replace(".", "___")
+
+
+def stem(name: str) -> str:
+    """The path of a package's folder, or of a module's source without its suffix."""
+    return os.path.join(FOLDER, name.replace(".", os.sep))
+
+
+def specification(name: str, is_package: bool) -> ModuleSpec:
+    """What Python keeps of a module in the library.
+
+    The library is its file. A package's is its source, since programs look for data beside it.
+    """
+    source = os.path.join(stem(name), "__init__.py") if is_package else f"{stem(name)}.py"
+    file = source if is_package else library.__file__
+    spec = ModuleSpec(name, Loader(name, source), origin=file, is_package=is_package)
+    spec.has_location = True
+    spec.cached = None
+    if is_package:
+        spec.submodule_search_locations = [stem(name)]
+    return spec
+
+
+def describe(module: ModuleType, name: str, is_package: bool) -> None:
+    """Tell a new module of itself what Python does not: the library calls this."""
+    spec = specification(name, is_package)
+    module.__spec__ = spec
+    module.__loader__ = spec.loader
+    module.__package__ = spec.parent
+    module.__file__ = spec.origin
+    if is_package:
+        module.__path__ = spec.submodule_search_locations or []
+
+
+library: Any = load()
+if library is not None:
+    sys.meta_path.insert(0, Finder)
