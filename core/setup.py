@@ -61,7 +61,9 @@ NOT_WORTH_IT = (
 )
 
 # Our C files in the library, and the functions of mypyc that they replace: those get other names.
-ADDED = ("tracebacks.c", "modules.c")
+# The module whose functions are in the C file of that name.
+INTRINSICS = "_intrinsics"
+ADDED = ("intrinsics.c", "modules.c", "tracebacks.c")
 REPLACED = {
     "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),
     "misc_ops.c": ("CPyImport_SetDunderAttrs",),
@@ -205,6 +207,9 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     for source in sources:
         if Path(source).name.startswith("__native"):
             correct_classes(source)
+            tell_tensors_apart(source)
+        if Path(source).name == c_file(f"{PACKAGE.name}/{INTRINSICS}.py"):
+            call_intrinsics(source)
         if Path(source).name == f"__native_{PACKAGE.name}.c":
             add_functions(source)
     complete(sources, modules)
@@ -218,6 +223,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         *(f"-fno-{name}" for name in NOT_WORTH_IT if is_gcc()),
     ]
     library.sources += ADDED
+    library.include_dirs.append(str(ROOT))
     return [library]
 
 
@@ -282,6 +288,42 @@ def replaced_within(text: str, function: str, old: str, new: str) -> str:
     if old not in text[start:end]:
         raise RuntimeError(f"this version of mypyc does not write {old!r} in {function!r}")
     return text[:start] + text[start:end].replace(old, new) + text[end:]
+
+
+TENSOR_CHECK = re.compile(r"PyObject_TypeCheck\((\w+), CPyType_base___TensorBase\)")
+
+
+def tell_tensors_apart(path: str) -> None:
+    """Have a C file that mypyc wrote tell by one comparison that an object is a tensor."""
+    text = Path(path).read_text()
+    changed, count = TENSOR_CHECK.subn(r"PLUGRAD_IS_TENSOR(\1)", text)
+    if count:
+        Path(path).write_text(f'#include "intrinsics.h"\n{changed}')
+
+
+def call_intrinsics(path: str) -> None:
+    """Have the functions of the module of intrinsics call those in C."""
+    text = Path(path).read_text()
+    functions = [
+        node.name
+        for node in ast.parse((PACKAGE / f"{INTRINSICS}.py").read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    for name in functions:
+        definition = re.compile(
+            rf"^(\w+ \*?)(CPyDef_{INTRINSICS}___{name})\(([^)]*)\) \{{\n.*?^\}}\n", re.M | re.S
+        )
+        found = definition.search(text)
+        if found is None:
+            raise RuntimeError(f"{path}: this version of mypyc writes {name!r} in another way")
+        kind, function, parameters = found.groups()
+        names = ", ".join(re.findall(r"\w+(?=,|$)", parameters.replace("void", "")))
+        text = (
+            f"{text[: found.start()]}{kind}{PACKAGE.name}_{name}({parameters});\n"
+            f"{kind}{function}({parameters}) {{\n    return {PACKAGE.name}_{name}({names});\n}}\n"
+            f"{text[found.end() :]}"
+        )
+    Path(path).write_text(text)
 
 
 def add_functions(path: str) -> None:
@@ -427,7 +469,7 @@ class BuildExt(build_ext):
         for part in (mypy_version, sys.version, sysconfig.get_path("include"), *command):
             state.update(part.encode())
         state.update(version_of(command[0]))
-        for header in sorted((BUILD / "mypyc").rglob("*.h")):
+        for header in sorted([*(BUILD / "mypyc").rglob("*.h"), *ROOT.glob("*.h")]):
             state.update(header.read_bytes())
         return state.digest()
 

@@ -25,10 +25,9 @@ from plugrad import _interpreters as _interpreters  # raises in a sub-interprete
 from plugrad import _library as _library  # finds the compiled modules
 
 # isort: split
-from plugrad import graph as _graph  # before the layers that build on it
+from plugrad import _first as _first  # imports most of what follows
 
 # isort: split
-from plugrad import levels as _levels  # installs the kernels of its key
 from plugrad._generated import functions as _functions
 from plugrad._generated import on_demand as _on_demand
 from plugrad._generated.functions import *

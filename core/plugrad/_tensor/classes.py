@@ -381,5 +381,5 @@ def _node_dir(node: Node) -> list[str]:
 # mypyc allows no `__getattr__` on a class that has interpreted subclasses.
 setattr(Node, "__getattr__", _node_getattr)  # noqa: B010  # mypy forbids the assignment
 setattr(Node, "__dir__", _node_dir)  # noqa: B010
-base.set_tensor_class(Tensor, TensorMethods.__new__)
+base.set_tensor_class(Tensor, TensorMethods)
 history.set_accumulate_grad_class(AccumulateGrad)

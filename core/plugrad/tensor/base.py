@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 from mypy_extensions import i16, i32, i64, mypyc_attr
 
+from plugrad._intrinsics import array_shape, hold_tensor_class, new_tensor
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import find_backend
 from plugrad.dispatch.keys import AUTOGRAD_KEYS, FORWARD_AD_BIT, FUNCTIONALIZE_BIT
@@ -300,7 +301,8 @@ def sizes_of(tensor: TensorBase) -> tuple[int, ...]:
     if sizes is None:
         array: Any = tensor._backend_array
         # Other libraries have lengths, and tuples of them, of their own classes.
-        sizes = array.shape if type(array) is _NUMPY else whole_numbers(array.shape, array)
+        shape = array_shape(array)
+        sizes = shape if type(array) is _NUMPY else whole_numbers(shape, array)
         tensor._known_sizes = sizes
     return sizes
 
@@ -470,16 +472,15 @@ class _Classes:
 
     def __init__(self) -> None:
         self.tensor: Any = TensorBase
-        self.new: Any = TensorBase.__new__
 
 
 _classes: Final = _Classes()
 
 
-def set_tensor_class(cls: Any, new: Any) -> None:
-    """Tell native code which class to make tensors of, and what makes one without contents."""
+def set_tensor_class(cls: Any, native: Any) -> None:
+    """Tell native code which class to make tensors of, and its native base class."""
     _classes.tensor = cls
-    _classes.new = new
+    hold_tensor_class(cls, native)
 
 
 def tensor_class() -> Any:
@@ -488,7 +489,7 @@ def tensor_class() -> Any:
 
 def empty_shell(cls: Any) -> TensorBase:
     """A tensor of a class, without contents."""
-    made: TensorBase = _classes.new(cls)
+    made: TensorBase = new_tensor(cls)
     if WATCH.threads > 0:
         note_made(made)
     return made
@@ -521,7 +522,7 @@ def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> Tensor
     In inference mode it is an inference tensor, which is told by its lack of autograd's keys.
     """
     # Fields are set natively: passing them through the class call costs half as much again.
-    result: TensorBase = _classes.new(_classes.tensor)
+    result: TensorBase = new_tensor(_classes.tensor)
     result._backend_array = array
     result.dtype = dtype
     result.device = device

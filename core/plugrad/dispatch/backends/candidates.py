@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad._intrinsics import array_dtype
 from plugrad.dispatch.backends.backend import Backend
 from plugrad.dispatch.backends.kernel_context import call_few, few
 from plugrad.dispatch.backends.variants import Variant
@@ -165,7 +166,7 @@ class VariantChoice:
             array = self._first_array(args)
         if array is None:
             return DECLINED if rest is None else rest(*args)
-        native = array.dtype
+        native = array_dtype(array)
         settled = self._last
         if native is not settled.native:
             settled = self._settle(native, array)
@@ -203,7 +204,7 @@ class VariantChoice:
             array = second if given > 1 else None
             if type(array) is not self.array_type:
                 return self.compute(few(given, first, second, third, fourth, fifth))
-        native = array.dtype
+        native = array_dtype(array)
         settled = self._last
         if native is not settled.native:
             settled = self._settle(native, array)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, final
 
 from mypy_extensions import i64
 
+from plugrad._intrinsics import array_dtype
 from plugrad.device import CPU, Device
 from plugrad.dispatch.backends.active import (
     ActiveBackend,
@@ -123,6 +124,8 @@ class RawKernel:
         result = self._wrap(out, device) if self.is_single else self._wrap_all(out, device)
         if self.foreign:
             given: Any = args[0] if args else None
+            if type(given) is list and given:
+                given = given[0]
             if not isinstance(given, TensorBase):
                 check_like_meta(self.op, self.active, self.checked, args, result)
             elif given.dtype is not self.last_checked:
@@ -177,7 +180,9 @@ class RawKernel:
                     elif ndim_of(value) != 0 or value.device is not CPU:
                         self._mixed(position, value.device, found)
             elif isinstance(value, (list, tuple)):
-                for item in value:
+                # A loop over a list is native.
+                items = value if isinstance(value, list) else list(value)
+                for item in items:
                     if isinstance(item, TensorBase):
                         if found is None:
                             found = item.device
@@ -230,9 +235,10 @@ class RawKernel:
             # Sizes and dimensions are all of one kind: a look at the first tells most lists apart.
             if not value or type(value[0]) is int:
                 return value
-            for item in value:
+            items = value if isinstance(value, list) else list(value)
+            for item in items:
                 if isinstance(item, TensorBase):
-                    return [self._unwrap(element, device) for element in value]
+                    return [self._unwrap(element, device) for element in items]
             return value
         if isinstance(value, DType):
             known = self.asked
@@ -250,7 +256,7 @@ class RawKernel:
             if isinstance(out, (tuple, list)):
                 raise self._unlike(f"a {type(out).__name__} of {len(out)}: expected one array")
             array = self.active.taken(out, self.op.qualified_name)
-        native = array.dtype
+        native = array_dtype(array)
         if native is not self.last_native:
             self.last_dtype = self.backend.dtype_of(array)
             self.last_native = native

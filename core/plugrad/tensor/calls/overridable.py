@@ -91,11 +91,12 @@ def is_foreign(value: Any) -> bool:
     """Whether a value's class overrides public functions; a Tensor's own default does not count."""
     if isinstance(value, TensorBase):
         return type(value) is not tensor_class() and implementation(type(value)) is not None
-    if value is None or isinstance(
-        value, (int, float, str, complex, list, tuple, dict, slice, DType, Device, type)
-    ):
+    kind: Any = type(value)
+    if value is None or kind is int or kind is float or kind is tuple or kind is list:
+        return False  # nearly all others; a look at many classes takes longer
+    if isinstance(value, (int, float, str, complex, list, tuple, dict, slice, DType, Device, type)):
         return False
-    return implementation(type(value)) is not None
+    return implementation(kind) is not None
 
 
 def has_foreign(values: tuple[Any, ...]) -> bool:
