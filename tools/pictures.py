@@ -152,7 +152,10 @@ def render(picture: Picture) -> str:
 PARTS = {
     "_C": "names of torch._C",
     "_generated": "written by codegen",
+    "_first": "the order of imports",
     "_interpreters": "one interpreter only",
+    "_intrinsics": "functions in C",
+    "_library": "finds modules",
     "_printed_name": "plugrad or torch",
     "_tensor": "the class Tensor",
     "_torch_names": "names of PyTorch's",
