@@ -8,15 +8,9 @@
 #include <stdint.h>
 #include "intrinsics.h"
 
-extern PyTypeObject *CPyType_base___TensorBase;
-
 PyTypeObject *plugrad_tensor_class = NULL;
 static PyTypeObject *maker = NULL; /* the native class whose function makes tensors */
 static PyObject *no_arguments = NULL;
-
-int plugrad_is_subclass_of_tensor(PyTypeObject *type) {
-    return CPyType_base___TensorBase != NULL && PyType_IsSubtype(type, CPyType_base___TensorBase);
-}
 
 int64_t plugrad_thread_number(void) {
     return (int64_t)PyThread_get_thread_ident();

@@ -9,9 +9,8 @@
    comparison tells. */
 extern PyTypeObject *plugrad_tensor_class;
 
-int plugrad_is_subclass_of_tensor(PyTypeObject *type);
-
-#define PLUGRAD_IS_TENSOR(value) \
-    (Py_TYPE(value) == plugrad_tensor_class || plugrad_is_subclass_of_tensor(Py_TYPE(value)))
+/* Whether an object is of a native class that `plugrad.Tensor` is a subclass of. */
+#define PLUGRAD_IS_TENSOR(value, native) \
+    (Py_TYPE(value) == plugrad_tensor_class || PyObject_TypeCheck(value, native))
 
 #endif

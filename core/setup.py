@@ -290,14 +290,21 @@ def replaced_within(text: str, function: str, old: str, new: str) -> str:
     return text[:start] + text[start:end].replace(old, new) + text[end:]
 
 
-TENSOR_CHECK = re.compile(r"PyObject_TypeCheck\((\w+), CPyType_base___TensorBase\)")
+# The native classes of tensors; and how C asks whether an object is of one, and a cast or
+# `isinstance` of mypyc's does.
+TENSOR_CLASSES = r"(CPyType_base___TensorBase|CPyType_methods___TensorMethods)"
+CAST = re.compile(rf"PyObject_TypeCheck\((\w+), {TENSOR_CLASSES}\)")
+ISINSTANCE = re.compile(
+    rf"( = \(PyObject \*\){TENSOR_CLASSES};\n +\w+ = )CPy_TypeCheck\((\w+), \w+\)"
+)
 
 
 def tell_tensors_apart(path: str) -> None:
     """Have a C file that mypyc wrote tell by one comparison that an object is a tensor."""
     text = Path(path).read_text()
-    changed, count = TENSOR_CHECK.subn(r"PLUGRAD_IS_TENSOR(\1)", text)
-    if count:
+    changed = CAST.sub(r"PLUGRAD_IS_TENSOR(\1, \2)", text)
+    changed = ISINSTANCE.sub(r"\1PLUGRAD_IS_TENSOR(\3, \2)", changed)
+    if changed != text:
         Path(path).write_text(f'#include "intrinsics.h"\n{changed}')
 
 

@@ -107,18 +107,44 @@ class ViewInfo:
 
     Attributes:
         base: the tensor that is no view itself.
-        last: the last of the operators.
+        last: the last of the operators. The object is made when somebody asks: most views die
+            before.
         version: the storage's version when the view's grad_fn was last made.
         creation_meta: `CREATION_DEFAULT`, or why the view cannot be written to under autograd.
         geometries: how many of the storage's former geometries the steps take into account.
     """
 
-    def __init__(self, base: TensorBase, last: ViewStep, version: i64, creation_meta: i64) -> None:
+    def __init__(
+        self,
+        base: TensorBase,
+        before: ViewStep | None,
+        op: Operator,
+        arguments: tuple[Any, ...],
+        position: int,
+        version: i64,
+        creation_meta: i64,
+    ) -> None:
         self.base = base
-        self.last = last
+        self._before = before
+        self._op = op
+        self._arguments = arguments
+        self._position = position
+        self._last: ViewStep | None = None
         self.version: i64 = version
         self.creation_meta: i64 = creation_meta
         self.geometries: i64 = 0
+
+    @property
+    def last(self) -> ViewStep:
+        last = self._last
+        if last is None:
+            last = ViewStep(self._before, self._op, self._arguments, self._position)
+            self._last = last
+        return last
+
+    @last.setter
+    def last(self, last: ViewStep) -> None:
+        self._last = last
 
     def replay(self, base: TensorBase) -> TensorBase:
         """The same view of another tensor of the base's shape; see `replay_view`."""

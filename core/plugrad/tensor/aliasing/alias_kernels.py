@@ -30,7 +30,6 @@ from plugrad.tensor.base import (
     Geometry,
     TensorBase,
     ViewInfo,
-    ViewStep,
     bump_version,
     is_inference,
     keyset_without_tangent,
@@ -312,7 +311,7 @@ def make_view_info(
     """What makes the result of `op(source, *args)` a view of the source's base."""
     outer = source._view_info
     if outer is None:
-        made = ViewInfo(source, ViewStep(None, op, args, position), version_of(source), creation)
+        made = ViewInfo(source, None, op, args, position, version_of(source), creation)
         storage = source._shared_storage
         if storage is not None and storage.geometries is not None:
             made.geometries = len(storage.geometries)

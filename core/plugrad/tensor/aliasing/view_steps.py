@@ -32,15 +32,25 @@ def extended(
     if op.name == AS_STRIDED and not outer.last.primal_only:
         last = _from_memory(outer.base, source, op, arguments)
         if last is not None:
-            made = ViewInfo(outer.base, last, outer.version, outer.creation_meta)
+            made = _continued(outer, None, op, arguments, position)
+            made.last = last
             storage = outer.base._shared_storage
             if storage is not None and storage.geometries is not None:
                 made.geometries = len(storage.geometries)
             return made
-    last = ViewStep(outer.last, op, arguments, position)
-    made = ViewInfo(outer.base, last, outer.version, outer.creation_meta)
+    made = _continued(outer, outer.last, op, arguments, position)
     made.geometries = outer.geometries
     return made
+
+
+def _continued(
+    outer: ViewInfo,
+    before: ViewStep | None,
+    op: Operator,
+    arguments: tuple[Any, ...],
+    position: int,
+) -> ViewInfo:
+    return ViewInfo(outer.base, before, op, arguments, position, outer.version, outer.creation_meta)
 
 
 def _from_memory(

@@ -8,6 +8,7 @@ from typing import Any, final
 
 from mypy_extensions import i64
 
+from plugrad._intrinsics import array_dtype, array_shape
 from plugrad.device import Device
 from plugrad.dispatch import keys
 from plugrad.dispatch.backends.active import ActiveBackend, find_backend
@@ -70,8 +71,11 @@ class ArrayCheck:
 
     def look_at(self, array: Any, dtype: DType, sizes: tuple[int, ...]) -> None:
         """TypeError as `check_array` raises."""
-        native = getattr(array, "dtype", None)
-        if native is self.native and dtype is self.dtype and array.shape == sizes:
+        try:
+            native = array_dtype(array)
+        except AttributeError:  # an array of a library that calls it otherwise
+            native = None
+        if native is self.native and dtype is self.dtype and array_shape(array) == sizes:
             return
         check_array(self.op, self.active, array, dtype, sizes)
         self.native = native
