@@ -19,6 +19,8 @@ Shape = tuple[int, ...]
 def empty(size: Shape, dtype: DTypeLike, device: int) -> Array:
     return np.empty(size, dtype)
 
+INT64 = np.dtype(np.int64)
+
 
 def zeros(size: Shape, dtype: DTypeLike, device: int) -> Array:
     return np.zeros(size, dtype)
@@ -26,7 +28,7 @@ def zeros(size: Shape, dtype: DTypeLike, device: int) -> Array:
 
 def ones(size: Shape, dtype: DTypeLike, device: int) -> Array:
     result = np.empty(size, dtype)
-    result.fill(1)  # np.ones does the same by two functions of Python
+    result.fill(1.0)  # np.ones does the same by two functions of Python
     return result
 
 
@@ -41,8 +43,8 @@ def arange(start: Any, step: Any, count: int, dtype: DTypeLike, device: int) -> 
     if step == 0:
         return np.full(count, start).astype(dtype, copy=False)
     if isinstance(start, int) and isinstance(step, int):
-        exact = np.arange(start, start + count * step, step, dtype=np.int64)
-        return exact.astype(dtype, copy=False)
+        exact = np.arange(start, start + count * step, step, INT64)
+        return exact if dtype is INT64 else exact.astype(dtype, copy=False)
     numbers: Array = start + step * np.arange(count, dtype=np.float64)
     return numbers.astype(dtype, copy=False)
 
