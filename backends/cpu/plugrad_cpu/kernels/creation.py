@@ -15,11 +15,11 @@ Array = np.ndarray[Any, Any]
 DTypeLike = Any
 Shape = tuple[int, ...]
 
+INT64 = np.dtype(np.int64)
+
 
 def empty(size: Shape, dtype: DTypeLike, device: int) -> Array:
     return np.empty(size, dtype)
-
-INT64 = np.dtype(np.int64)
 
 
 def zeros(size: Shape, dtype: DTypeLike, device: int) -> Array:
