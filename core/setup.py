@@ -205,13 +205,16 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     say(f"translated in {time.perf_counter() - start:.0f} s")
     sources = {source for extension in found for source in extension.sources}
     for source in sources:
-        if Path(source).name.startswith("__native"):
+        name = Path(source).name
+        if name.startswith("__native"):
             correct_classes(source)
             tell_tensors_apart(source)
-        if Path(source).name == c_file(f"{PACKAGE.name}/{INTRINSICS}.py"):
-            call_intrinsics(source)
-        if Path(source).name == f"__native_{PACKAGE.name}.c":
+        if name == f"__native_{PACKAGE.name}.c":
             add_functions(source)
+        if name == c_file(f"{PACKAGE.name}/{INTRINSICS}.py"):
+            call_intrinsics(source)
+        if name in REPLACED:
+            rename(source, REPLACED[name])
     complete(sources, modules)
     (library,) = [extension for extension in found if extension.name == LIBRARY]
     # A warning of a compiler that mypyc has not met is no reason to fail an installation.
@@ -330,6 +333,16 @@ def call_intrinsics(path: str) -> None:
             f"{kind}{function}({parameters}) {{\n    return {PACKAGE.name}_{name}({names});\n}}\n"
             f"{text[found.end() :]}"
         )
+    Path(path).write_text(text)
+
+
+def rename(path: str, functions: Iterable[str]) -> None:
+    """Give functions that mypyc's C defines other names, so that all calls come to ours."""
+    text = Path(path).read_text()
+    for name in functions:
+        text, count = re.subn(rf"^(\w+ \*?){name}(?=\()", rf"\1mypyc_{name}", text, flags=re.M)
+        if count != 1:
+            raise RuntimeError(f"{path}: this version of mypyc does not define {name!r} once")
     Path(path).write_text(text)
 
 
@@ -455,7 +468,6 @@ class BuildExt(build_ext):
             [source],
             output_dir=str(scratch),
             include_dirs=extension.include_dirs,
-            macros=[(name, f"mypyc_{name}") for name in REPLACED.get(Path(source).name, ())],
             debug=self.debug,
             extra_postargs=[
                 *extension.extra_compile_args,
@@ -484,8 +496,7 @@ class BuildExt(build_ext):
     def digest(common: bytes, source: str, extension: Extension) -> str:
         """The name in the cache of one C file, its flags and all it includes."""
         state = hashlib.sha256(common)
-        replaced = REPLACED.get(Path(source).name, ())
-        state.update("\0".join([source, *extension.extra_compile_args, *replaced]).encode())
+        state.update("\0".join([source, *extension.extra_compile_args]).encode())
         state.update(Path(source).read_bytes())
         return state.hexdigest()[:24]
 

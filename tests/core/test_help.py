@@ -20,6 +20,8 @@ import plugrad
 from plugrad.codegen.docstrings import describe, read, signature
 
 PACKAGE = Path(plugrad.__file__).parent
+# The file of compiled modules.
+LIBRARY = getattr(sys.modules.get("plugrad__mypyc"), "__file__", None)
 SPARE = re.compile(r"argument\d+")  # Takes a deprecated order of arguments, and nothing else.
 
 
@@ -99,7 +101,7 @@ def modules_in_source() -> list[str]:
         for name, module in sys.modules.items()
         if name.startswith("plugrad.")
         and (file := getattr(module, "__file__", None)) is not None
-        and Path(file).is_relative_to(PACKAGE)
+        and (Path(file).is_relative_to(PACKAGE) or file == LIBRARY)
         and source_of(name).exists()
     )
 

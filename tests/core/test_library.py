@@ -1,0 +1,196 @@
+"""Compiled modules are found in their library, and answer about themselves like others; what the
+core has in C does what `plugrad/_intrinsics.py` says."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.resources
+import importlib.util
+import inspect
+import pkgutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrad
+from plugrad import _intrinsics, _library
+from plugrad._intrinsics import array_dtype, array_shape, array_strides, new_tensor, thread_number
+from plugrad.tensor.base import TensorBase
+
+PACKAGE = Path(plugrad.__file__).parent
+compiled_only = pytest.mark.skipif(
+    _library.library is None, reason="an interpreted core has no library"
+)
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def run(code: str) -> str:
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return found.stdout.strip()
+
+
+@compiled_only
+@pytest.mark.parametrize("name", ["plugrad.dtype", "plugrad.dispatch.keys", "plugrad.graph.node"])
+def test_a_compiled_module_knows_its_file_and_its_source(name: str) -> None:
+    found = module(name)
+    assert found.__file__ == _library.library.__file__
+    assert Path(str(found.__file__)).exists()
+    assert found.__name__ == name
+    assert found.__package__ == name.rpartition(".")[0]
+    spec = found.__spec__
+    assert spec is not None
+    assert (spec.name, spec.origin, spec.parent) == (name, found.__file__, found.__package__)
+    assert spec.submodule_search_locations is None
+    loader: Any = found.__loader__
+    source = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
+    assert loader.get_source(name) == source.read_text()
+    assert not loader.is_package(name)
+    assert importlib.util.find_spec(name) is spec
+
+
+@pytest.mark.parametrize("name", ["plugrad.ops", "plugrad._generated", "plugrad.autograd.engine"])
+def test_a_package_knows_its_folder(name: str) -> None:
+    found = module(name)
+    folder = PACKAGE.joinpath(*name.split(".")[1:])
+    assert found.__file__ == str(folder / "__init__.py")
+    assert list(found.__path__) == [str(folder)]
+    assert found.__package__ == name
+    assert importlib.resources.files(name).joinpath("__init__.py").is_file()
+    inside = {each.name for each in pkgutil.iter_modules(found.__path__)}
+    assert inside >= {path.stem for path in folder.glob("[a-z]*.py")}
+
+
+@compiled_only
+def test_only_modules_of_the_library_are_found_in_it() -> None:
+    find = _library.Finder.find_spec
+    assert find("plugrad.dtype") is not None
+    assert find("plugrad.cli") is None  # interpreted
+    assert find("plugrad.nothing") is None
+    assert find("plugrad") is None
+    assert find("numpy") is None
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'plugrad\.nothing'"):
+        module("plugrad.nothing")
+
+
+@compiled_only
+def test_the_library_makes_no_module_that_it_does_not_have() -> None:
+    with pytest.raises(AttributeError, match="init_plugrad___nothing"):
+        _library.library.create(importlib.machinery.ModuleSpec("plugrad.nothing", None))
+    with pytest.raises(AttributeError):
+        _library.library.create(None)
+
+
+@compiled_only
+def test_a_module_that_is_imported_again_is_the_same() -> None:
+    code = (
+        "import sys, plugrad, importlib\n"
+        "name = 'plugrad.dispatch.keys'\n"
+        "before = sys.modules.pop(name)\n"
+        "again = importlib.import_module(name)\n"
+        "assert again is before, (again, before)\n"
+        "assert importlib.reload(again) is again\n"
+        "print(plugrad.ones(2).sum().item())\n"
+    )
+    assert run(code) == "2.0"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_as_it_was_after_the_import(enabled: bool) -> None:
+    before = "enable" if enabled else "disable"
+    assert run(f"import gc; gc.{before}(); import plugrad; print(gc.isenabled())") == str(enabled)
+
+
+class Plain:
+    """An array of a library in Python, whose attributes are no getters of C."""
+
+    def __init__(self) -> None:
+        self.dtype = "some dtype"
+        self.shape = [2, 3]
+        self.strides = None
+
+
+class Subclass(np.ndarray[Any, Any]):
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return "another dtype"
+
+
+def test_attributes_of_arrays() -> None:
+    for array in (np.ones((2, 3), "f4"), np.ones((), bool), np.ones((2, 3))[:, ::2]):
+        for _ in range(2):
+            assert array_dtype(array) is array.dtype
+            assert array_shape(array) == array.shape
+            assert array_strides(array) == array.strides
+    plain = Plain()
+    assert array_dtype(plain) is plain.dtype
+    assert array_shape(plain) is plain.shape
+    assert array_strides(plain) is None
+    mine = np.ones(3).view(Subclass)
+    assert array_dtype(mine) == "another dtype"
+    assert array_shape(mine) == (3,)
+    assert array_dtype(np.ones(3, "i8")) == np.dtype("i8")
+    scalar = np.float32(1)  # of another class of C
+    assert array_dtype(scalar) == np.dtype("f4")
+    assert array_shape(scalar) == ()
+    assert array_shape(np.ones(2)) == (2,)
+
+
+@pytest.mark.parametrize("value", [1, "x", None, object()])
+def test_values_without_a_dtype_raise(value: object) -> None:
+    for _ in range(2):
+        with pytest.raises(AttributeError, match="dtype"):
+            array_dtype(value)
+
+
+def test_the_number_of_a_thread() -> None:
+    assert thread_number() == threading.get_ident()
+    found: list[tuple[int, int]] = []
+    thread = threading.Thread(target=lambda: found.append((thread_number(), threading.get_ident())))
+    thread.start()
+    thread.join()
+    assert found[0][0] == found[0][1] != thread_number()
+
+
+class Mine(plugrad.Tensor):
+    pass
+
+
+def test_new_tensors_have_no_contents() -> None:
+    for cls in (plugrad.Tensor, Mine):
+        made = new_tensor(cls)
+        assert type(made) is cls
+        assert isinstance(made, TensorBase)
+
+
+@pytest.mark.parametrize("cls", [int, str, 3, None])
+def test_only_tensors_are_made(cls: object) -> None:
+    with pytest.raises(TypeError):
+        new_tensor(cls)
+
+
+@compiled_only
+def test_classes_of_tensors_are_classes() -> None:
+    for wrong in ((1, TensorBase), (plugrad.Tensor, None)):
+        with pytest.raises(TypeError, match="expected two classes"):
+            _intrinsics.hold_tensor_class(*wrong)
+    assert type(plugrad.ones(2)) is plugrad.Tensor
+
+
+def test_each_intrinsic_says_what_it_does() -> None:
+    functions = [
+        value
+        for value in vars(_intrinsics).values()
+        if inspect.isroutine(value) and value.__module__ == _intrinsics.__name__
+    ]
+    assert len(functions) >= 6
+    assert all(function.__doc__ for function in functions)
