@@ -43,7 +43,7 @@ def arange(start: Any, step: Any, count: int, dtype: DTypeLike, device: int) -> 
     if step == 0:
         return np.full(count, start).astype(dtype, copy=False)
     if isinstance(start, int) and isinstance(step, int):
-        exact = np.arange(start, start + count * step, step, INT64)
+        exact = np.arange(start, start + count * step, step, dtype=INT64)
         return exact if dtype is INT64 else exact.astype(dtype, copy=False)
     numbers: Array = start + step * np.arange(count, dtype=np.float64)
     return numbers.astype(dtype, copy=False)
