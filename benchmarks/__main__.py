@@ -1,4 +1,9 @@
-"""`python -m benchmarks [--smoke] [--seconds S] [--json PATH] [--markdown PATH] [names...]`."""
+"""`python -m benchmarks [--smoke] [--seconds S] [--json PATH] [--markdown PATH] [names...]`.
+
+With `--plain PATH`, tables have ratios of another run beside, one without fast kernels:
+
+    PLUGRAD_DISABLE=plugrad-native,plugrad-onednn python -m benchmarks --json PATH operators sizes
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ from benchmarks import (
     transforms,
 )
 from benchmarks.measure import Effort, Row
-from benchmarks.report import tables, write_json, write_markdown
+from benchmarks.report import read_plain, tables, write_json, write_markdown
 
 BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "small_ops": small_ops.run,
@@ -52,7 +57,9 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}")
     parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
     parser.add_argument(
@@ -64,6 +71,12 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures there")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="write the tables there")
+    parser.add_argument(
+        "--plain",
+        type=Path,
+        metavar="PATH",
+        help="the JSON of a run without plugrad-native and plugrad-onednn, for figures beside",
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
         parser.error(
@@ -81,7 +94,8 @@ def main() -> None:
     if arguments.json:
         write_json(arguments.json, rows)
     if arguments.markdown:
-        write_markdown(arguments.markdown, rows)
+        plain = read_plain(arguments.plain, rows) if arguments.plain else ""
+        write_markdown(arguments.markdown, rows, plain)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,11 @@ class Budget:
 
 @dataclass
 class Row:
-    """One line of the report."""
+    """One line of the report.
+
+    Attributes:
+        plain: the ratio to PyTorch in a run without the packages of fast kernels.
+    """
 
     benchmark: str
     case: str
@@ -49,6 +53,7 @@ class Row:
     samples: Mapping[str, Sample]
     budget: Budget | None = None
     ratios: dict[str, Sample] = field(default_factory=dict)
+    plain: Sample | None = None
 
     def __post_init__(self) -> None:
         for name, other in self.samples.items():

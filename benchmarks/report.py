@@ -87,9 +87,12 @@ def module_run() -> str:
 
 
 def extras() -> str:
-    """The packages that make the CPU backend faster, where they are installed."""
+    """The packages that make the CPU backend faster, where they are installed and not disabled."""
     found = []
+    disabled = os.environ.get("PLUGRAD_DISABLE", "").split(",")
     for name in ("plugrad-native", "plugrad-onednn", "scipy", "numba", "pyfftw"):
+        if name in disabled:
+            continue
         try:
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
@@ -113,11 +116,28 @@ def write_json(path: Path, rows: Sequence[Row]) -> None:
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
-def write_markdown(path: Path, rows: Sequence[Row]) -> None:
+def read_plain(path: Path, rows: Sequence[Row]) -> str:
+    """Give rows their ratio in a run without the packages of fast kernels, which wrote `path`.
+
+    Returns what that run had instead.
+    """
+    content = json.loads(path.read_text())
+    found = {(row["benchmark"], row["case"]): row["ratios"].get(TORCH) for row in content["rows"]}
+    for row in rows:
+        ratio = found.get((row.benchmark, row.case))
+        row.plain = Sample(**ratio) if ratio else None
+    return str(content["environment"]["extras"])
+
+
+def write_markdown(path: Path, rows: Sequence[Row], plain: str = "") -> None:
+    """The report; `plain` is what `read_plain` returned, if there was such a run."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    found = environment()
+    if plain:
+        found["plain"] = f"another run with these extras: {plain}"
     about = "\n".join(
         f"* {name}: `{value}`" if name == "command" else f"* {name}: {value}"
-        for name, value in environment().items()
+        for name, value in found.items()
     )
     picture = path.parent / "pictures" / "performance.svg"
     picture.parent.mkdir(exist_ok=True)
@@ -137,13 +157,16 @@ def tables(rows: Sequence[Row]) -> str:
             if any(contestant in row.samples for row in found)
         ]
         others = list(dict.fromkeys(key for row in found for key in row.ratios))
-        head = ["case", "unit", *contestants, *(f"to {other}" for other in others), "budget"]
+        plain = any(row.plain for row in found)
+        head = ["case", "unit", *contestants, *(f"to {other}" for other in others)]
+        head += [f"plain, to {TORCH}"] * plain + ["budget"]
         body = [
             [
                 row.case,
                 row.unit,
                 *(cell(row.samples.get(contestant)) for contestant in contestants),
                 *(cell(row.ratios.get(other)) for other in others),
+                *[cell(row.plain)] * plain,
                 budget(row),
             ]
             for row in found
