@@ -31,7 +31,7 @@ static void do_sum_columns(const void *given, Py_ssize_t from, Py_ssize_t to)
 /* How many columns make a part: whole cache lines, and at least two parts of more than a few. */
 static npy_intp columns_of_part(npy_intp n)
 {
-    return n > 2 * COLUMNS ? COLUMNS : (n + 31) / 32 * 16;
+    return n > 2 * WIDE ? WIDE : (n + 31) / 32 * 16;
 }
 
 static void sum_columns(const Sums *work)

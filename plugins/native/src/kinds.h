@@ -13,6 +13,7 @@
 /* Rows of which columns are added up in their own dtype, and columns at a time. */
 #define ROWS 32
 #define COLUMNS 512
+#define WIDE 1024 /* the same for sums alone, which keep less */
 
 /* A sum of sums of blocks, and what rounding lost of it (Neumaier 1974). */
 typedef struct {

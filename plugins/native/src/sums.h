@@ -127,12 +127,12 @@ static void F(sum_columns)(const void *given, void *made, npy_intp rows, npy_int
                            npy_intp from, npy_intp to, double divisor)
 {
     REAL *out = made;
-    for (npy_intp first = from; first < to; first += COLUMNS) {
+    for (npy_intp first = from; first < to; first += WIDE) {
         const REAL *x = (const REAL *)given + first;
-        npy_intp width = to - first < COLUMNS ? to - first : COLUMNS;
-        double total[COLUMNS] = {0};
+        npy_intp width = to - first < WIDE ? to - first : WIDE;
+        double total[WIDE] = {0};
         for (npy_intp r = 0; r < rows; r += ROWS) {
-            REAL part[COLUMNS] = {0};
+            REAL part[WIDE] = {0};
             npy_intp end = rows - r < ROWS ? rows : r + ROWS, k = r;
             for (; k + 4 <= end; k += 4) {
                 const REAL *restrict a = x + k * n, *restrict b = a + n;
