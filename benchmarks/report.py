@@ -30,8 +30,8 @@ nothing here fails a build. This page is written by the command below.
 REMARKS = {
     "large_arrays": """\
 On two threads, what hardly computes (`add`, `relu`, sums) gains little: to wake a thread that
-sleeps takes some ten microseconds. PyTorch's threads wait for work in a loop, which takes the
-processor from others. `add` and other operators of NumPy's use one thread.
+sleeps takes some fifty microseconds on a virtual machine. PyTorch's threads wait for work in a
+loop, which takes the processor from others.
 """,
     "numerics": """\
 What takes more than 1.2 times as long as in PyTorch, and why:
