@@ -30,7 +30,7 @@ nothing here fails a build. This page is written by the command below.
 REMARKS = {
     "large_arrays": """\
 On two threads, what hardly computes (`add`, `relu`, sums) gains little: to wake a thread that
-sleeps takes some fifty microseconds on a virtual machine. PyTorch's threads wait for work in a
+sleeps takes tens of microseconds on a virtual machine. PyTorch's threads wait for work in a
 loop, which takes the processor from others.
 """,
     "numerics": """\
