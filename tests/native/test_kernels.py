@@ -272,6 +272,10 @@ def test_group_norm_and_rms_norm_of_one_value_infinities_and_nan(check: Any, dra
         ((3, 4, 5, 6), (0, 1)),
         ((3, 4, 5, 6), (3, 0, 1, 2)),
         ((3, 20000), (1,)),
+        ((16383,), (0,)),
+        ((16384,), (0,)),
+        ((3 * 16384 + 1,), (0,)),
+        ((4, 1100), (0,)),
     ],
 )
 def test_sums_and_means(
@@ -286,10 +290,11 @@ def test_sums_and_means(
     check(name, x, dims, keepdim, x.dtype, rtol=3, atol=50)
 
 
+@pytest.mark.parametrize("size", [2000, 20_000])
 @pytest.mark.parametrize("values", [[np.inf, 1], [np.inf, -np.inf], [np.nan, 1], [-np.inf, -1]])
-def test_sums_of_infinities_and_nan(check: Any, draw: Any, values: list[float]) -> None:
-    x = draw(2000)
-    x[[3, 1900]] = values
+def test_sums_of_infinities_and_nan(check: Any, draw: Any, values: list[float], size: int) -> None:
+    x = draw(size)
+    x[[3, size - 100]] = values
     check("sum", x, (0,), False, x.dtype)
 
 
