@@ -12,11 +12,11 @@ import subprocess
 import sysconfig
 import warnings
 from dataclasses import asdict, dataclass, field
-from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Annotated
 
 import typer
 
+from plugrad import _library
 from plugrad.cli.backends import BackendReport, report_backends
 from plugrad.cli.configuration import config_rows
 from plugrad.cli.output import print_json, print_line, print_table
@@ -42,14 +42,14 @@ _SEE_BELOW = "see below"
 # How many operators a line lists.
 _SHOWN = 8
 
-# One of each package that the build compiles.
+# One module of each package that the build compiles.
 COMPILED = (
     "plugrad.dtype",
     "plugrad.device",
     "plugrad.dispatch.operator",
     "plugrad.tensor.base",
     "plugrad.graph.node",
-    "plugrad._generated.functions",
+    "plugrad._generated.methods",
     "plugrad.autograd.engine.engine",
 )
 
@@ -73,7 +73,7 @@ class Report:
     """Everything that the doctor looked at.
 
     Attributes:
-        core: compiled, interpreted, partly compiled or incomplete.
+        core: compiled, interpreted or incomplete.
         compiler: the C compiler that a build would use, empty if there is none.
         device: the default device.
         source: what chose it.
@@ -303,17 +303,14 @@ def _version(distribution: str) -> str:
 
 
 def _core_kind() -> str:
-    kinds = set()
     for name in COMPILED:
         try:
             spec = importlib.util.find_spec(name)
         except ImportError as error:
             return f"incomplete: {error}"
-        origin = "" if spec is None else spec.origin or ""
-        if not origin:
+        if spec is None or not spec.origin:
             return f"incomplete: {name} is missing"
-        kinds.add("compiled" if origin.endswith(tuple(EXTENSION_SUFFIXES)) else "interpreted")
-    return kinds.pop() if len(kinds) == 1 else "partly compiled"
+    return "interpreted" if _library.library is None else "compiled"
 
 
 def _compiler() -> str:
