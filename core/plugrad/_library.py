@@ -26,7 +26,7 @@ def load() -> ModuleType | None:
     if spec is None or spec.loader is None:
         return None
     library = module_from_spec(spec)
-    sys.modules[NAME] = library  # where mypyc's code looks for it
+    sys.modules[NAME] = library
     spec.loader.exec_module(library)
     return library
 
@@ -35,6 +35,7 @@ class Loader(SourceFileLoader):
     """Takes one module from the library; about its source it answers like any other loader."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        sys.modules[NAME] = library  # mypyc's code takes for granted that it is there
         module: ModuleType = library.create(spec)
         return module
 

@@ -104,6 +104,18 @@ def test_a_module_that_is_imported_again_is_the_same() -> None:
     assert run(code) == "2.0"
 
 
+@compiled_only
+def test_a_program_may_forget_the_library() -> None:
+    """Tests of plugins do: they clear what is called plugrad_something."""
+    code = (
+        "import sys, plugrad\n"
+        "del sys.modules['plugrad__mypyc']\n"
+        "assert 'plugrad.ops.on_demand.composite' not in sys.modules\n"
+        "print(plugrad.pixel_shuffle(plugrad.ones(1, 4, 1, 1), 2).shape)\n"
+    )
+    assert run(code) == "plugrad.Size([1, 1, 2, 2])"
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_collector_is_as_it_was_after_the_import(enabled: bool) -> None:
     before = "enable" if enabled else "disable"
