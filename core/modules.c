@@ -35,7 +35,7 @@ static PyObject *create(PyObject *library, PyObject *spec) {
         function = (Function)PyCapsule_GetPointer(capsule, text);
     }
     PyObject *module = function ? function() : NULL;
-    Py_XINCREF(module); /* mypyc keeps the reference that its function returns */
+    Py_XINCREF(module); /* mypyc's static pointers borrow it for ever */
     Py_XDECREF(full);
     Py_XDECREF(capsule);
     Py_XDECREF(name);

@@ -60,9 +60,9 @@ NOT_WORTH_IT = (
     *("ipa-icf", "ipa-cp", "tree-tail-merge", "crossjumping", "schedule-insns2"),
 )
 
-# Our C files in the library, and the functions of mypyc that they replace: those get other names.
-# The module whose functions are in the C file of that name.
+# The module whose functions are in intrinsics.c.
 INTRINSICS = "_intrinsics"
+# Our C files in the library, and the functions of mypyc that they replace: those get other names.
 ADDED = ("intrinsics.c", "modules.c", "tracebacks.c")
 REPLACED = {
     "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),

@@ -1,8 +1,8 @@
 """What dispatch and autograd keep per thread: included and excluded keys, grad mode, the tracer.
 
 Code reads `current_state()` once per dispatch and passes the object on. A `threading.local` takes
-longer to read than the thread's number (callgrind: 411 instructions and 12), so the state of the
-last thread that asked is kept beside it.
+long to read (callgrind: 411 instructions), the thread's number a few, so the state of the last
+thread that asked is kept beside its number.
 """
 
 from __future__ import annotations
