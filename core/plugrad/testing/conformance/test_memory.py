@@ -16,6 +16,7 @@ from plugrad.testing.conformance.kit.subject import Subject
 from plugrad.testing.conformance.kit.trials import Selection, Trial, grouped, tensors_of
 
 STEPS = 20
+ROUNDS = 3
 SIZE = 64
 
 
@@ -142,20 +143,21 @@ def test_repeated_steps_need_no_more_memory(subject: Subject) -> None:
     subject.needs("mm", "relu", "mean", "sub_.Tensor")
     x = subject.random(SIZE, SIZE)
     w = subject.random(SIZE, SIZE, seed=1).requires_grad_()
+    grown = []
     tracemalloc.start()
     try:
-        for _ in range(3):
-            step(subject, x, w, subject.device)
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(STEPS):
-            step(subject, x, w, subject.device)
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
+        for _ in range(ROUNDS):
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            for _ in range(STEPS):
+                step(subject, x, w, subject.device)
+            gc.collect()
+            grown.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
-    # One forgotten array a step would be 20 times this.
-    assert grown < SIZE * SIZE * 4, f"{grown} bytes more after {STEPS} steps"
+    # What fills once, such as a cache, makes one round grow. One forgotten array a step would be
+    # 20 times this in each of them.
+    assert min(grown) < SIZE * SIZE * 4, f"{grown} bytes more in rounds of {STEPS} steps each"
 
 
 def test_backward_frees_what_forward_saved(subject: Subject) -> None:
