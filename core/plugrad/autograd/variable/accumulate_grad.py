@@ -17,7 +17,7 @@ from plugrad.dtype import ALL_DTYPES
 from plugrad.graph.node import ANY_DTYPE, MAX_SEQUENCE_NR, InputMetadata, Node, own_metadata
 from plugrad.graph.support import operators
 from plugrad.memory_format import contiguous_format
-from plugrad.tensor.aliasing.layout import strides
+from plugrad.tensor.aliasing.layout import is_row_major_in_numpy, strides
 from plugrad.tensor.aliasing.memory_layout import is_dense
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import (
@@ -150,7 +150,12 @@ def _has_layout_of(grad: TensorBase, variable: TensorBase) -> bool:
     if len(sizes_of(grad)) < len(sizes_of(variable)):
         wanted = _layout_for(variable)[: len(sizes_of(grad))]
         return _has_steps(grad, wanted)
-    if len(sizes_of(grad)) < 2 or getattr(grad._backend_array, "strides", None) == getattr(
+    if len(sizes_of(grad)) < 2:
+        return True
+    if is_row_major_in_numpy(variable):
+        if is_row_major_in_numpy(grad):
+            return True
+    elif getattr(grad._backend_array, "strides", None) == getattr(
         variable._backend_array, "strides", None
     ):
         return True
@@ -181,7 +186,8 @@ def _with_layout_of(grad: TensorBase, variable: TensorBase, fits: bool) -> Tenso
         return make_tensor(grad._backend_array, grad.dtype, grad.device, grad._keyset)
     if fits or grad.dtype is not variable.dtype:
         return call_clone(grad)
-    if _layout_for(variable) == contiguous_strides(sizes_of(grad)):
+    sizes = sizes_of(grad)
+    if is_row_major_in_numpy(variable) or _layout_for(variable) == contiguous_strides(sizes):
         return call_clone(grad, contiguous_format)
     return _copy_like(grad, variable)
 

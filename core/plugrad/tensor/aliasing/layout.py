@@ -32,15 +32,33 @@ def strides(self: TensorBase) -> tuple[int, ...]:
         return layout_of(self)[0]
     if self._view_info is not None and 0 in sizes_of(self):
         return _layout_of_nothing(self, self._view_info)[0]
-    steps = _backend_of(self).strides(self._backend_array)
-    return whole_numbers(steps, self._backend_array)
+    array: Any = self._backend_array
+    if is_row_major_in_numpy(self):
+        found = _steps_of(array_strides(array), self.dtype.itemsize)
+        if found is not None:
+            return found
+    return whole_numbers(_backend_of(self).strides(array), array)
 
 
-def _is_row_major(self: TensorBase, steps: tuple[int, ...]) -> bool:
-    """Whether these steps in bytes are those of a contiguous array of the tensor's size.
+def _steps_of(steps: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
+    """A NumPy array's steps, in elements; none if one is 0, of which backends know more."""
+    found: list[int] = []
+    for step in steps:
+        if step == 0 or step % itemsize != 0:
+            return None
+        found.append(step // itemsize)
+    return tuple(found)
+
+
+def is_row_major_in_numpy(self: TensorBase) -> bool:
+    """Whether the tensor's array is NumPy's and contiguous, its elements in row-major order.
 
     NumPy knows, too, but its answer, an array's `flags`, is an object made anew each time.
     """
+    array: Any = self._backend_array
+    if type(array) is not np.ndarray or self._keyset & FUNCTIONALIZE_BIT:
+        return False
+    steps: tuple[int, ...] = array_strides(array)
     sizes = sizes_of(self)
     expected: int = self.dtype.itemsize
     for dim in range(len(sizes) - 1, -1, -1):
@@ -91,12 +109,7 @@ def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_for
     """Whether the elements lie in memory without gaps, in row-major order or that of a format."""
     if memory_format.order:
         return has_format(sizes_of(self), strides(self), memory_format)
-    if self._keyset & FUNCTIONALIZE_BIT:
-        if is_ordered(self):
-            return True
-    else:
-        array: Any = self._backend_array
-        if type(array) is np.ndarray and _is_row_major(self, array_strides(array)):
-            return True
+    if is_row_major_in_numpy(self) or (self._keyset & FUNCTIONALIZE_BIT and is_ordered(self)):
+        return True
     sizes = sizes_of(self)
     return 0 in sizes or has_format(sizes, strides(self), memory_format)
