@@ -186,8 +186,11 @@ def _with_layout_of(grad: TensorBase, variable: TensorBase, fits: bool) -> Tenso
         return make_tensor(grad._backend_array, grad.dtype, grad.device, grad._keyset)
     if fits or grad.dtype is not variable.dtype:
         return call_clone(grad)
-    sizes = sizes_of(grad)
-    if is_row_major_in_numpy(variable) or _layout_for(variable) == contiguous_strides(sizes):
+    if is_row_major_in_numpy(variable):
+        row_major = len(sizes_of(grad)) == len(sizes_of(variable))
+    else:
+        row_major = _layout_for(variable) == contiguous_strides(sizes_of(grad))
+    if row_major:
         return call_clone(grad, contiguous_format)
     return _copy_like(grad, variable)
 
