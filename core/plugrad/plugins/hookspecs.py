@@ -33,6 +33,7 @@ __all__ = [
     "plugrad_backends",
     "plugrad_backward_begin",
     "plugrad_backward_end",
+    "plugrad_carriers",
     "plugrad_cases",
     "plugrad_cli",
     "plugrad_kernels",
@@ -102,6 +103,17 @@ def plugrad_cases() -> Iterable[OpCase | str]:
 
     ``"plugrad_foo.cases:CASES"`` names a list of them, or a function that makes one, which is
     imported only when tests ask.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def plugrad_carriers() -> Mapping[str, type | str]:
+    """Who can carry arrays between processes, for `plugrad.distributed`: classes by the name that
+    `init_process_group` knows them by, or strings that name one.
+
+    ``{"tcp": "plugrad_foo.carriers:TcpCarrier"}`` is imported when a program asks for ``"tcp"``.
+    The class is a `plugrad.distributed.Carrier`.
     """
     raise NotImplementedError
 

@@ -1,0 +1,1 @@
+"""Collectives and data parallel training: the distribution behind `plugrad.distributed`."""

@@ -1,0 +1,60 @@
+"""Between tensors and the arrays that carriers take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.carriers.carrier import Carrier
+
+__all__ = ["Buffer", "as_tensor", "readable", "writable"]
+
+Buffer = Any
+
+
+def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
+    """The tensor's elements in row-major order, for reading only: its own memory where that is
+    such, else a copy."""
+    tensor = tensor.detach()
+    if tensor.device.type in carrier.devices:
+        return tensor.contiguous().array
+    return np.ascontiguousarray(tensor.cpu().array)
+
+
+def writable(carrier: Carrier, tensor: Tensor) -> tuple[Buffer, Callable[[], None]]:
+    """Memory to receive the tensor's new elements, which begins with those it has, and what brings
+    them to the tensor afterwards. It is the tensor's own memory where that is possible."""
+    own = tensor.detach()
+    array = own.array
+    if (
+        own.device.type in carrier.devices
+        and own.is_contiguous()
+        and getattr(getattr(array, "flags", None), "writeable", True)
+    ):
+
+        def written() -> None:
+            plugrad.autograd.graph.increment_version(tensor)
+
+        return array, written
+    buffer = np.array(own.cpu().array, order="C", copy=True)
+
+    def copy_back() -> None:
+        with plugrad.no_grad():
+            tensor.copy_(plugrad.from_numpy(buffer))
+
+    return buffer, copy_back
+
+
+def as_tensor(array: Buffer, like: Tensor) -> Tensor:
+    """A carrier's array as a tensor on the device of another."""
+    found = plugrad.from_numpy(array) if isinstance(array, np.ndarray) else like.new_tensor(array)
+    return found if like.device.type == "cpu" else found.to(like.device)
+
+
+def rows(tensors: Sequence[Tensor], carrier: Carrier) -> Buffer:
+    """The elements of tensors of one size, one behind the other."""
+    return np.stack([np.asarray(readable(carrier, tensor)).reshape(-1) for tensor in tensors])

@@ -1,0 +1,2 @@
+"""Carriers: who carries the bytes from rank to rank. Each is a `Carrier`; plugins bring others by
+the hook `plugrad_carriers`."""

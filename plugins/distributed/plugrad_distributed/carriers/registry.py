@@ -1,0 +1,66 @@
+"""Finds carriers by name, among those of all plugins: the hook `plugrad_carriers`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from plugrad.errors import PluginError
+from plugrad.plugins import get_manager
+
+from plugrad_distributed.carriers.carrier import Carrier
+
+__all__ = ["ALIASES", "carrier_class", "carrier_names"]
+
+# What PyTorch has for the host is MPI here: programs that name it run as they are.
+ALIASES = {"gloo": "mpi"}
+
+
+def _claims() -> dict[str, list[tuple[str, Any]]]:
+    """By name of the carrier, the plugins that bring one, and what they say that it is."""
+    manager = get_manager()
+    manager.load_all()
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for implementation in manager.hook.plugrad_carriers.get_hookimpls():
+        for name, source in implementation.function().items():
+            found.setdefault(name, []).append((implementation.plugin_name, source))
+    return found
+
+
+def carrier_names() -> list[str]:
+    """The carriers that installed plugins bring."""
+    return sorted(_claims())
+
+
+def carrier_class(name: str) -> type[Carrier]:
+    """The carrier of a name.
+
+    Raises:
+        ValueError: no plugin brings it.
+        PluginError: two do, or it cannot be imported.
+    """
+    name = ALIASES.get(name, name)
+    claims = _claims()
+    if name not in claims:
+        raise ValueError(
+            f"init_process_group(): no backend {name!r} for collectives; there are "
+            f"{', '.join(map(repr, sorted(claims)))}"
+        )
+    own = [claim for claim in claims[name] if claim[0] == name] or claims[name]
+    if len(own) > 1:
+        raise PluginError(
+            f"{' and '.join(plugin for plugin, _ in own)} both bring the carrier {name!r}: "
+            "uninstall one of them, or disable it in plugrad.toml"
+        )
+    plugin, source = own[0]
+    if isinstance(source, str):
+        module, _, attribute = source.partition(":")
+        try:
+            source = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise PluginError(
+                f"the carrier {name!r} of {plugin} cannot be used: {error}"
+            ) from error
+    if not (isinstance(source, type) and issubclass(source, Carrier)):
+        raise PluginError(f"the carrier {name!r} of {plugin} is no Carrier: {source!r}")
+    return source

@@ -1,0 +1,141 @@
+"""`plugrad.distributed`: several processes that work together, by the names of `torch.distributed`.
+
+`init_process_group` makes the group of all processes; collectives such as `all_reduce` move tensors
+between them. `plugrad.distributed.functional` has those with gradients.
+
+>>> import plugrad, plugrad.distributed as dist
+>>> dist.init_process_group("alone")
+>>> x = plugrad.ones(3)
+>>> dist.all_reduce(x)
+>>> x
+tensor([1., 1., 1.])
+>>> dist.destroy_process_group()
+"""
+
+from __future__ import annotations
+
+from plugrad_distributed.carriers.carrier import Carrier
+from plugrad_distributed.distributed import functional
+from plugrad_distributed.distributed.collectives import (
+    all_gather,
+    all_gather_into_tensor,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    gather,
+    monitored_barrier,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+)
+from plugrad_distributed.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from plugrad_distributed.distributed.points import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from plugrad_distributed.distributed.ranks import run_ranks
+from plugrad_distributed.distributed.starting import (
+    GroupMember,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_available,
+    is_backend_available,
+    is_gloo_available,
+    is_initialized,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+)
+from plugrad_distributed.errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistTimeoutError,
+)
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import Work
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = [
+    "Carrier",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistTimeoutError",
+    "GroupMember",
+    "P2POp",
+    "ProcessGroup",
+    "ReduceOp",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group",
+    "functional",
+    "gather",
+    "gather_object",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "isend",
+    "monitored_barrier",
+    "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "run_ranks",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "send_object_list",
+]

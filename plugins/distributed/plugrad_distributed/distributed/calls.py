@@ -1,0 +1,111 @@
+"""What all functions that communicate share: checks of arguments, and who is asked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plugrad import Tensor
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
+from plugrad.dispatch.local_state import current_state
+
+from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import Work
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = [
+    "check_list",
+    "check_reduction",
+    "check_tensor",
+    "described",
+    "finished",
+    "is_watched",
+    "member",
+]
+
+
+def member(group: Any, function: str) -> ProcessGroup | None:
+    """The group, or None with a warning on a rank that is not in it."""
+    found = get_group(group, function)
+    if found is None:
+        warnings.warn(
+            f"{function}(): this rank is not part of the group, so it does nothing", stacklevel=3
+        )
+    return found
+
+
+def check_tensor(value: object, function: str, argument: str) -> Tensor:
+    """The tensor; TypeError for anything else."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{function}(): expected parameter `{argument}` of type Tensor but got "
+            f"{type(value).__name__} instead"
+        )
+    return value
+
+
+def check_list(value: object, function: str, argument: str, count: int | None) -> list[Tensor]:
+    """The tensors of a list, which must be `count`; TypeError or ValueError for anything else."""
+    if not isinstance(value, Sequence) or not all(isinstance(item, Tensor) for item in value):
+        raise TypeError(
+            f"{function}(): expected parameter `{argument}` of type list of Tensors but got "
+            f"{type(value).__name__} instead"
+        )
+    if count is not None and len(value) != count:
+        raise ValueError(
+            f"{function}(): `{argument}` must have a tensor for each of the {count} ranks of the "
+            f"group, got {len(value)}"
+        )
+    return list(value)
+
+
+def check_reduction(op: Any, tensor: Tensor, function: str) -> ReduceOp:
+    """The reduction, if tensors of that dtype can be put together so."""
+    found = ReduceOp.named(op)
+    dtype = tensor.dtype
+    if dtype.is_complex and found in (ReduceOp.MIN, ReduceOp.MAX):
+        raise ValueError(f"{function}(): {found} is not defined for complex tensors")
+    if found in _OF_BITS and (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(f"{function}(): {found} is for integers and bools, got {dtype}")
+    if found is ReduceOp.AVG and not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(f"{function}(): {found} is for floating point tensors, got {dtype}")
+    return found
+
+
+_OF_BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+
+
+def is_watched(tensor: Tensor) -> bool:
+    """Whether more than the tensor's memory is at stake: somebody listens to operators, or it is a
+    transform's, has no data or cannot be written to. Then an operator is called instead."""
+    return (
+        current_state().trace is not None
+        or tensor._keyset & (TRANSFORMS_BIT | FUNCTIONALIZE_BIT) != 0
+        or tensor.device.type == "meta"
+    )
+
+
+def described(name: str, tensor: Tensor, more: str = "") -> str:
+    """A call as messages show it."""
+    return f"{name}({tensor.dtype} {list(tensor.shape)}{', ' if more else ''}{more})"
+
+
+def finished(work: Work, async_op: bool) -> Work | None:
+    """The work, or None once it is over."""
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def after(*steps: Callable[[], None] | None) -> Callable[[], None]:
+    """Functions one after the other, as one."""
+
+    def run() -> None:
+        for step in steps:
+            if step is not None:
+                step()
+
+    return run

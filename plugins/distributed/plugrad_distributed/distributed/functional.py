@@ -1,0 +1,142 @@
+"""Collectives that return new tensors and have gradients: those of the sum of the losses of all
+ranks. Each is an operator of `plugrad.ops.distributed`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.distributed.calls import check_reduction, check_tensor
+from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "send",
+]
+
+
+def _group(group: Any, function: str) -> ProcessGroup:
+    found = get_group(group, function)
+    if found is None:
+        raise ValueError(f"{function}(): this rank is not part of the group")
+    return found
+
+
+def _ops() -> Any:
+    return plugrad.ops.distributed
+
+
+def all_reduce(
+    tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
+) -> Tensor:
+    """What the tensors of all ranks give together, on each of them."""
+    tensor = check_tensor(tensor, "all_reduce", "tensor")
+    op = check_reduction(op, tensor, "all_reduce")
+    found: Tensor = _ops().all_reduce(tensor, op.value, _group(group, "all_reduce").name)
+    return found
+
+
+def reduce(
+    tensor: Tensor, dst: int, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
+) -> Tensor:
+    """What the tensors of all ranks give together, on the rank `dst`; zeros on the others."""
+    tensor = check_tensor(tensor, "reduce", "tensor")
+    op = check_reduction(op, tensor, "reduce")
+    ranks = _group(group, "reduce")
+    found: Tensor = _ops().reduce(tensor, ranks.local(dst, "dst"), op.value, ranks.name)
+    return found
+
+
+def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+    """The tensor of the rank `src`, on all ranks."""
+    tensor = check_tensor(tensor, "broadcast", "tensor")
+    ranks = _group(group, "broadcast")
+    found: Tensor = _ops().broadcast(tensor, ranks.local(src, "src"), ranks.name)
+    return found
+
+
+def all_gather(tensor: Tensor, dim: int = 0, group: Any = None) -> Tensor:
+    """The tensors of all ranks, of one shape, joined along a dimension."""
+    tensor = check_tensor(tensor, "all_gather", "tensor")
+    found: Tensor = _ops().all_gather(tensor, dim, _group(group, "all_gather").name)
+    return found
+
+
+def reduce_scatter(
+    tensor: Tensor, dim: int = 0, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
+) -> Tensor:
+    """Part r, on rank r, of what the tensors of all ranks give together, along a dimension."""
+    tensor = check_tensor(tensor, "reduce_scatter", "tensor")
+    op = check_reduction(op, tensor, "reduce_scatter")
+    name = _group(group, "reduce_scatter").name
+    found: Tensor = _ops().reduce_scatter(tensor, dim, op.value, name)
+    return found
+
+
+def all_to_all_single(
+    tensor: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+) -> Tensor:
+    """Parts of the tensors of all ranks along the first dimension: rank r gets part r of each."""
+    tensor = check_tensor(tensor, "all_to_all_single", "tensor")
+    found: Tensor = _ops().all_to_all_single(
+        tensor,
+        None if output_split_sizes is None else list(output_split_sizes),
+        None if input_split_sizes is None else list(input_split_sizes),
+        _group(group, "all_to_all_single").name,
+    )
+    return found
+
+
+def gather(tensor: Tensor, dst: int, dim: int = 0, group: Any = None) -> Tensor:
+    """The tensors of all ranks joined along a dimension, on the rank `dst`; nothing on others."""
+    tensor = check_tensor(tensor, "gather", "tensor")
+    ranks = _group(group, "gather")
+    found: Tensor = _ops().gather(tensor, ranks.local(dst, "dst"), dim, ranks.name)
+    return found
+
+
+def scatter(
+    tensor: Tensor, src: int, dim: int, size: Sequence[int], group: Any = None
+) -> Tensor:
+    """Part r, on rank r, of the tensor of the rank `src` along a dimension; a part is of a size.
+    Tensors of other ranks only say device and dtype."""
+    tensor = check_tensor(tensor, "scatter", "tensor")
+    ranks = _group(group, "scatter")
+    found: Tensor = _ops().scatter(tensor, ranks.local(src, "src"), dim, list(size), ranks.name)
+    return found
+
+
+def send(tensor: Tensor, dst: int, tag: int = 0, group: Any = None) -> Tensor:
+    """Send a tensor to the rank `dst`; backward from the result receives the gradient."""
+    tensor = check_tensor(tensor, "send", "tensor")
+    ranks = _group(group, "send")
+    found: Tensor = _ops().send(tensor, ranks.local(dst, "dst"), tag, ranks.name)
+    return found
+
+
+def recv(
+    like: Tensor, src: int, size: Sequence[int] | None = None, tag: int = 0, group: Any = None
+) -> Tensor:
+    """A tensor from the rank `src`, of the dtype and device of another, and of its size unless that
+    is given. If `like` requires grad, backward sends the gradient to where `send` was called."""
+    like = check_tensor(like, "recv", "like")
+    ranks = _group(group, "recv")
+    shape = list(like.shape if size is None else size)
+    found: Tensor = _ops().recv(like, ranks.local(src, "src"), shape, tag, ranks.name)
+    return found

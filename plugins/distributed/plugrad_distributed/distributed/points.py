@@ -1,0 +1,171 @@
+"""Messages from one rank to another: `send`, `recv`, `isend`, `irecv`, `batch_isend_irecv`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plugrad import Tensor
+
+from plugrad_distributed.arrays import readable, writable
+from plugrad_distributed.carriers.carrier import ANY_SOURCE, COLLECTIVE_TAG
+from plugrad_distributed.distributed.calls import check_tensor, described, member
+from plugrad_distributed.distributed.collectives import _root
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import Work
+
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+
+
+def _check_tag(tag: int, function: str) -> int:
+    if not isinstance(tag, int) or not 0 <= tag < COLLECTIVE_TAG - 2:
+        raise ValueError(
+            f"{function}(): tag must be in the interval [0, {COLLECTIVE_TAG - 3}], got {tag!r}"
+        )
+    return tag
+
+
+def _to(function: str, ranks: ProcessGroup, rank: int | None, in_group: int | None) -> int:
+    if rank is None and in_group is None:
+        raise ValueError(f"{function}(): dst or group_dst must be given")
+    found = _root(ranks, rank, in_group, "dst")
+    if found == ranks.rank() and ranks.size() > 1:
+        raise ValueError(
+            f"{function}(): dst must be another rank than this one, got {ranks.ranks[found]}"
+        )
+    return found
+
+
+def isend(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Start to send a tensor to a rank; it must not be written to before the work is over.
+
+    Args:
+        dst: the rank, by its number among all; `group_dst` is its number in the group.
+        tag: `recv` with the same tag receives it.
+    """
+    tensor = check_tensor(tensor, "isend", "tensor")
+    ranks = member(group, "isend")
+    if ranks is None:
+        return None
+    peer, tag = _to("isend", ranks, dst, group_dst), _check_tag(tag, "isend")
+    carrier = ranks.carrier(tensor.device.type)
+    array = readable(carrier, tensor)
+    return ranks.start(
+        described("send", tensor, f"to {ranks.ranks[peer]}"),
+        carrier,
+        lambda: carrier.send(array, peer, tag),
+        # The array lives as long as the work.
+        lambda: None if array is None else None,
+        [tensor],
+        alike=False,
+    )
+
+
+def irecv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Start to receive into a tensor, from a rank or, without one, from whichever sends first; it
+    must not be read before the work is over."""
+    tensor = check_tensor(tensor, "irecv", "tensor")
+    ranks = member(group, "irecv")
+    if ranks is None:
+        return None
+    anyone = src is None and group_src is None
+    peer = ANY_SOURCE if anyone else _root(ranks, src, group_src, "src")
+    tag = _check_tag(tag, "irecv")
+    carrier = ranks.carrier(tensor.device.type)
+    array, written = writable(carrier, tensor)
+    whom = "any rank" if anyone else str(ranks.ranks[peer])
+    return ranks.start(
+        described("recv", tensor, f"from {whom}"),
+        carrier,
+        lambda: carrier.recv(array, peer, tag),
+        written,
+        [tensor],
+        alike=False,
+    )
+
+
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """Send a tensor to a rank, and wait until it may be written to again."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """Receive into a tensor, from a rank or, without one, from whichever sends first.
+
+    Returns:
+        The sender, by its number among all; -1 on ranks that are not in the group.
+    """
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    return work.source_rank()
+
+
+class P2POp:
+    """A message for `batch_isend_irecv`.
+
+    Args:
+        op: `isend` or `irecv`.
+        tensor: what is sent, or received into.
+        peer: the other rank, by its number among all; `group_peer` is its number in the group.
+        tag: see `isend`.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., Work | None],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``plugrad.distributed.isend`` or "
+                "``plugrad.distributed.irecv``."
+            )
+        self.op = op
+        self.tensor = check_tensor(tensor, "P2POp", "tensor")
+        self.peer = peer
+        self.group = group
+        self.tag = tag
+        self.group_peer = group_peer
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Start several messages at once; returns the work of each."""
+    if not p2p_op_list or not all(isinstance(item, P2POp) for item in p2p_op_list):
+        raise ValueError("batch_isend_irecv(): p2p_op_list must be a list of P2POp, with one at least")
+    found = [
+        item.op(item.tensor, item.peer, item.group, item.tag, item.group_peer)
+        for item in p2p_op_list
+    ]
+    return [work for work in found if work is not None]

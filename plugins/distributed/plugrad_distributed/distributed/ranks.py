@@ -1,0 +1,77 @@
+"""run_ranks: a function on several ranks that are threads of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from plugrad_distributed.carriers.threads import Exchange
+from plugrad_distributed.distributed.starting import init_process_group
+from plugrad_distributed.errors import DistBackendError
+from plugrad_distributed.groups.world import World, play
+
+__all__ = ["run_ranks"]
+
+
+def run_ranks(
+    function: Callable[..., Any],
+    world_size: int,
+    *args: Any,
+    timeout: timedelta | float = 60.0,
+) -> list[Any]:
+    """Call a function on `world_size` ranks, each of them a thread with a world of its own, and
+    return what each gave.
+
+    `get_rank`, `all_reduce` and all other functions work there as they do in processes: programs
+    are tried and tested that way without MPI. The default group is there already. Random numbers
+    and devices are shared, since there is one process.
+
+    Raises:
+        Exception: that of the first rank which failed; others stop at their next collective.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def total():
+    ...     x = plugrad.tensor([float(dist.get_rank())])
+    ...     dist.all_reduce(x)
+    ...     return x.item()
+    >>> dist.run_ranks(total, 4)
+    [6.0, 6.0, 6.0, 6.0]
+    """
+    if not isinstance(world_size, int) or world_size < 1:
+        raise ValueError(f"run_ranks(): world_size must be positive, got {world_size!r}")
+    exchange = Exchange(world_size)
+    results: list[Any] = [None] * world_size
+
+    def run(rank: int) -> None:
+        world = World(f"@{rank}/{id(exchange)}")
+        play(world)
+        try:
+            init_process_group(
+                "fake", timeout=timeout, rank=rank, world_size=world_size, pg_options=exchange
+            )
+            results[rank] = function(*args)
+        except BaseException as error:
+            exchange.failed[rank] = error
+        finally:
+            world.clear()
+            play(None)
+
+    threads = [
+        threading.Thread(target=run, args=(rank,), name=f"rank {rank}", daemon=True)
+        for rank in range(world_size)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if exchange.failed:
+        # Those that failed since another one had are no cause.
+        first = [
+            error
+            for error in exchange.failed.values()
+            if not (isinstance(error, DistBackendError) and error.__cause__ is not None)
+        ]
+        raise (first or list(exchange.failed.values()))[0]
+    return results

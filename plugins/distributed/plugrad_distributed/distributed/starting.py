@@ -1,0 +1,428 @@
+"""Groups come and go: `init_process_group`, `new_group`, and questions about them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from plugrad_distributed.carriers.carrier import Carrier
+from plugrad_distributed.carriers.registry import ALIASES, carrier_class, carrier_names
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import seconds
+from plugrad_distributed.groups.world import World, current_world, default_group, group_named
+
+__all__ = [
+    "GroupMember",
+    "destroy_process_group",
+    "get_backend",
+    "get_default_group",
+    "get_global_rank",
+    "get_group",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+]
+
+DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
+# How MPI's ways to start programs tell a process that it is one of several.
+STARTED_BY_MPI: Final = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
+
+
+class _NoMember:
+    """What `new_group` gives to ranks that are not in the group."""
+
+    def __repr__(self) -> str:
+        return "<not a member of this group>"
+
+
+class _GroupsOfARank(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """The group of all ranks, or None."""
+        return current_world().default
+
+
+class GroupMember(metaclass=_GroupsOfARank):
+    """`WORLD`, the group of all ranks, and what stands for a group that a rank is not in."""
+
+    NON_GROUP_MEMBER: Any = _NoMember()
+
+
+class group(metaclass=_GroupsOfARank):
+    """`group.WORLD` is the group of all ranks."""
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | float | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Make the group of all processes. Each of them calls this once, before anything else here.
+
+    Args:
+        backend: who carries the bytes: ``"mpi"``, ``"alone"`` (one process), ``"fake"`` (see
+            `run_ranks`), or what another plugin brings; by device, ``"cpu:mpi,cuda:nccl"``. Left
+            out, it is MPI if that started the process, else ``"alone"``.
+        init_method: ``"env://"`` or None: rank and size are MPI's, or those of the environment's
+            `RANK` and `WORLD_SIZE`.
+        timeout: how long an operation may take, as a timedelta or in seconds; 30 minutes.
+        world_size: how many processes there are, if they should be so many.
+        rank: this process's number, if it should be that one.
+        store: not needed; only None is accepted.
+        group_name: the group's name.
+        pg_options: for the carrier.
+        device_id: the device of this process, which is made the current one if it has a number.
+
+    Raises:
+        ValueError: an argument is wrong, or the group exists already.
+        PluginError: the backend's package is not installed.
+
+    >>> import plugrad.distributed as dist
+    >>> dist.init_process_group("alone")
+    >>> dist.get_rank(), dist.get_world_size()
+    (0, 1)
+    >>> dist.destroy_process_group()
+    """
+    world = current_world()
+    if world.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None:
+        raise ValueError(
+            "init_process_group(): store must be None: processes find each other through the "
+            f"backend, got {type(store).__name__}"
+        )
+    if init_method not in (None, "", "env://"):
+        raise ValueError(
+            "init_process_group(): init_method must be 'env://' or None, since the program that "
+            f"starts the processes tells them of one another (mpiexec, plugrad launch), got "
+            f"{init_method!r}"
+        )
+    limit = seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group")
+    rank, world_size = _placed(rank, world_size)
+    wanted = _default_backend() if backend is None else backend
+    carriers = {
+        device: carrier_class(name).world(rank, world_size, pg_options)
+        for device, name in _by_device(wanted).items()
+    }
+    first = next(iter(carriers.values()))
+    name = world.new_name(group_name)
+    made = ProcessGroup(name, range(first.size), carriers, limit, wanted.lower(), "default_pg")
+    world.add(made)
+    world.default = made
+    if device_id is not None:
+        _use(device_id)
+
+
+def _placed(rank: int, world_size: int) -> tuple[int, int]:
+    """Rank and size, from the arguments or what torchrun and its like say in the environment."""
+    if any(name in os.environ for name in STARTED_BY_MPI):
+        return rank, world_size
+    if rank == -1 and os.environ.get("RANK", "").isdecimal():
+        rank = int(os.environ["RANK"])
+    if world_size == -1 and os.environ.get("WORLD_SIZE", "").isdecimal():
+        world_size = int(os.environ["WORLD_SIZE"])
+    return rank, world_size
+
+
+def _default_backend() -> str:
+    return "mpi" if any(name in os.environ for name in STARTED_BY_MPI) else "alone"
+
+
+def _by_device(backend: str) -> dict[str, str]:
+    """Names of carriers by type of device; "" is for all others.
+
+    Raises:
+        TypeError, ValueError: the text is not of the form.
+    """
+    if not isinstance(backend, str):
+        raise TypeError(
+            f"init_process_group(): backend must be a string, got {type(backend).__name__}"
+        )
+    found: dict[str, str] = {}
+    for part in backend.lower().split(","):
+        device, colon, name = part.strip().rpartition(":")
+        if not name or (colon and not device) or device in found:
+            raise ValueError(
+                "init_process_group(): backend must be a name, or 'device:name' for each device, "
+                f"with commas between, got {backend!r}"
+            )
+        found[device] = name
+    return found
+
+
+def _use(device: Any) -> None:
+    import plugrad
+
+    found = plugrad.device(device)
+    module = getattr(plugrad, found.type, None)
+    if found.index is not None and hasattr(module, "set_device"):
+        module.set_device(found)
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Let go of a group; without one, of all groups, the default one included."""
+    world = current_world()
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return
+    if group is None:
+        default_group()
+    if group is None or group is world.default:
+        world.clear()
+        world.made = 0
+        return
+    if group.name not in world.groups:
+        raise ValueError("Invalid process group specified")
+    world.remove(group)
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | float | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+) -> Any:
+    """A group of some of the ranks. All processes call this, in the same order, also those that
+    will not be in it.
+
+    Args:
+        ranks: which, by their numbers among all; all of them by default.
+        timeout: how long an operation may take; as in the default group by default.
+        backend: as in `init_process_group`; only the default group's.
+        pg_options: nothing is done with it.
+        use_local_synchronization: nothing depends on it: only members wait for one another.
+        group_desc: what it is for, as `group.group_desc` says.
+        device_id: nothing is done with it.
+
+    Returns:
+        The group, or `GroupMember.NON_GROUP_MEMBER` on ranks that are not in it.
+
+    Raises:
+        ValueError: a rank does not exist or comes twice.
+    """
+    everyone = default_group()
+    world = current_world()
+    chosen = list(range(everyone.size())) if ranks is None else sorted(map(int, ranks))
+    for rank in chosen:
+        if not 0 <= rank < everyone.size():
+            raise ValueError(
+                "new_group(): ranks must be in the interval [0, "
+                f"{everyone.size() - 1}], got {rank}"
+            )
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"new_group(): a rank must not come twice, got {list(ranks or ())}")
+    if not chosen:
+        raise ValueError("new_group(): ranks must name a rank at least, got none")
+    if backend is not None and _by_device(backend) != _by_device(everyone.backend):
+        raise ValueError(
+            f"new_group(): backend must be {everyone.backend!r} as in the default group, got "
+            f"{backend!r}"
+        )
+    limit = everyone.timeout if timeout is None else seconds(timeout, "new_group")
+    name = world.new_name()
+    if everyone.rank() not in chosen:
+        return GroupMember.NON_GROUP_MEMBER
+    carriers: Mapping[str, Carrier] = {
+        device: carrier.split(chosen, name.removesuffix(world.suffix))
+        for device, carrier in everyone._carriers.items()
+    }
+    made = ProcessGroup(name, chosen, carriers, limit, everyone.backend, group_desc or "")
+    world.add(made)
+    return made
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | float | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of `group_size` neighbours each, by default those of one machine; returns the one that
+    this rank is in, and all.
+
+    Raises:
+        ValueError: the ranks cannot be divided so.
+    """
+    world_size = get_world_size(group)
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", world_size))
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if world_size < group_size:
+        raise ValueError(
+            f"The arg 'group_size' ({group_size}) must not exceed the world size ({world_size})"
+        )
+    if world_size % group_size != 0:
+        raise ValueError(
+            f"The world size ({world_size}) must be divisible by group_size={group_size}"
+        )
+    everyone = get_process_group_ranks(group)
+    lists = [everyone[at : at + group_size] for at in range(0, world_size, group_size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | float | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """A group for each list of ranks, of which none may be in two; returns the one that this rank
+    is in, or None, and all."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    flat = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
+    if len(set(flat)) < len(flat):
+        raise ValueError(f"a rank must be in one subgroup only, got {ranks_per_subgroup_list}")
+    found = [
+        new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        for ranks in ranks_per_subgroup_list
+    ]
+    own = [one for one in found if one is not GroupMember.NON_GROUP_MEMBER]
+    return (own[0] if own else None), found
+
+
+def get_group(group: ProcessGroup | str | None, function: str) -> ProcessGroup | None:
+    """The group that an argument means: the default one for None, a group by its name; None for a
+    group that this rank is not in."""
+    if group is None:
+        return default_group()
+    if isinstance(group, ProcessGroup):
+        return group
+    if isinstance(group, str):
+        return group_named(group)
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return None
+    raise TypeError(
+        f"{function}(): group must be a ProcessGroup or None, got {type(group).__name__}"
+    )
+
+
+def get_default_group() -> ProcessGroup:
+    """The group of all ranks; ValueError before `init_process_group`."""
+    return default_group()
+
+
+def is_available() -> bool:
+    """Whether `plugrad.distributed` can be used: True."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` was called, and `destroy_process_group` was not."""
+    return current_world().default is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a plugin brings the carrier, and what it needs is installed."""
+    name = ALIASES.get(backend.lower(), backend.lower())
+    if name not in carrier_names():
+        return False
+    try:
+        carrier_class(name)
+    except Exception:
+        return False
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether ``"mpi"`` can be used: mpi4py and an MPI library are installed."""
+    return is_backend_available("mpi")
+
+
+def is_gloo_available() -> bool:
+    """Whether programs that ask for ``"gloo"`` run: MPI stands in for it."""
+    return is_mpi_available()
+
+
+def is_nccl_available() -> bool:
+    """Whether ``"nccl"`` can be used."""
+    return is_backend_available("nccl")
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether torchrun started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def get_rank(group: Any = None) -> int:
+    """This process's number in the group; -1 if it is not in it."""
+    found = get_group(group, "get_rank")
+    return -1 if found is None else found.rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """The number of processes in the group; -1 if this one is not in it."""
+    found = get_group(group, "get_world_size")
+    return -1 if found is None else found.size()
+
+
+def get_backend(group: Any = None) -> str:
+    """The name of the carrier of a group."""
+    found = get_group(group, "get_backend")
+    if found is None:
+        raise ValueError("Invalid process group specified")
+    return found.backend
+
+
+def get_process_group_ranks(group: Any = None) -> list[int]:
+    """The numbers that the group's processes have among all."""
+    found = get_group(group, "get_process_group_ranks")
+    return [] if found is None else list(found.ranks)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The number among all of a number in the group."""
+    if not 0 <= group_rank < group.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return group.ranks[group_rank]
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The number in the group of a number among all."""
+    return group.local(global_rank, "get_group_rank()")
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number among those of its machine, as `LOCAL_RANK` says."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work, assuming you are not running in a multi-device context and "
+        "want the code to run locally instead."
+    )
+
+
+def new_world(suffix: str) -> World:
+    """An empty world, for a rank that is a thread."""
+    return World(suffix)

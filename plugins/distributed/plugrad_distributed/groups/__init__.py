@@ -1,0 +1,1 @@
+"""Groups of processes: `ProcessGroup`, the work they do, and which there are."""

@@ -1,0 +1,175 @@
+"""ProcessGroup: ranks that do things together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrad_distributed.carriers.carrier import Carrier, Request
+from plugrad_distributed.errors import DistBackendError, DistError
+from plugrad_distributed.groups.work import Work, late
+
+if TYPE_CHECKING:
+    from plugrad import Tensor
+
+__all__ = ["ProcessGroup"]
+
+FINGERPRINT = 256
+
+
+class ProcessGroup:
+    """Some of the processes, numbered from 0: `init_process_group` makes that of all, `new_group`
+    others.
+
+    Attributes:
+        name: by which operators name it; the same in all of its processes.
+        ranks: the numbers that its processes have among all.
+        timeout: how long an operation may take, in seconds.
+        backend: the name of its carrier, or of several by device: ``"cpu:mpi,cuda:nccl"``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ranks: Sequence[int],
+        carriers: Mapping[str, Carrier],
+        timeout: float,
+        backend: str,
+        description: str = "",
+    ) -> None:
+        self.name = name
+        self.ranks = tuple(ranks)
+        self.timeout = timeout
+        self.backend = backend
+        self.group_desc = description or "undefined"
+        # By type of device; "" is for all others.
+        self._carriers = dict(carriers)
+        first = next(iter(self._carriers.values()))
+        self._rank = first.rank
+        self._size = first.size
+        self._calls = 0
+        self._problem = ""
+        self.debug = os.environ.get("PLUGRAD_DISTRIBUTED_DEBUG", "0") not in ("", "0", "OFF")
+
+    @property
+    def group_name(self) -> str:
+        """`name`."""
+        return self.name
+
+    def rank(self) -> int:
+        """This process's number in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """How many processes it has."""
+        return self._size
+
+    def carrier(self, device_type: str) -> Carrier:
+        """Who carries the arrays of a type of device.
+
+        Raises:
+            RuntimeError: the group was destroyed, or an operation failed.
+        """
+        if self._problem:
+            raise DistError(f"group {self.name!r} cannot be used any more: {self._problem}")
+        carriers = self._carriers
+        found = carriers.get(device_type)
+        if found is None:
+            found = carriers.get("")
+        return next(iter(carriers.values())) if found is None else found
+
+    def start(
+        self,
+        what: str,
+        carrier: Carrier,
+        begin: Callable[[], Request | None],
+        finish: Callable[[], None] | None = None,
+        results: Sequence[Tensor] = (),
+        *,
+        alike: bool = True,
+        timeout: float | None = None,
+    ) -> Work:
+        """Start an operation.
+
+        Args:
+            what: its name, with what must be the same on all ranks, as messages show it.
+            begin: starts it on the carrier.
+            finish: runs once the carrier is done, on the thread that waits.
+            results: the tensors that it writes to.
+            alike: whether all ranks of the group take part: then `PLUGRAD_DISTRIBUTED_DEBUG=1`
+                compares `what`.
+        """
+        self._calls += 1
+        if self.debug and alike and self._size > 1:
+            self._compare(what, carrier)
+        return Work(self, what, begin(), finish, results, timeout)
+
+    def _compare(self, what: str, carrier: Carrier) -> None:
+        """Ask the others what they call.
+
+        Raises:
+            DistBackendError: not all call the same.
+        """
+        mine = np.zeros(FINGERPRINT, np.uint8)
+        text = f"#{self._calls} {what}".encode()[:FINGERPRINT]
+        mine[: len(text)] = np.frombuffer(text, np.uint8)
+        theirs = np.empty((self._size, FINGERPRINT), np.uint8)
+        Work(self, what, carrier.all_gather(theirs, mine), None, ()).wait()
+        calls = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in theirs]
+        if len(set(calls)) > 1:
+            told = "; ".join(
+                f"rank {rank}: {call}" for rank, call in zip(self.ranks, calls, strict=True)
+            )
+            self._problem = "its ranks did not call the same"
+            raise DistBackendError(
+                f"the ranks of group {self.name!r} call different collectives: {told}"
+            )
+
+    def timed_out(self, what: str, limit: float) -> BaseException:
+        """The error of an operation that did not end in time; the group is not used afterwards,
+        since its ranks would not agree any more which operation is which."""
+        missing = ""
+        for carrier in self._carriers.values():
+            missing = missing or carrier.missing(what)
+        error = late(what, self.name, limit, self.ranks[self._rank], missing)
+        self._problem = str(error)
+        return error
+
+    def close(self) -> None:
+        """Let its carriers go; nothing can be called afterwards."""
+        for carrier in set(self._carriers.values()):
+            carrier.close()
+        self._problem = self._problem or "it was destroyed"
+
+    def local(self, rank: int, argument: str) -> int:
+        """The number in the group of a process's number among all.
+
+        Raises:
+            ValueError: it is not in the group.
+        """
+        try:
+            return self.ranks.index(rank)
+        except ValueError:
+            raise ValueError(
+                f"{argument}: rank {rank} is not part of group {self.name!r}, which has the ranks "
+                f"{list(self.ranks)}"
+            ) from None
+
+    def __repr__(self) -> str:
+        return (
+            f"<ProcessGroup {self.name!r}: rank {self._rank} of {self._size}, "
+            f"backend {self.backend!r}>"
+        )
+
+    # Groups stand for themselves in copies of what holds them, such as modules.
+
+    def __deepcopy__(self, memo: Any) -> ProcessGroup:
+        return self
+
+    def __reduce__(self) -> Any:
+        from plugrad_distributed.groups.world import group_named
+
+        return group_named, (self.name,)

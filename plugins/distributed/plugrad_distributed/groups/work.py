@@ -1,0 +1,161 @@
+"""Work: an operation of a group that may still go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from plugrad_distributed.carriers.carrier import Request
+from plugrad_distributed.errors import DistTimeoutError
+
+if TYPE_CHECKING:
+    from plugrad import Tensor
+
+    from plugrad_distributed.groups.process_group import ProcessGroup
+
+__all__ = ["Work"]
+
+# Who waits asks at once again and again for so many seconds, then sleeps between, longer and longer.
+EAGER = 0.0005
+SHORTEST = 0.00002
+LONGEST = 0.001
+
+
+class Work:
+    """An operation that a group started. It is over once `wait` has returned.
+
+    Its tensors must not be written to before, and what it writes to must not be read.
+    """
+
+    def __init__(
+        self,
+        group: ProcessGroup,
+        what: str,
+        request: Request | None,
+        finish: Callable[[], None] | None,
+        results: Sequence[Tensor],
+        timeout: float | None = None,
+    ) -> None:
+        self._group = group
+        self._what = what
+        self._request = request
+        self._finish = finish
+        self._results = list(results)
+        self._timeout = group.timeout if timeout is None else timeout
+        self._over = False
+        self._source = -1
+        self._error: BaseException | None = None
+        if request is None:
+            self._end()
+
+    def _end(self) -> None:
+        if self._request is not None:
+            self._source = self._request.source
+        self._request = None
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            finish()
+        self._over = True
+
+    def _advance(self) -> bool:
+        """Ask once whether it is over."""
+        if self._over:
+            return True
+        if self._error is not None:
+            raise self._error
+        try:
+            if self._request is not None and not self._request.test():
+                return False
+            self._end()
+        except BaseException as error:
+            self._error = error
+            raise
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether it is over; does not wait."""
+        return self._advance()
+
+    def is_success(self) -> bool:
+        """Whether it is over and did not fail."""
+        return self._over
+
+    def exception(self) -> BaseException | None:
+        """What it failed with, or None."""
+        return self._error
+
+    def wait(self, timeout: timedelta | float | None = None) -> bool:
+        """Wait until it is over; True.
+
+        Args:
+            timeout: how long at most, as a timedelta or in seconds; the group's by default.
+
+        Raises:
+            DistTimeoutError: it took longer. The group cannot be used afterwards.
+            DistBackendError: it failed, or another rank did.
+        """
+        if self._advance():
+            return True
+        limit = self._timeout if timeout is None else seconds(timeout, "wait")
+        start = time.monotonic()
+        pause = SHORTEST
+        while not self._advance():
+            waited = time.monotonic() - start
+            if waited > limit:
+                self._error = self._group.timed_out(self._what, limit)
+                raise self._error
+            if waited < EAGER:
+                time.sleep(0)
+            else:
+                time.sleep(pause)
+                pause = min(pause * 1.5, LONGEST)
+        return True
+
+    def result(self) -> list[Any]:
+        """The tensors that it wrote to, once it is over."""
+        self.wait()
+        return list(self._results)
+
+    def source_rank(self) -> int:
+        """The rank that a received message came from."""
+        self.wait()
+        return self._group.ranks[self._source] if self._source >= 0 else -1
+
+    def synchronize(self) -> None:
+        """`wait()`."""
+        self.wait()
+
+    def __repr__(self) -> str:
+        state = "over" if self._over else "failed" if self._error else "going on"
+        return f"<Work {self._what} of group {self._group.name!r}: {state}>"
+
+
+def seconds(timeout: timedelta | float, function: str) -> float:
+    """A timeout in seconds.
+
+    Raises:
+        TypeError: it is neither a timedelta nor a number.
+        ValueError: it is not positive.
+    """
+    if isinstance(timeout, timedelta):
+        found = timeout.total_seconds()
+    elif isinstance(timeout, int | float) and not isinstance(timeout, bool):
+        found = float(timeout)
+    else:
+        raise TypeError(
+            f"{function}(): timeout must be a timedelta or a number of seconds, got "
+            f"{type(timeout).__name__}"
+        )
+    if not found > 0:
+        raise ValueError(f"{function}(): timeout must be positive, got {found} s")
+    return found
+
+
+def late(what: str, group: str, limit: float, rank: int, missing: str) -> DistTimeoutError:
+    """The error of an operation that did not end in time."""
+    detail = f": {missing}" if missing else ""
+    return DistTimeoutError(
+        f"{what} in group {group!r} did not end within {limit:g} s on rank {rank}{detail}"
+    )

@@ -1,0 +1,94 @@
+"""Which groups there are: one world in a process, or one for each of the threads that play ranks."""
+
+from __future__ import annotations
+
+import threading
+
+from plugrad_distributed.groups.process_group import ProcessGroup
+
+__all__ = ["World", "current_world", "group_named", "play"]
+
+
+class World:
+    """The groups of one rank.
+
+    Attributes:
+        default: the group of all ranks, or None before `init_process_group`.
+        groups: all groups that this rank is in, by name.
+        made: how many groups were asked for: all ranks count alike, so that names agree.
+        suffix: what names of groups end with, since ranks that are threads share `named`.
+    """
+
+    def __init__(self, suffix: str = "") -> None:
+        self.default: ProcessGroup | None = None
+        self.groups: dict[str, ProcessGroup] = {}
+        self.made = 0
+        self.suffix = suffix
+
+    def new_name(self, wanted: str = "") -> str:
+        """A name for another group."""
+        name = wanted or str(self.made)
+        self.made += 1
+        return name + self.suffix
+
+    def add(self, group: ProcessGroup) -> None:
+        self.groups[group.name] = group
+        _named[group.name] = group
+
+    def remove(self, group: ProcessGroup) -> None:
+        """Close a group and forget it."""
+        self.groups.pop(group.name, None)
+        _named.pop(group.name, None)
+        if self.default is group:
+            self.default = None
+        group.close()
+
+    def clear(self) -> None:
+        """Close all groups, the last one first."""
+        for group in reversed(list(self.groups.values())):
+            self.remove(group)
+
+
+_process = World()
+_of_thread = threading.local()
+_named: dict[str, ProcessGroup] = {}
+
+
+def current_world() -> World:
+    """The world of the calling thread's rank."""
+    found: World | None = getattr(_of_thread, "world", None)
+    return _process if found is None else found
+
+
+def play(world: World | None) -> None:
+    """Make the calling thread a rank of this world; None ends that."""
+    _of_thread.world = world
+
+
+def group_named(name: str) -> ProcessGroup:
+    """The group of a name; the empty name is the default group's.
+
+    Raises:
+        ValueError: there is none, or the default group was not made yet.
+    """
+    if not name:
+        return default_group()
+    found = _named.get(name)
+    if found is None:
+        raise ValueError(f"there is no process group {name!r}: it was destroyed, or never made")
+    return found
+
+
+def default_group() -> ProcessGroup:
+    """The group of all ranks.
+
+    Raises:
+        ValueError: `init_process_group` was not called.
+    """
+    found = current_world().default
+    if found is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
+    return found

@@ -1,0 +1,49 @@
+"""What the entry point `plugrad: distributed` names: the hooks of this plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from plugrad.plugins import hookimpl
+
+from plugrad_distributed.operators import formulas, rules
+
+plugrad_api_version = (1, 0)
+
+OPS = Path(__file__).parent / "operators"
+
+
+@hookimpl
+def plugrad_ops() -> Iterator[Any]:
+    """The collectives as operators, then, once these are there, the object that holds their rules."""
+    modules: list[ModuleType] = [formulas]
+    yield OPS / "collectives.yaml", modules
+    yield rules.Rules()
+
+
+@hookimpl
+def plugrad_namespaces() -> dict[str, str]:
+    return {"distributed": "plugrad_distributed.distributed"}
+
+
+@hookimpl
+def plugrad_kernels() -> dict[str, str]:
+    """By backend, where its kernels are: imported when the backend becomes active."""
+    return {
+        "cpu": "plugrad_distributed.operators.kernels:CPU",
+        "jax": "plugrad_distributed.operators.kernels:JAX",
+        "cuda": "plugrad_distributed.operators.kernels:CUDA",
+    }
+
+
+@hookimpl
+def plugrad_carriers() -> dict[str, str]:
+    """Who carries bytes between processes."""
+    return {
+        "alone": "plugrad_distributed.carriers.alone:AloneCarrier",
+        "fake": "plugrad_distributed.carriers.threads:ThreadsCarrier",
+        "mpi": "plugrad_distributed.carriers.mpi:MPICarrier",
+    }

@@ -1,0 +1,44 @@
+"""ReduceOp: what ranks make of their tensors together."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["ReduceOp"]
+
+
+class ReduceOp(enum.Enum):
+    """How `all_reduce`, `reduce` and `reduce_scatter` put the elements of all ranks together.
+
+    `AVG` is the sum divided by the number of ranks. `BAND`, `BOR` and `BXOR` are for integers and
+    bools.
+    """
+
+    SUM = "sum"
+    AVG = "avg"
+    PRODUCT = "product"
+    MIN = "min"
+    MAX = "max"
+    BAND = "band"
+    BOR = "bor"
+    BXOR = "bxor"
+
+    @staticmethod
+    def named(op: ReduceOp | str) -> ReduceOp:
+        """The member, which may be given by its name or value: ``"sum"``, ``"SUM"``.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if isinstance(op, ReduceOp):
+            return op
+        if isinstance(op, str):
+            found = _BY_NAME.get(op.lower())
+            if found is not None:
+                return found
+        raise ValueError(
+            f"op must be a ReduceOp or one of {', '.join(map(repr, _BY_NAME))}, got {op!r}"
+        )
+
+
+_BY_NAME = {op.value: op for op in ReduceOp}
