@@ -12,12 +12,11 @@ from plugrad_distributed.errors import DistTimeoutError
 
 if TYPE_CHECKING:
     from plugrad import Tensor
-
     from plugrad_distributed.groups.process_group import ProcessGroup
 
 __all__ = ["Work"]
 
-# Who waits asks at once again and again for so many seconds, then sleeps between, longer and longer.
+# Who waits asks again and again for so many seconds, then sleeps between, longer and longer.
 EAGER = 0.0005
 SHORTEST = 0.00002
 LONGEST = 0.001
@@ -37,8 +36,11 @@ class Work:
         finish: Callable[[], None] | None,
         results: Sequence[Tensor],
         timeout: float | None = None,
+        keeps: object = None,
     ) -> None:
         self._group = group
+        # What holds the arrays that the carrier works on.
+        self._keeps = keeps
         self._what = what
         self._request = request
         self._finish = finish
@@ -53,7 +55,7 @@ class Work:
     def _end(self) -> None:
         if self._request is not None:
             self._source = self._request.source
-        self._request = None
+        self._request = self._keeps = None
         finish, self._finish = self._finish, None
         if finish is not None:
             finish()
